@@ -1,0 +1,130 @@
+/* base.h - what every part of the engine stands on: memory, errors, strings, files, hashing, time.
+ * Knows nothing of the rest. `kiln__` names cross files but are not public. */
+#ifndef KILN_BASE_H
+#define KILN_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kiln.h"
+
+#define KILN__PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */
+
+void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL if there is none; size 0 gives a valid pointer */
+void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size); /* zeroed; NULL on overflow too */
+void *kiln__realloc(const kiln_allocator *mem, void *pointer, size_t size);
+void kiln__free(const kiln_allocator *mem, void *pointer);
+char *kiln__strdup(const kiln_allocator *mem, const char *text);
+/* Grows *array (elements of `size` bytes, capacity *capacity) so that it holds `need`; false if memory is out. */
+bool kiln__grow(const kiln_allocator *mem, void *array, size_t *capacity, size_t need, size_t size);
+
+/* An arena: many small allocations with one lifetime. Zero-initialise, set mem; freed whole. Not thread-safe.
+ * Sticky: after a failure `failed` stays set, so a builder may check once at the end. */
+typedef struct kiln__arena {
+    const kiln_allocator *mem;
+    struct kiln__block *blocks;
+    bool failed;
+} kiln__arena;
+void *kiln__arena_alloc(kiln__arena *arena, size_t size); /* zeroed, aligned for anything; NULL if memory is out */
+char *kiln__arena_strndup(kiln__arena *arena, const char *text, size_t length);
+char *kiln__arena_strdup(kiln__arena *arena, const char *text);
+char *kiln__arena_printf(kiln__arena *arena, const char *format, ...) KILN__PRINTF(2, 3);
+void kiln__arena_free(kiln__arena *arena);
+
+/* ---- errors: the first one wins ---- */
+
+struct kiln_error {
+    const kiln_allocator *mem; /* NULL for the one static out-of-memory error */
+    kiln_allocator mem_copy;
+    kiln_status status;
+    int cuda;
+    char message[]; /* NUL-terminated */
+};
+
+/* Creates *error (if error is not NULL and *error is NULL) and returns `status`, so that a failing function ends in
+ * `return kiln__fail(mem, error, KILN_ERROR_..., "...", ...)`. Falls back to a static out-of-memory error. */
+kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
+    KILN__PRINTF(4, 5);
+kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
+                            const char *format, ...) KILN__PRINTF(5, 6);
+kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
+
+/* ---- a growing string with a sticky error ---- */
+
+typedef struct kiln__text {
+    const kiln_allocator *mem;
+    char *data;   /* NUL-terminated once anything was added; NULL before */
+    size_t length, capacity;
+    bool failed;  /* memory was out at least once: the content is incomplete */
+} kiln__text;
+void kiln__text_add(kiln__text *text, const char *bytes, size_t length);
+void kiln__text_puts(kiln__text *text, const char *string);
+void kiln__text_printf(kiln__text *text, const char *format, ...) KILN__PRINTF(2, 3);
+void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments);
+const char *kiln__text_get(const kiln__text *text); /* "" if nothing was added */
+void kiln__text_free(kiln__text *text);
+
+/* ---- source positions and diagnostics: all errors of a file at once ---- */
+
+/* A file's text, kept as long as positions into it are shown. Referenced by what was parsed from it. */
+typedef struct kiln__source {
+    const char *name; /* as messages show it */
+    const char *text;
+    size_t length;
+} kiln__source;
+
+typedef struct kiln__pos {
+    const kiln__source *source; /* NULL: no place */
+    unsigned line, column;      /* from 1; column in bytes */
+} kiln__pos;
+
+/* Collects errors. Each becomes "file:line:column: message\n  the line\n  ^". */
+typedef struct kiln__diag {
+    const kiln_allocator *mem;
+    kiln__text text;
+    unsigned count, limit; /* limit 0: 100; past it only a closing line says how many more */
+} kiln__diag;
+void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
+/* KILN_OK if nothing was added, else an error with the whole text and a count line. Frees what diag holds. */
+kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error);
+
+/* The nearest of `count` names to `name` by edit distance, NULL if none is near (distance above a third of it). */
+const char *kiln__nearest(const char *name, const char *const *names, size_t count);
+
+/* ---- files ---- */
+
+/* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, NUL-terminated past its end. */
+kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
+                            kiln_error **error);
+/* Writes path.tmp-PID-N, syncs, renames over path: a reader sees the old file or the new one, never a part. */
+kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
+                             kiln_error **error);
+kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
+bool kiln__file_exists(const char *path);
+/* "dir/of/path" of "dir/of/path/file"; "." where there is no slash. */
+char *kiln__arena_folder(kiln__arena *arena, const char *path);
+/* True if `path` (which exists) lies in or below `folder` once links in both are resolved. */
+bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
+
+/* ---- hashing, time, machine ---- */
+
+typedef struct kiln__hash128 { uint64_t low, high; } kiln__hash128;
+kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
+uint64_t kiln__now_ns(void); /* monotonic */
+unsigned kiln__cpu_count(void); /* cores this process may run on */
+uint64_t kiln__host_memory(void); /* bytes of physical memory, as limited by a cgroup */
+
+/* ---- logging ---- */
+
+typedef struct kiln__log {
+    kiln_log_fn fn; /* NULL: nobody listens */
+    void *user;
+} kiln__log;
+void kiln__logf(const kiln__log *log, kiln_log_level level, const char *format, ...) KILN__PRINTF(3, 4);
+
+#endif

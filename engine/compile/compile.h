@@ -1,0 +1,81 @@
+/* compile.h - NVRTC behind worker processes. Knows nothing of specs or tuning.
+ *
+ * NVRTC serialises inside one process, can hang and can crash, so compiles run in worker processes (the program
+ * kiln-worker, started with posix_spawn and spoken to through pipes) with a time limit each. Where no worker program is
+ * found, or the caller wishes it, the compile runs in this process, without a limit. */
+#ifndef KILN_COMPILE_H
+#define KILN_COMPILE_H
+
+#include "base/base.h"
+#include "cache/cache.h" /* kiln__unit: what a compile yields */
+
+/* ---- NVRTC by dlopen ---- */
+typedef struct kiln__nvrtc kiln__nvrtc;
+/* Looks for libnvrtc: $KILN_NVRTC, the build's own, the loader's path, the toolkit's folder ($CUDA_HOME,
+ * /usr/local/cuda), versioned sonames newest first. KILN_ERROR_NO_COMPILER says what was tried and what to do. */
+kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
+void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
+int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);             /* 13000 for 13.0 */
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that was loaded */
+/* A text that changes whenever the bytes it makes may: version, build id or size and mtime of the library. */
+const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the CUDA headers, "" if none was found */
+/* The architectures it knows, ascending: 75, 80, ... */
+size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
+
+typedef struct kiln__include { const char *name, *text; } kiln__include;
+
+typedef struct kiln__compile_request {
+    const char *name;                    /* of the source, for messages */
+    const char *source;                  /* after template filling */
+    const kiln__include *includes; size_t include_count;
+    const char *const *options;  size_t option_count;  /* without --gpu-architecture */
+    int arch;                            /* 90 */
+    bool cubin;                          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
+    bool ptx_only_if_cheap;              /* reserved */
+    const char *const *names;    size_t name_count;    /* kernels: extern "C" names or C++ name expressions */
+} kiln__compile_request;
+
+typedef struct kiln__compiler kiln__compiler;
+typedef struct kiln__compiler_options {
+    const char *worker;   /* program; NULL: compile here */
+    const char *nvrtc;    /* path of the library for the workers, as kiln__nvrtc_path gave it */
+    unsigned jobs;
+    double timeout;       /* seconds a compile */
+    const kiln__log *log;
+} kiln__compiler_options;
+kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
+                                kiln__compiler **compiler, kiln_error **error);
+void kiln__compiler_close(kiln__compiler *compiler); /* ends running compiles and the workers */
+
+/* A compile under way. Any thread may start, poll and wait; a job belongs to one thread. */
+typedef struct kiln__compile_job kiln__compile_job;
+/* The request is copied. Workers take jobs in the order they were started. */
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
+                                kiln__compile_job **job, kiln_error **error);
+bool kiln__compile_done(kiln__compile_job *job);     /* never blocks */
+/* Waits at most `seconds` (< 0: for ever). True if it is done. */
+bool kiln__compile_wait(kiln__compile_job *job, double seconds);
+/* Takes the result of a done job and frees the job. KILN_ERROR_COMPILE carries NVRTC's log; KILN_ERROR_TIMEOUT and a
+ * crashed compiler are errors of their own. *ns is the time it took. On failure *unit is empty. */
+kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
+void kiln__compile_cancel(kiln__compile_job *job);   /* frees a job that nobody will take; running: it ends unread */
+
+/* Options that would write files, load plugins or read from where the engine cannot see are refused. */
+kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error);
+
+/* ---- what a cubin says of its kernels (libelf; no device) ---- */
+typedef struct kiln__cubin_kernel {
+    char symbol[256];
+    int registers;
+    uint64_t static_shared, local_bytes, constant_bytes;
+    int max_threads;       /* of __launch_bounds__, 0: none */
+} kiln__cubin_kernel;
+kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
+                                kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);
+/* Occupancy by the toolkit's cuda_occupancy.h. */
+typedef struct kiln__occupancy { int blocks_per_sm; double occupancy; const char *limited_by; } kiln__occupancy;
+kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel,
+                               unsigned threads, uint64_t dynamic_shared, kiln__occupancy *occupancy,
+                               kiln_error **error);
+#endif

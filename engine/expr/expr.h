@@ -1,0 +1,70 @@
+/* expr.h - the expression language of specs: parse, evaluate, list of names used.
+ * Knows nothing of YAML or CUDA. The language is described in engine/expr/README.md.
+ *
+ * Values are kiln_value: 64-bit integers, doubles, booleans, texts. An expression is immutable once parsed, lives in
+ * the arena it was parsed into, and may be evaluated by many threads at once. */
+#ifndef KILN_EXPR_H
+#define KILN_EXPR_H
+
+#include "base/base.h"
+
+typedef struct kiln__expr kiln__expr;
+
+/* Python's dialect (T1 files): `/` is true division, `True`/`False`, lists. */
+#define KILN__EXPR_PYTHON 1u
+
+/* Parses text[0..length). `pos` is the place of text[0]; errors go to `diag` with their own place, and NULL returns.
+ * `text` is copied into the arena. Nesting is limited, so foreign text cannot exhaust the stack. */
+kiln__expr *kiln__expr_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, unsigned flags,
+                             kiln__diag *diag);
+/* A constant, for defaults. */
+kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos pos);
+
+const char *kiln__expr_text(const kiln__expr *expr); /* as written */
+kiln__pos kiln__expr_pos(const kiln__expr *expr);
+/* The names used, each once, dotted ones whole ("device.sm_count", "A.rows"). */
+size_t kiln__expr_name_count(const kiln__expr *expr);
+const char *kiln__expr_name(const kiln__expr *expr, size_t index);
+bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a literal */
+
+/* Where names get their values: a chain of frames, innermost first. */
+typedef struct kiln__scope {
+    const struct kiln__scope *outer;
+    size_t count;
+    const kiln_setting *settings;
+    /* Optional, asked after `settings`: true and *value, or false where the name is not known. */
+    bool (*find)(void *user, const char *name, kiln_value *value);
+    void *user;
+} kiln__scope;
+bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
+
+/* Evaluates. A failure (unknown name with the nearest known one, division by zero, overflow, inexact `/`, wrong kinds)
+ * is one entry in `diag` at its place; diag may be NULL. Text results live as long as what they came from. */
+bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
+/* The same, and the value must be (convertible to) that kind; `what` names it in messages ("grid x"). */
+bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
+                         kiln__diag *diag);
+bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,
+                           kiln__diag *diag);
+bool kiln__expr_eval_bool(const kiln__expr *expr, const kiln__scope *scope, const char *what, bool *value,
+                          kiln__diag *diag);
+
+/* A Python list expression as T1 files have them: literals, range(), list(), comprehensions, `+`. The values go into
+ * the arena; at most `limit` of them. */
+bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
+                     size_t limit, kiln_value **values, size_t *count, kiln__diag *diag);
+
+/* Text with expressions in braces: "transpose<float, {TILE}>". `{{` is a brace. */
+typedef struct kiln__template kiln__template;
+kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
+                                     kiln__diag *diag);
+const char *kiln__template_text(const kiln__template *template_); /* as written */
+kiln__pos kiln__template_pos(const kiln__template *template_);
+size_t kiln__template_expr_count(const kiln__template *template_);
+const kiln__expr *kiln__template_expr(const kiln__template *template_, size_t index);
+bool kiln__template_fill(const kiln__template *template_, const kiln__scope *scope, kiln__text *out, kiln__diag *diag);
+
+/* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
+void kiln__value_print(kiln__text *out, kiln_value value);
+bool kiln__value_equal(kiln_value a, kiln_value b);
+#endif

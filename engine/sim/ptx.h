@@ -1,0 +1,210 @@
+/* ptx.h - PTX text to a checked module. The front half of the simulated device; vm.h is the back half.
+ *
+ * ptx_parse() accepts what the instruction table (ops.def) describes and nothing else: an unknown directive,
+ * instruction, modifier or operand fails there with its line and its kernel. What it returns is resolved (registers,
+ * symbols and labels are indices, immediates are bits in the operand's type) and checked, so that code behind it
+ * trusts it: operand counts, kinds, types and sizes fit the instruction, indices are in range, labels exist. */
+#ifndef KILN_SIM_PTX_H
+#define KILN_SIM_PTX_H
+
+#include "base/base.h"
+
+/* X(name, spelling, bytes) */
+#define PTX_TYPE_MAP(X)                                                                                                \
+    X(NONE, "", 0) X(PRED, "pred", 0)                                                                                  \
+    X(B8, "b8", 1) X(B16, "b16", 2) X(B32, "b32", 4) X(B64, "b64", 8) X(B128, "b128", 16)                              \
+    X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)                                                  \
+    X(S8, "s8", 1) X(S16, "s16", 2) X(S32, "s32", 4) X(S64, "s64", 8)                                                  \
+    X(F16, "f16", 2) X(F16X2, "f16x2", 4) X(BF16, "bf16", 2) X(BF16X2, "bf16x2", 4) X(TF32, "tf32", 4)                 \
+    X(F32, "f32", 4) X(F64, "f64", 8)
+typedef enum ptx_type {
+#define PTX_X(name, text, bytes) PTX_##name,
+    PTX_TYPE_MAP(PTX_X)
+#undef PTX_X
+    PTX_TYPE_COUNT
+} ptx_type;
+unsigned ptx_type_bytes(ptx_type type);
+const char *ptx_type_name(ptx_type type);
+
+typedef enum ptx_space {
+    PTX_SPACE_GENERIC, PTX_SPACE_REG, PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, PTX_SPACE_LOCAL, PTX_SPACE_CONST,
+    PTX_SPACE_PARAM
+} ptx_space;
+
+/* Every dot-suffix that is not a type or a state space. X(name, spelling). An instruction carries a set of them.
+ * The front end owns and extends this list. Spellings with a scope prefix stand as written: "shared::cta". */
+#define PTX_MOD_MAP(X)                                                                                                 \
+    X(RN, "rn") X(RZ, "rz") X(RM, "rm") X(RP, "rp") X(RNA, "rna") X(RNI, "rni") X(RZI, "rzi") X(RMI, "rmi")            \
+    X(RPI, "rpi") X(FTZ, "ftz") X(SAT, "sat") X(APPROX, "approx") X(FULL, "full") X(RELU, "relu") X(NAN, "NaN")        \
+    X(XORSIGN, "xorsign") X(ABS, "abs")                                                                                \
+    X(LO, "lo") X(HI, "hi") X(WIDE, "wide") X(CC, "cc") X(L, "l") X(R, "r") X(WRAP, "wrap") X(CLAMP, "clamp")          \
+    X(SHIFTAMT, "shiftamt")                                                                                            \
+    X(EQ, "eq") X(NE, "ne") X(LT, "lt") X(LE, "le") X(GT, "gt") X(GE, "ge") X(LS, "ls") X(HS, "hs")                    \
+    X(EQU, "equ") X(NEU, "neu") X(LTU, "ltu") X(LEU, "leu") X(GTU, "gtu") X(GEU, "geu") X(NUM, "num") X(NAN_, "nan")   \
+    X(AND, "and") X(OR, "or") X(XOR, "xor") X(POPC, "popc") X(ADD, "add") X(INC, "inc") X(DEC, "dec") X(MIN, "min")    \
+    X(MAX, "max") X(EXCH, "exch") X(CAS, "cas") X(NOFTZ, "noftz")                                                      \
+    X(V2, "v2") X(V4, "v4") X(V8, "v8")                                                                                \
+    X(CA, "ca") X(CG, "cg") X(CS, "cs") X(LU, "lu") X(CV, "cv") X(WB, "wb") X(WT, "wt") X(NC, "nc")                    \
+    X(L1_EVICT_NORMAL, "L1::evict_normal") X(L1_EVICT_UNCHANGED, "L1::evict_unchanged")                                \
+    X(L1_EVICT_FIRST, "L1::evict_first") X(L1_EVICT_LAST, "L1::evict_last") X(L1_NO_ALLOCATE, "L1::no_allocate")       \
+    X(L2_64B, "L2::64B") X(L2_128B, "L2::128B") X(L2_256B, "L2::256B") X(L2_CACHE_HINT, "L2::cache_hint")              \
+    X(VOLATILE, "volatile") X(WEAK, "weak") X(RELAXED, "relaxed") X(ACQUIRE, "acquire") X(RELEASE, "release")          \
+    X(ACQ_REL, "acq_rel") X(SC, "sc") X(MMIO, "mmio") X(CTA, "cta") X(CLUSTER, "cluster") X(GPU, "gpu") X(GL, "gl")    \
+    X(SYS, "sys")                                                                                                      \
+    X(SYNC, "sync") X(ARRIVE, "arrive") X(RED, "red") X(ALIGNED, "aligned") X(WARP, "warp")                            \
+    X(UP, "up") X(DOWN, "down") X(BFLY, "bfly") X(IDX, "idx") X(ALL, "all") X(ANY, "any") X(UNI, "uni")                \
+    X(BALLOT, "ballot") X(TO, "to")                                                                                    \
+    X(F4E, "f4e") X(B4E, "b4e") X(RC8, "rc8") X(ECL, "ecl") X(ECR, "ecr") X(RC16, "rc16")                              \
+    X(FINITE, "finite") X(INFINITE, "infinite") X(NUMBER, "number") X(NOTANUMBER, "notanumber") X(NORMAL, "normal")    \
+    X(SUBNORMAL, "subnormal")                                                                                          \
+    X(ASYNC, "async") X(COMMIT_GROUP, "commit_group") X(WAIT_GROUP, "wait_group") X(WAIT_ALL, "wait_all")              \
+    X(PROXY, "proxy") X(SHARED_CTA, "shared::cta") X(SHARED_CLUSTER, "shared::cluster") X(PARAM_ENTRY, "param::entry") \
+    X(PARAM_FUNC, "param::func")
+typedef enum ptx_mod {
+#define PTX_X(name, text) PTX_MOD_##name,
+    PTX_MOD_MAP(PTX_X)
+#undef PTX_X
+    PTX_MOD_COUNT
+} ptx_mod;
+_Static_assert(PTX_MOD_COUNT <= 192, "ptx_insn.mods has 192 bits");
+
+/* The instruction table: ops.def holds one row an opcode,
+ *   OP(name, "spelling", decode, forms)
+ * where `decode` names the function of the interpreter that turns the instruction into executable form
+ * (vm_decode_<decode>, see vm_internal.h), and `forms` describes the accepted modifiers, types and operands (the front
+ * end defines the notation at the head of ops.def). It drives parser, checker, decoder and the coverage list. */
+typedef enum ptx_op {
+#define OP(name, text, decode, ...) PTX_OP_##name,
+#include "sim/ops.def"
+#undef OP
+    PTX_OP_COUNT
+} ptx_op;
+const char *ptx_op_name(ptx_op op);
+
+/* Special registers. X(name, spelling, bytes) ; vectors are spelled out (%tid.x). */
+#define PTX_SREG_MAP(X)                                                                                                \
+    X(TID_X, "%tid.x", 4) X(TID_Y, "%tid.y", 4) X(TID_Z, "%tid.z", 4)                                                  \
+    X(NTID_X, "%ntid.x", 4) X(NTID_Y, "%ntid.y", 4) X(NTID_Z, "%ntid.z", 4)                                            \
+    X(CTAID_X, "%ctaid.x", 4) X(CTAID_Y, "%ctaid.y", 4) X(CTAID_Z, "%ctaid.z", 4)                                      \
+    X(NCTAID_X, "%nctaid.x", 4) X(NCTAID_Y, "%nctaid.y", 4) X(NCTAID_Z, "%nctaid.z", 4)                                \
+    X(LANEID, "%laneid", 4) X(WARPID, "%warpid", 4) X(NWARPID, "%nwarpid", 4) X(SMID, "%smid", 4)                      \
+    X(NSMID, "%nsmid", 4) X(GRIDID, "%gridid", 8)                                                                      \
+    X(LANEMASK_EQ, "%lanemask_eq", 4) X(LANEMASK_LE, "%lanemask_le", 4) X(LANEMASK_LT, "%lanemask_lt", 4)              \
+    X(LANEMASK_GE, "%lanemask_ge", 4) X(LANEMASK_GT, "%lanemask_gt", 4)                                                \
+    X(CLOCK, "%clock", 4) X(CLOCK_HI, "%clock_hi", 4) X(CLOCK64, "%clock64", 8) X(GLOBALTIMER, "%globaltimer", 8)      \
+    X(GLOBALTIMER_LO, "%globaltimer_lo", 4) X(GLOBALTIMER_HI, "%globaltimer_hi", 4)                                    \
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", 4) X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4)
+typedef enum ptx_sreg {
+#define PTX_X(name, text, bytes) PTX_SREG_##name,
+    PTX_SREG_MAP(PTX_X)
+#undef PTX_X
+    PTX_SREG_COUNT
+} ptx_sreg;
+
+typedef enum ptx_operand_kind {
+    PTX_OPERAND_NONE,
+    PTX_OPERAND_REG,      /* index: register of the function; `negate`: !p or -? as the ISA allows for predicates */
+    PTX_OPERAND_IMM,      /* imm: bits in the operand's own type, zero-extended (f32 as its 32 bits, s32 as 32 bits) */
+    PTX_OPERAND_SREG,     /* index: ptx_sreg */
+    PTX_OPERAND_SYMBOL,   /* the address of symbol `index` + offset (mov %rd, name; not generic unless generic()) */
+    PTX_OPERAND_ADDRESS,  /* [base + offset]: see base */
+    PTX_OPERAND_VECTOR,   /* {a, b, ...}: elements[index .. index+count) of the function */
+    PTX_OPERAND_LABEL,    /* index: instruction of the function */
+    PTX_OPERAND_FUNCTION, /* index: function of the module */
+    PTX_OPERAND_PROTOTYPE,/* index: prototype of the function (indirect calls) */
+    PTX_OPERAND_TARGETS,  /* elements[index .. index+count), labels: brx.idx */
+    PTX_OPERAND_LIST,     /* elements[index .. index+count): a call's parameter list (symbols of .param space, registers or
+                             immediates) */
+    PTX_OPERAND_SINK      /* _ */
+} ptx_operand_kind;
+typedef enum ptx_base { PTX_BASE_NONE, PTX_BASE_REG, PTX_BASE_SYMBOL } ptx_base;
+
+typedef struct ptx_operand {
+    uint8_t kind, base, negate, count;
+    uint8_t type;         /* ptx_type the operand is read or written as; for REG the register's own width may be larger
+                             (ld/st/cvt) where the ISA allows it */
+    uint32_t index;       /* register, symbol, sreg, label, function, first element; ADDRESS: register or symbol by base */
+    uint32_t pred;        /* second destination of `p|q`: register index + 1, 0 if absent (setp, shfl, match, vote) */
+    union { uint64_t imm; int64_t offset; };
+} ptx_operand;
+
+#define PTX_NO_PRED UINT32_MAX
+#define PTX_MAX_OPERANDS 6
+
+typedef struct ptx_insn {
+    uint16_t op;                  /* ptx_op */
+    uint8_t guard_negate;
+    uint8_t space;                /* ptx_space of ld st atom red cvta isspacep ... */
+    uint8_t types[4];             /* dot-types in written order: cvt.f32.s64 has F32, S64 */
+    uint8_t operand_count;
+    uint8_t vector;               /* 1, 2, 4 or 8 */
+    uint32_t guard;               /* predicate register, or PTX_NO_PRED */
+    uint64_t mods[3];
+    uint32_t line;                /* of the PTX text */
+    uint32_t loc;                 /* index into module locs, 0: none */
+    uint32_t reconverge;          /* branches: the immediate post-dominator's instruction index; insn_count: the exit */
+    ptx_operand operands[PTX_MAX_OPERANDS]; /* destination first, as written; call: ret list, target, arg list, [prototype] */
+} ptx_insn;
+static inline bool ptx_has(const ptx_insn *insn, ptx_mod mod)
+{
+    return insn->mods[mod / 64] >> (mod % 64) & 1;
+}
+
+typedef struct ptx_reg { const char *name; uint8_t type; } ptx_reg;
+
+typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
+
+typedef struct ptx_reloc {        /* at `offset` of the initialiser lies the address of a symbol or function */
+    uint64_t offset; uint8_t bytes; bool generic, function; uint32_t index; int64_t addend; uint64_t mask; uint8_t shift;
+} ptx_reloc;
+
+typedef struct ptx_symbol {
+    const char *name;
+    uint8_t space, type, linkage;
+    bool pointer_param;           /* .param .u64 .ptr */
+    uint32_t align, line;
+    uint64_t bytes;               /* 0: extern .shared name[] - the dynamic shared memory */
+    uint32_t function;            /* UINT32_MAX: of the module; else the function that declares it */
+    uint64_t offset;              /* PARAM: within the function's parameter block (entry/func parameters) or, for a
+                                     call's .param variables, within its frame (see ptx_function.frame_bytes) */
+    bool formal;                  /* PARAM: a parameter of the function itself, input or return value */
+    const unsigned char *init;    /* bytes long; NULL: zero */
+    size_t reloc_count; const ptx_reloc *relocs;
+} ptx_symbol;
+
+typedef struct ptx_prototype { uint32_t arg_count, ret_count; const uint64_t *arg_bytes, *ret_bytes; } ptx_prototype;
+
+typedef struct ptx_function {
+    const char *name;
+    bool entry, defined, noreturn;
+    uint8_t linkage;
+    uint32_t line;
+    uint32_t param_count, return_count;   /* returns first in `params` */
+    const uint32_t *params;               /* symbol indices; offsets laid out by natural alignment: entry: the launch ABI */
+    uint64_t param_bytes;                 /* of the parameter block; entry: at most 32764 */
+    uint64_t frame_bytes;                 /* of the .param variables it declares for its calls */
+    uint32_t reg_count; const ptx_reg *regs;
+    uint32_t insn_count; const ptx_insn *insns; /* a branch may go to insn_count: the end, a ret */
+    uint32_t element_count; const ptx_operand *elements;
+    uint32_t prototype_count; const ptx_prototype *prototypes;
+    uint32_t max_threads[3], req_threads[3], req_cluster[3]; uint32_t min_blocks, max_registers; /* 0: not given */
+} ptx_function;
+
+typedef struct ptx_loc { uint32_t file, line, column; uint32_t inlined_at; /* loc index, 0: none */ const char *inlined_from; } ptx_loc;
+
+typedef struct ptx_module {
+    kiln__arena arena;
+    int version_major, version_minor, target;  /* 9, 0, 75 */
+    uint32_t function_count; const ptx_function *functions;
+    uint32_t symbol_count; const ptx_symbol *symbols;      /* all: the module's and the functions' */
+    uint32_t loc_count; const ptx_loc *locs;                /* [0] is "none" */
+    uint32_t file_count; const char *const *files;          /* by .file number */
+} ptx_module;
+
+/* Parses. On failure returns KILN_ERROR_SPEC-like status in the result and appends to `log` lines as a driver's JIT log
+ * has them: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' in kernel 'k'". All errors up to
+ * a limit are reported, not only the first. Text need not be NUL-terminated; any bytes are survived. */
+typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
+ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
+void ptx_free(const kiln_allocator *mem, ptx_module *module);
+#endif

@@ -1,0 +1,93 @@
+/* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
+ * sim/cu_*.c builds the CUDA Driver API on it.
+ *
+ * Device memory is apart from the host's: a device address is a number in the device's own 64-bit space, never a host
+ * pointer, and every access of a kernel is checked against the allocation it falls into. */
+#ifndef KILN_SIM_VM_H
+#define KILN_SIM_VM_H
+
+#include "sim/ptx.h"
+
+/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END). */
+#define VM_SHARED_BASE 0x0100000000ull     /* 16 MiB window; generic address of shared offset 0 */
+#define VM_LOCAL_BASE 0x0200000000ull      /* 4 GiB window */
+#define VM_CONST_BASE 0x0400000000ull
+#define VM_PARAM_BASE 0x0500000000ull
+#define VM_GLOBAL_BASE 0x7000000000ull
+#define VM_GLOBAL_END 0x700000000000ull
+
+typedef struct vm_device vm_device;   /* one address space; thread-safe */
+typedef struct vm_module vm_module;
+
+typedef struct vm_limits {
+    uint64_t memory;                  /* bytes of global memory in all */
+    uint64_t shared_per_block;        /* with opt-in */
+    unsigned threads;                 /* host threads a launch may use; 0: one a core */
+    uint64_t step_budget;             /* warp instructions a launch may execute; 0: 2^40 */
+    int sm_count, cc;                 /* %nsmid; 90 */
+} vm_limits;
+
+vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
+void vm_device_free(vm_device *device);
+
+/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. Fresh
+ * memory reads as 0xA5-like poison, never as zeros. 0 on failure. */
+uint64_t vm_alloc(vm_device *device, uint64_t bytes);
+bool vm_free(vm_device *device, uint64_t address);      /* false: not the start of a live allocation */
+/* The allocation that holds [address, address+bytes), or NULL: host pointer to `address` for copies by the driver.
+ * Valid until that allocation is freed. */
+void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
+bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
+uint64_t vm_memory_used(const vm_device *device);
+
+/* Decodes a parsed module (taken over, also on failure) and lays out its globals. Failures go to `log`. */
+ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
+void vm_module_unload(vm_device *device, vm_module *module);
+/* A .global or .const variable of the module: its device address and size. */
+bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
+const ptx_module *vm_module_ptx(const vm_module *module);
+/* Index of a kernel (.entry) in ptx->functions, or -1. */
+int vm_module_kernel(const vm_module *module, const char *name);
+/* Resources of a kernel as far as PTX tells them. */
+typedef struct vm_resources {
+    uint64_t static_shared, local_bytes, const_bytes, param_bytes;
+    uint32_t max_threads;             /* by directives, else 1024 */
+    uint32_t register_estimate;       /* from the PTX registers' live ranges or counts; an estimate */
+} vm_resources;
+void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
+
+typedef enum vm_fault_kind {
+    VM_OK, VM_FAULT_ADDRESS, VM_FAULT_MISALIGNED, VM_FAULT_INSTRUCTION, VM_FAULT_ASSERT, VM_FAULT_TRAP,
+    VM_FAULT_STEPS,        /* the step budget is spent: an endless kernel */
+    VM_FAULT_DEADLOCK,     /* a barrier that can never complete */
+    VM_FAULT_STACK, VM_FAULT_MEMORY, VM_FAULT_STOPPED
+} vm_fault_kind;
+
+typedef struct vm_fault {
+    vm_fault_kind kind;
+    uint32_t block[3], thread[3];
+    uint64_t address; uint32_t bytes;
+    uint32_t ptx_line, file_line;     /* 0: not known */
+    char file[256], kernel[256];
+    char message[512];                /* one sentence: what, where, which allocation */
+} vm_fault;
+
+typedef struct vm_launch {
+    const vm_module *module; int kernel;
+    uint32_t grid[3], block[3];
+    uint64_t dynamic_shared;
+    const void *params;               /* the kernel's parameter block, param_bytes of it */
+    bool cooperative;                 /* all blocks resident at once */
+    const volatile int *stop;         /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
+    void (*print)(void *user, const char *text, size_t length); void *user; /* vprintf output; NULL: stdout */
+} vm_launch;
+
+/* Exact and repeatable; summed over the launch. More are added as the checks and the estimate need them. */
+typedef struct vm_counters {
+    uint64_t warp_instructions, lane_instructions;
+    uint64_t blocks, warps;
+} vm_counters;
+
+/* Runs the launch to its end in the calling thread (and helpers). VM_OK or the first fault. */
+vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault);
+#endif

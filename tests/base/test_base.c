@@ -1,0 +1,84 @@
+#include <unistd.h>
+
+#include "base/base.h"
+#include "check.h"
+
+static void test_diag(void)
+{
+    kiln__source source = {.name = "a.yaml", .text = "one\ntwo three\n", .length = 14};
+    kiln__diag diag = {0};
+    kiln__diag_add(&diag, (kiln__pos){&source, 2, 5}, "unknown key '%s'", "three");
+    kiln_error *error = NULL;
+    CHECK(kiln__diag_finish(&diag, KILN_ERROR_SPEC, &error) == KILN_ERROR_SPEC);
+    CHECK_TEXT(kiln_error_message(error), "a.yaml:2:5: unknown key 'three'\n  two three\n      ^");
+    kiln_error_free(error);
+}
+
+static void test_nearest(void)
+{
+    const char *names[] = {"default", "ragged", "tiny"};
+    CHECK_TEXT(kiln__nearest("defualt", names, 3), "default");
+    CHECK_TEXT(kiln__nearest("Tiny", names, 3), "tiny");
+    CHECK(kiln__nearest("huge", names, 3) == NULL);
+}
+
+static void test_files(void)
+{
+    char folder[] = "/tmp/kiln-base-XXXXXX", path[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__make_folders(NULL, path, 0755, &error), error);
+    CHECK_OK(kiln__make_folders(NULL, path, 0755, &error), error);
+    snprintf(path, sizeof path, "%s/a/b/file", folder);
+    CHECK_OK(kiln__file_write(NULL, path, "hello", 5, &error), error);
+    char *data = NULL;
+    size_t length = 0;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &data, &length, &error), error);
+    CHECK(length == 5);
+    CHECK_TEXT(data, "hello");
+    kiln__free(NULL, data);
+    CHECK(kiln__file_read(NULL, path, 4, &data, &length, &error) == KILN_ERROR_REFUSED);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(kiln__file_read(NULL, folder, 0, &data, &length, &error) == KILN_ERROR_IO);
+    kiln_error_free(error);
+    CHECK(kiln__path_within(NULL, path, folder));
+    CHECK(!kiln__path_within(NULL, folder, path));
+    CHECK(!kiln__path_within(NULL, "/etc/passwd", folder));
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    rmdir(folder);
+}
+
+static void test_oom(void)
+{
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__arena arena = {.mem = &mem};
+        for (int i = 0; i < 200; i++)
+            kiln__arena_printf(&arena, "%d: %s", i, "some text that fills blocks");
+        kiln__text text = {.mem = &mem};
+        for (int i = 0; i < 100; i++)
+            kiln__text_printf(&text, "%0*d", i, i);
+        kiln_error *error = NULL;
+        kiln_status status = kiln__fail(&mem, &error, KILN_ERROR_IO, "%s", "why");
+        CHECK(status == KILN_ERROR_IO && error != NULL);
+        if (oom.failed)
+            CHECK(arena.failed || text.failed || kiln_error_status(error) == KILN_ERROR_MEMORY);
+        kiln_error_free(error);
+        kiln__text_free(&text);
+        kiln__arena_free(&arena);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+}
+
+static const check_case cases[] = {
+    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files}, {"out of memory", test_oom}};
+KILN_SUITE("base", cases)

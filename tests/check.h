@@ -1,0 +1,81 @@
+/* check.h - what the CUnit suites share. A suite is a table of tests and KILN_SUITE(name, tests). */
+#ifndef KILN_TESTS_CHECK_H
+#define KILN_TESTS_CHECK_H
+
+#include <CUnit/Basic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln.h"
+
+typedef struct check_case { const char *name; void (*run)(void); } check_case;
+
+/* Fails the test with both texts shown. */
+#define CHECK_TEXT(got, want)                                                                                          \
+    do {                                                                                                               \
+        const char *got_ = (got), *want_ = (want);                                                                     \
+        int same_ = got_ && strcmp(got_, want_) == 0;                                                                  \
+        if (!same_)                                                                                                    \
+            fprintf(stderr, "%s:%d:\n  got:  %s\n  want: %s\n", __FILE__, __LINE__, got_ ? got_ : "(null)", want_);    \
+        CU_ASSERT_TRUE(same_);                                                                                         \
+    } while (0)
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        int holds_ = !!(condition);                                                                                    \
+        if (!holds_)                                                                                                   \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                             \
+        CU_ASSERT_TRUE(holds_);                                                                                        \
+    } while (0)
+/* The status is KILN_OK; shows and frees `error` (a kiln_error *) otherwise. */
+#define CHECK_OK(status, error)                                                                                        \
+    do {                                                                                                               \
+        kiln_status got_ = (status);                                                                                   \
+        if (got_ != KILN_OK)                                                                                           \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, kiln_status_name(got_),                             \
+                    kiln_error_message(error));                                                                        \
+        CU_ASSERT_EQUAL(got_, KILN_OK);                                                                                \
+        kiln_error_free(error);                                                                                        \
+        (error) = NULL;                                                                                                \
+    } while (0)
+
+/* An allocator that fails the n-th allocation and counts what is live: for running each constructor with the 1st, 2nd,
+ * ... allocation failing. */
+typedef struct check_oom { long countdown; long live; int failed; } check_oom;
+static inline void *check_oom_resize(void *user, void *pointer, size_t size)
+{
+    check_oom *oom = user;
+    if (size == 0) {
+        oom->live -= pointer != NULL;
+        free(pointer);
+        return NULL;
+    }
+    if (oom->countdown >= 0 && oom->countdown-- == 0) {
+        oom->failed = 1;
+        return NULL;
+    }
+    void *made = realloc(pointer, size);
+    if (made && !pointer)
+        oom->live++;
+    return made;
+}
+
+static inline int check_main(const char *name, const check_case *cases, size_t count)
+{
+    if (CU_initialize_registry() != CUE_SUCCESS)
+        return 2;
+    CU_pSuite suite = CU_add_suite(name, NULL, NULL);
+    for (size_t i = 0; suite && i < count; i++)
+        if (!CU_add_test(suite, cases[i].name, cases[i].run))
+            suite = NULL;
+    if (!suite)
+        return 2;
+    CU_basic_set_mode(CU_BRM_NORMAL);
+    CU_basic_run_tests();
+    unsigned failures = CU_get_number_of_failures();
+    CU_cleanup_registry();
+    return failures ? 1 : 0;
+}
+#define KILN_SUITE(name, cases)                                                                                        \
+    int main(void) { return check_main(name, cases, sizeof(cases) / sizeof *(cases)); }
+#endif
