@@ -1,0 +1,74 @@
+/* engine.h - what a kiln_engine holds: a device through the driver table, the compiler, the cache, the host functions
+ * and the search path. The device, NVRTC and the cache are opened on first need, once, under the lock. */
+#ifndef KILN_CORE_ENGINE_H
+#define KILN_CORE_ENGINE_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "cache/cache.h"
+#include "compile/compile.h"
+#include "data/data.h"
+#include "driver/driver.h"
+#include "expr/expr.h"
+
+#define KILN__DEVICE_NAME_COUNT 16
+
+struct kiln_engine {
+    kiln_allocator mem_copy;
+    const kiln_allocator *mem;         /* NULL: malloc */
+    kiln__arena arena;                 /* strings of the options */
+    kiln__log log;
+    unsigned flags, jobs;
+    double compile_timeout;
+    uint64_t memory_limit;             /* 0: what device and host have */
+    const char *device_name;           /* as asked for; NULL: choose */
+    const char *cache_dir, *worker;    /* resolved at open; NULL: none */
+    const char **search_path;          /* folders, in order */
+    size_t search_count;
+
+    pthread_mutex_t lock;              /* of everything below */
+    kiln__host *hosts; size_t host_count, host_capacity;
+
+    bool device_open, owns_context;    /* owns: retained the primary context */
+    kiln__driver driver;
+    CUdevice device;
+    CUcontext context;
+    kiln_device_info info;
+    kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
+    size_t device_setting_count;
+    int arch;                          /* 90: what to compile for */
+    bool want_cubin;                   /* a real device: machine code rather than PTX */
+
+    kiln__nvrtc *nvrtc;
+    kiln__compiler *compiler;
+    kiln__cache *cache;
+    bool cache_open;
+    /* serial measurement: one at a time on a device */
+    pthread_mutex_t measuring;
+};
+
+/* Each opens what it names if it is not open, and may be called from any thread. */
+kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error);
+kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error);
+kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
+kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off or no memory */
+
+/* Makes the engine's context current in this thread, and back. Cheap where it is current already. */
+kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
+void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
+
+const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
+kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
+
+/* Finds a file that `spec_folder`'s spec names: below that folder or a folder of the search path (links resolved),
+ * anywhere under KILN_READ_ANYWHERE. KILN_ERROR_REFUSED says where it may lie. The path lives in `arena`. */
+kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                   const char **path, kiln_error **error);
+/* The same for a kernel source or header: also kernel_src beside or above the spec's folder. */
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
+                                     kiln__arena *arena, const char **path, kiln_error **error);
+/* Fails where `bytes` of buffers on the device, or on the host, are more than may be used; `what` names them. */
+kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
+                                      kiln_error **error);
+#endif

@@ -1,0 +1,79 @@
+/* data.h - host arrays: fills, .npy files, comparison, and the calls of host functions.
+ * Knows nothing of launching. */
+#ifndef KILN_DATA_H
+#define KILN_DATA_H
+
+#include "base/base.h"
+#include "spec/spec.h"
+
+/* ---- arrays ---- */
+size_t kiln__type_bytes(kiln_type type);
+const char *kiln__type_name(kiln_type type);
+bool kiln__type_find(const char *name, kiln_type *type);
+/* The number of bytes of an array; false on overflow of 64 bits (or of size_t). */
+bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t *bytes);
+/* Zeroed data from mem; KILN_ERROR_MEMORY names the size asked for. */
+kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
+                             kiln_array *array, kiln_error **error);
+void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
+
+/* ---- fills: the same bytes on every machine, for a seed ----
+ * A counter-based generator (Philox 4x32-10, Salmon and others, SC 2011): element i depends on (seed, i) alone, so
+ * fills of any part, in any order, in any number of threads agree. normal: Box-Muller by own correctly specified
+ * polynomials, not libm, whose last bit differs between machines. */
+typedef struct kiln__fill_values { kiln__fill_kind kind; double a, b; uint64_t seed; bool integers; int64_t ia, ib; } kiln__fill_values;
+kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
+                             kiln_error **error);
+/* Bytes that an unwritten output is recognised by: every element a NaN (floats) or 0xA5A5... (integers). */
+void kiln__array_poison(kiln_array *array);
+
+/* ---- .npy, versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ---- */
+/* Foreign bytes: any file gives an array or a clear error. `limit`: bytes of data allowed. */
+kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
+                           kiln_error **error);
+kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
+                            uint64_t limit, kiln_array *array, kiln_error **error);
+kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
+
+/* ---- comparison ---- */
+typedef struct kiln__difference {
+    uint64_t wrong;              /* elements outside the tolerance */
+    uint64_t worst_index;
+    double worst_error;          /* |got - want| / (atol + rtol |want|); infinite for NaN against a number */
+    uint64_t unwritten;          /* elements that still hold the poison */
+    char text[256];              /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
+} kiln__difference;
+/* Same type and shape. Equal infinities and NaN against NaN are right; exact compares bits (but NaN with NaN). */
+void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,
+                         double atol, kiln__difference *difference);
+
+/* ---- host functions ---- */
+typedef struct kiln__host { const char *name; unsigned uses; kiln_host_fn function; void *user; } kiln__host;
+/* Kiln's own, registered by every engine: matmul_f64, ... */
+extern const kiln__host kiln__builtin_hosts[];
+extern const size_t kiln__builtin_host_count;
+
+typedef struct kiln__call_arg {
+    const char *name;
+    enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
+    kiln_value value;
+    kiln_array *array;
+    bool writable;
+} kiln__call_arg;
+typedef struct kiln__export { const char *name; bool is_array; kiln_value value; kiln_array array; struct kiln__export *next; } kiln__export;
+struct kiln_call {
+    const kiln_allocator *mem;
+    const char *function;
+    size_t arg_count;
+    kiln__call_arg *args;
+    kiln__export *exports;       /* grows during the call; owned by the caller of kiln__call */
+    /* Resolves a file name under the trust rules into a path from `arena`. */
+    kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
+    void *file_user;
+    kiln__arena arena;
+    kiln_error *failure;         /* what kiln_call_fail noted */
+};
+/* Calls and turns a failure into an error at `pos`. */
+kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
+void kiln__call_free(kiln_call *call); /* its arena, exports and failure */
+#endif

@@ -1,0 +1,66 @@
+/* plan.h - spec + variant + configuration + sizes -> code, buffers, steps; run, verify, measure.
+ * Knows nothing of searching. */
+#ifndef KILN_PLAN_H
+#define KILN_PLAN_H
+
+#include "core/engine.h"
+#include "space/space.h"
+#include "spec/spec.h"
+
+/* ---- a choice, resolved: every param, size and let has its value ---- */
+typedef struct kiln__config { /* on the heap: its scopes point into it */
+    const kiln_spec *spec;
+    const kiln__variant *variant;
+    kiln__arena arena;               /* names and texts of the settings */
+    kiln_setting *params;            /* variant->param_count, in its order */
+    kiln_setting *sizes; size_t size_count; const char *size_set;
+    kiln_setting *lets;              /* variant->let_count */
+    kiln__scope scopes[4];           /* device <- sizes <- params <- lets; chained by kiln__config_scope */
+} kiln__config;
+/* Fills in what the choice leaves open, checks names (nearest suggestions), kinds, and the constraints
+ * (KILN_ERROR_CONSTRAINT). The engine's device is opened for device.* names. */
+kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                              kiln__config **config, kiln_error **error);
+void kiln__config_free(kiln__config *config); /* NULL is fine */
+const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost */
+/* "coarsened TILE_M=128 TILE_N=64" */
+void kiln__config_print(const kiln__config *config, kiln__text *out);
+
+/* ---- code: filled source, from the cache or compiled (code.c) ---- */
+typedef struct kiln__code {
+    kiln__unit unit;
+    bool from_cache;
+    uint64_t compile_ns;
+} kiln__code;
+typedef struct kiln__code_job kiln__code_job;
+/* Reads and fills the source, looks into the cache and, on a miss, starts a compile. Never waits for it. `arch` 0: the
+ * engine's device's; cubin: machine code is wanted too. The config may be freed afterwards. */
+kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+                             kiln__code_job **job, kiln_error **error);
+bool kiln__code_done(kiln__code_job *job);
+bool kiln__code_wait(kiln__code_job *job, double seconds);
+/* Waits, takes the code and frees the job; a fresh compile is put into the cache. KILN_ERROR_COMPILE shows NVRTC's log
+ * against the source with the configuration that caused it. */
+kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
+void kiln__code_cancel(kiln__code_job *job); /* NULL is fine */
+const char *kiln__code_source(const kiln__code_job *job); /* the filled source, until the job is freed */
+void kiln__code_free(kiln__code *code);
+/* The module's symbol for a kernel as the spec names it (after template filling); NULL: not in it. */
+const char *kiln__code_symbol(const kiln__code *code, const char *kernel);
+/* The names of the kernels that a variant's steps launch, each once, filled; in the arena. */
+kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocator *mem, kiln__arena *arena,
+                                 const char *const **names, size_t *count, kiln_error **error);
+
+/* ---- plans ---- */
+/* kiln_plan_open in two halves, for a scheduler that compiles ahead: config and finished code in, plan out. Takes over
+ * both, also on failure. */
+kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
+                            kiln_error **error);
+
+/* Inputs and expected outputs that do not depend on the configuration are made once and shared by the plans of a
+ * sweep: buffers filled on the device, references computed on the host. One per sweep; NULL is fine everywhere. */
+typedef struct kiln__shared kiln__shared;
+kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error);
+void kiln__shared_free(kiln__shared *shared);
+void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
+#endif
