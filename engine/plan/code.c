@@ -1,0 +1,373 @@
+/* code.c - from a configuration to compiled code: the source with its knobs filled in, looked up in the cache or
+ * compiled. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+#define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
+
+struct kiln__code_job {
+    kiln_engine *engine;
+    kiln__arena arena;
+    kiln__text source;          /* as the compiler sees it */
+    kiln__text material;        /* the cache key */
+    kiln__text label;           /* "coarsened TILE_M=128 ...": for messages */
+    kiln__cache_key key;
+    kiln__compile_request request;
+    kiln__compile_job *compile; /* NULL: the code came from the cache */
+    kiln__unit unit;
+};
+
+/* ---- which kernels ---- */
+
+typedef struct name_list { const char **names; size_t count, capacity; } name_list;
+
+static bool add_name(kiln__arena *arena, name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return true;
+    if (!kiln__grow(arena->mem, &list->names, &list->capacity, list->count + 1, sizeof *list->names))
+        return false;
+    list->names[list->count++] = name;
+    return true;
+}
+
+static bool collect_kernels(const kiln__step *steps, size_t count, const kiln__scope *scope, kiln__arena *arena,
+                            name_list *list, kiln__diag *diag)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kiln__step *step = &steps[i];
+        bool ok = true;
+        if (step->kind == KILN__STEP_LAUNCH) {
+            kiln__text name = {.mem = arena->mem};
+            ok = kiln__template_fill(step->as.launch.kernel, scope, &name, diag) && !name.failed;
+            char *kept = ok ? kiln__arena_strdup(arena, kiln__text_get(&name)) : NULL;
+            ok = kept && add_name(arena, list, kept);
+            kiln__text_free(&name);
+        } else if (step->kind == KILN__STEP_REPEAT) {
+            ok = collect_kernels(step->as.repeat.steps, step->as.repeat.step_count, scope, arena, list, diag);
+        } else if (step->kind == KILN__STEP_WHILE) {
+            ok = collect_kernels(step->as.loop.steps, step->as.loop.step_count, scope, arena, list, diag);
+        }
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocator *mem, kiln__arena *arena,
+                                 const char *const **names, size_t *count, kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    name_list list = {0};
+    kiln__diag diag = {.mem = mem};
+    bool ok = collect_kernels(variant->before, variant->before_count, kiln__config_scope(config), arena, &list, &diag) &&
+              collect_kernels(variant->steps, variant->step_count, kiln__config_scope(config), arena, &list, &diag);
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    const char **kept = ok && status == KILN_OK ? kiln__arena_alloc(arena, (list.count + 1) * sizeof *kept) : NULL;
+    if (kept) {
+        memcpy(kept, list.names, list.count * sizeof *kept);
+        *names = kept;
+        *count = list.count;
+    } else if (status == KILN_OK) {
+        status = kiln__fail_memory(error);
+    }
+    kiln__free(mem, list.names);
+    return status;
+}
+
+/* ---- the source ---- */
+
+static void define(kiln__text *out, const char *name, kiln_value value)
+{
+    kiln__text_printf(out, "#define %s ", name);
+    if (value.kind == KILN_BOOL) /* C++ has true, the preprocessor has not */
+        kiln__text_puts(out, value.as.i ? "1" : "0");
+    else
+        kiln__value_print(out, value);
+    kiln__text_puts(out, "\n");
+}
+
+/* The macros of a configuration: its params, the lets and expressions under `define:`, the sizes under `bake:`. */
+static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *config, kiln__text *out,
+                                kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    const kiln__scope *scope = kiln__config_scope(config);
+    kiln__diag diag = {.mem = mem};
+    for (size_t i = 0; i < variant->param_count; i++)
+        define(out, config->params[i].name, config->params[i].value);
+    for (size_t i = 0; i < variant->define_count; i++) {
+        kiln_value value;
+        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, &diag))
+            define(out, variant->defines[i].name, value);
+    }
+    for (size_t i = 0; i < variant->bake_count; i++) {
+        kiln_value value;
+        if (kiln__scope_find(scope, variant->bake[i], &value))
+            define(out, variant->bake[i], value);
+    }
+    return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+}
+
+static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
+{
+    const kiln_spec *spec = config->spec;
+    const char *name = config->variant->source ? config->variant->source : spec->source;
+    const char *path = NULL;
+    kiln_status status = kiln__engine_find_source(engine, spec->folder, name, &job->arena, &path, error);
+    if (status != KILN_OK)
+        return status;
+    char *text = NULL;
+    size_t length = 0;
+    status = kiln__file_read(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
+    if (status != KILN_OK)
+        return status;
+    if (memchr(text, '\0', length)) {
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it holds a zero byte", path);
+        goto done;
+    }
+    status = add_preamble(engine->mem, config, &job->source, error);
+    if (status != KILN_OK)
+        goto done;
+    job->request.name = name;
+    kiln__text_printf(&job->source, "#line 1 \"%s\"\n", name);
+    kiln__text_add(&job->source, text, length);
+    kiln__text_puts(&job->source, "\n");
+    const char *folders[] = {kiln__arena_folder(&job->arena, path)};
+    if (job->source.failed || !folders[0]) {
+        status = kiln__fail_memory(error);
+        goto done;
+    }
+    job->request.source = job->source.data;
+    status = kiln__includes_collect(engine->mem, &job->arena, path, text, folders, 1, &job->request.includes,
+                                    &job->request.include_count, error);
+done:
+    kiln__free(engine->mem, text);
+    return status;
+}
+
+/* ---- the options ---- */
+
+static kiln_status add_option(kiln_engine *engine, const kiln__template *option, const kiln__scope *scope,
+                              kiln__code_job *job, name_list *list, kiln_error **error)
+{
+    kiln__text text = {.mem = engine->mem};
+    kiln__diag diag = {.mem = engine->mem};
+    bool filled = kiln__template_fill(option, scope, &text, &diag);
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    kiln_error *why = NULL;
+    if (status == KILN_OK && (!filled || text.failed))
+        status = kiln__fail_memory(error);
+    else if (status == KILN_OK && text.length > 0) { /* a param may make an option vanish: {X} with an empty text */
+        status = kiln__option_check(engine->mem, text.data, &why);
+        if (status != KILN_OK) {
+            kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
+            status = kiln__diag_finish(&diag, status, error);
+        } else {
+            char *kept = kiln__arena_strdup(&job->arena, text.data);
+            /* not add_name: an option may stand twice, and order matters */
+            if (!kept || !kiln__grow(engine->mem, &list->names, &list->capacity, list->count + 1, sizeof *list->names))
+                status = kiln__fail_memory(error);
+            else
+                list->names[list->count++] = kept;
+        }
+    }
+    kiln_error_free(why);
+    kiln__text_free(&text);
+    return status;
+}
+
+static kiln_status fill_options(kiln_engine *engine, const kiln__config *config, kiln__code_job *job,
+                                kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    const kiln__scope *scope = kiln__config_scope(config);
+    name_list list = {0};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < variant->option_count && status == KILN_OK; i++)
+        status = add_option(engine, variant->options[i], scope, job, &list, error);
+    for (size_t p = 0; p < variant->param_count; p++)
+        for (size_t i = 0; i < variant->params[p].option_count && status == KILN_OK; i++)
+            status = add_option(engine, variant->params[p].options[i], scope, job, &list, error);
+    const char **kept = kiln__arena_alloc(&job->arena, (list.count + 1) * sizeof *kept);
+    if (status == KILN_OK && !kept)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK && list.count)
+        memcpy(kept, list.names, list.count * sizeof *kept);
+    job->request.options = kept;
+    job->request.option_count = list.count;
+    kiln__free(engine->mem, list.names);
+    return status;
+}
+
+/* ---- the key ---- */
+
+/* One field of the key material: its length and its bytes, so that no two lists of fields look the same. */
+static void add_field(kiln__text *material, const char *bytes)
+{
+    uint64_t length = strlen(bytes);
+    kiln__text_add(material, (const char *)&length, sizeof length);
+    kiln__text_add(material, bytes, length);
+}
+
+static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error **error)
+{
+    const kiln__compile_request *request = &job->request;
+    kiln__text *material = &job->material;
+    kiln__text options = {.mem = engine->mem};
+    char arch[32], compiler[32], counts[96];
+    int version = kiln__nvrtc_version(engine->nvrtc);
+    snprintf(arch, sizeof arch, "%s_%d", request->cubin ? "sm" : "compute", request->arch);
+    snprintf(compiler, sizeof compiler, "nvrtc %d.%d", version / 1000, version % 1000 / 10);
+    snprintf(counts, sizeof counts, "%zu options %zu kernels %zu headers", request->option_count, request->name_count,
+             request->include_count);
+    add_field(material, "kiln unit 1");
+    add_field(material, kiln__nvrtc_identity(engine->nvrtc));
+    add_field(material, arch);
+    add_field(material, counts);
+    for (size_t i = 0; i < request->option_count; i++) {
+        add_field(material, request->options[i]);
+        kiln__text_printf(&options, "%s%s", i ? " " : "", request->options[i]);
+    }
+    for (size_t i = 0; i < request->name_count; i++)
+        add_field(material, request->names[i]);
+    for (size_t i = 0; i < request->include_count; i++) {
+        add_field(material, request->includes[i].name);
+        add_field(material, request->includes[i].text);
+    }
+    add_field(material, request->source);
+    job->key = (kiln__cache_key){.material = material->data,
+                                 .length = material->length,
+                                 .source = request->name,
+                                 .arch = kiln__arena_strdup(&job->arena, arch),
+                                 .compiler = kiln__arena_strdup(&job->arena, compiler),
+                                 .options = kiln__arena_strdup(&job->arena, kiln__text_get(&options))};
+    bool failed = material->failed || options.failed || job->arena.failed;
+    kiln__text_free(&options);
+    return failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* ---- jobs ---- */
+
+static void free_job(kiln__code_job *job)
+{
+    const kiln_allocator *mem = job->engine->mem;
+    kiln__unit_free(&job->unit);
+    kiln__text_free(&job->source);
+    kiln__text_free(&job->material);
+    kiln__text_free(&job->label);
+    kiln__arena_free(&job->arena);
+    kiln__free(mem, job);
+}
+
+kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+                             kiln__code_job **result, kiln_error **error)
+{
+    kiln_status status = kiln__engine_nvrtc(engine, error);
+    if (status == KILN_OK && arch == 0)
+        status = kiln__engine_device(engine, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__code_job *job = kiln__calloc(engine->mem, 1, sizeof *job);
+    if (!job)
+        return kiln__fail_memory(error);
+    job->engine = engine;
+    job->arena.mem = job->source.mem = job->material.mem = job->label.mem = engine->mem;
+    job->request.arch = arch ? arch : engine->arch;
+    job->request.cubin = cubin;
+    kiln__config_print(config, &job->label);
+    status = fill_source(engine, config, job, error);
+    if (status == KILN_OK)
+        status = fill_options(engine, config, job, error);
+    if (status == KILN_OK)
+        status = kiln__config_kernels(config, engine->mem, &job->arena, &job->request.names, &job->request.name_count,
+                                      error);
+    if (status == KILN_OK)
+        status = make_key(engine, job, error);
+    kiln__cache *cache = status == KILN_OK ? kiln__engine_cache(engine) : NULL;
+    if (status == KILN_OK && !(cache && kiln__cache_get(cache, &job->key, &job->unit))) {
+        status = kiln__engine_compiler(engine, error);
+        if (status == KILN_OK)
+            status = kiln__compile_start(engine->compiler, &job->request, &job->compile, error);
+    }
+    if (status != KILN_OK) {
+        free_job(job);
+        return status;
+    }
+    *result = job;
+    return KILN_OK;
+}
+
+bool kiln__code_done(kiln__code_job *job)
+{
+    return !job->compile || kiln__compile_done(job->compile);
+}
+
+bool kiln__code_wait(kiln__code_job *job, double seconds)
+{
+    return !job->compile || kiln__compile_wait(job->compile, seconds);
+}
+
+kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error)
+{
+    kiln_engine *engine = job->engine;
+    kiln_status status = KILN_OK;
+    kiln__code made = {.from_cache = job->compile == NULL};
+    if (job->compile) {
+        kiln_error *why = NULL;
+        kiln__compile_wait(job->compile, -1);
+        status = kiln__compile_take(job->compile, &job->unit, &made.compile_ns, &why);
+        job->compile = NULL;
+        if (status != KILN_OK)
+            kiln__fail(engine->mem, error, status, "%s: %s", kiln__text_get(&job->label), kiln_error_message(why));
+        kiln_error_free(why);
+    }
+    if (status == KILN_OK) {
+        kiln__cache *cache = made.from_cache ? NULL : kiln__engine_cache(engine);
+        if (cache)
+            kiln__cache_put(cache, &job->key, &job->unit);
+        made.unit = job->unit;
+        job->unit = (kiln__unit){0};
+        *code = made;
+    }
+    free_job(job);
+    return status;
+}
+
+void kiln__code_cancel(kiln__code_job *job)
+{
+    if (!job)
+        return;
+    if (job->compile)
+        kiln__compile_cancel(job->compile);
+    free_job(job);
+}
+
+const char *kiln__code_source(const kiln__code_job *job)
+{
+    return job->source.data;
+}
+
+void kiln__code_free(kiln__code *code)
+{
+    kiln__unit_free(&code->unit);
+    *code = (kiln__code){0};
+}
+
+const char *kiln__code_symbol(const kiln__code *code, const char *kernel)
+{
+    const char *at = code->unit.lowered, *end = at + code->unit.lowered_length;
+    while (at && at < end) { /* the cache entry's reader made sure that the pairs are whole */
+        const char *symbol = at + strlen(at) + 1;
+        if (symbol >= end)
+            break;
+        if (strcmp(at, kernel) == 0)
+            return symbol;
+        at = symbol + strlen(symbol) + 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,234 @@
+/* inspect.c - what the compiler made of a configuration, for any architecture, without a device. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+struct kiln_inspection {
+    const kiln_allocator *mem;
+    kiln__arena arena;
+    kiln__code code;
+    const char *arch, *source;
+    kiln_inspected_kernel *kernels;
+    size_t kernel_count;
+};
+
+/* "sm_90", "compute_90" or "90" -> 90. */
+static kiln_status parse_arch(kiln_engine *engine, const char *text, int *arch, kiln_error **error)
+{
+    const char *digits = text;
+    if (strncmp(text, "sm_", 3) == 0)
+        digits += 3;
+    else if (strncmp(text, "compute_", 8) == 0)
+        digits += 8;
+    char *end;
+    long value = *digits >= '0' && *digits <= '9' ? strtol(digits, &end, 10) : 0;
+    int known[64];
+    size_t count = kiln__nvrtc_archs(engine->nvrtc, known, KILN__COUNT(known));
+    if (value > 0 && *end == '\0')
+        for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
+            if (known[i] == value) {
+                *arch = known[i];
+                return KILN_OK;
+            }
+    kiln__text list = {.mem = engine->mem};
+    for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
+        kiln__text_printf(&list, "%ssm_%d", i ? ", " : "", known[i]);
+    kiln_status status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                                    "architecture '%s' is not one that this NVRTC compiles for: %s", text,
+                                    kiln__text_get(&list));
+    kiln__text_free(&list);
+    return status;
+}
+
+/* The first launch of `kernel` among the steps, NULL if there is none. */
+static const kiln__step *find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
+                                     const kiln_allocator *mem, const char *kernel)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kiln__step *step = &steps[i], *found = NULL;
+        if (step->kind == KILN__STEP_REPEAT) {
+            found = find_launch(step->as.repeat.steps, step->as.repeat.step_count, scope, mem, kernel);
+        } else if (step->kind == KILN__STEP_WHILE) {
+            found = find_launch(step->as.loop.steps, step->as.loop.step_count, scope, mem, kernel);
+        } else if (step->kind == KILN__STEP_LAUNCH) {
+            kiln__text name = {.mem = mem};
+            if (kiln__template_fill(step->as.launch.kernel, scope, &name, NULL) && !name.failed &&
+                strcmp(kiln__text_get(&name), kernel) == 0)
+                found = step;
+            kiln__text_free(&name);
+        }
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Spilled bytes of a kernel as ptxas -v counts them: the line after "Compiling entry function 'SYMBOL'" that reads
+ * "N bytes stack frame, N bytes spill stores, N bytes spill loads". */
+static void find_spills(const char *log, const char *symbol, kiln_inspected_kernel *kernel)
+{
+    kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
+    size_t length = strlen(symbol);
+    for (const char *at = log; at && (at = strstr(at, "ntry function '")); at++) {
+        if (strncmp(at + 15, symbol, length) != 0 || at[15 + length] != '\'')
+            continue;
+        const char *line = strstr(at, "bytes stack frame, "), *loads = line ? strstr(line, "spill stores, ") : NULL;
+        if (line && loads) {
+            kernel->spill_store_bytes = strtoll(line + 19, NULL, 10);
+            kernel->spill_load_bytes = strtoll(loads + 14, NULL, 10);
+        }
+        return;
+    }
+}
+
+static kiln_status describe(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
+                            const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
+                            kiln_error **error)
+{
+    const kiln__scope *scope = kiln__config_scope(config);
+    const kiln__variant *variant = config->variant;
+    kernel->name = name;
+    kernel->registers = found->registers;
+    kernel->static_shared = found->static_shared;
+    kernel->local_bytes = found->local_bytes;
+    kernel->constant_bytes = found->constant_bytes;
+    kernel->limited_by = "";
+    find_spills(log, found->symbol, kernel);
+    const kiln__step *step = find_launch(variant->steps, variant->step_count, scope, engine->mem, name);
+    if (!step)
+        step = find_launch(variant->before, variant->before_count, scope, engine->mem, name);
+    int64_t shared = 0, threads = 1;
+    for (int i = 0; step && i < 3; i++) { /* a block that needs an input's data is left at 0: not known here */
+        int64_t extent = 0;
+        if (!kiln__expr_eval_int(step->as.launch.block[i], scope, "block", &extent, NULL) || extent < 1 ||
+            extent > 1024)
+            return KILN_OK;
+        kernel->block[i] = (unsigned)extent;
+        threads *= extent;
+    }
+    if (!step || (step->as.launch.shared &&
+                  !kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &shared, NULL)) || shared < 0)
+        return KILN_OK;
+    kernel->dynamic_shared = (uint64_t)shared;
+    kiln__occupancy occupancy = {0};
+    kiln_status status = kiln__occupancy_of(engine->mem, arch, found, (unsigned)threads, (uint64_t)shared, &occupancy,
+                                            error);
+    if (status != KILN_OK)
+        return status;
+    kernel->blocks_per_sm = occupancy.blocks_per_sm;
+    kernel->occupancy = occupancy.occupancy;
+    kernel->limited_by = occupancy.limited_by;
+    return KILN_OK;
+}
+
+static kiln_status describe_all(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
+                                kiln_error **error)
+{
+    const char *const *names = NULL;
+    size_t name_count = 0, found_count = 0;
+    kiln__cubin_kernel *found = NULL;
+    kiln_status status = kiln__config_kernels(config, engine->mem, &made->arena, &names, &name_count, error);
+    if (status == KILN_OK)
+        status = kiln__cubin_kernels(engine->mem, made->code.unit.cubin, made->code.unit.cubin_length, &found,
+                                     &found_count, error);
+    if (status == KILN_OK) {
+        made->kernels = kiln__arena_alloc(&made->arena, (name_count + 1) * sizeof *made->kernels);
+        if (!made->kernels)
+            status = kiln__fail_memory(error);
+    }
+    for (size_t i = 0; i < name_count && status == KILN_OK; i++) {
+        const char *symbol = kiln__code_symbol(&made->code, names[i]);
+        for (size_t k = 0; symbol && k < found_count && status == KILN_OK; k++) {
+            if (strcmp(found[k].symbol, symbol) != 0)
+                continue;
+            kiln_inspected_kernel *kernel = &made->kernels[made->kernel_count++];
+            status = describe(engine, config, arch, names[i], &found[k], made->code.unit.log, kernel, error);
+            kernel->symbol = symbol;
+            break;
+        }
+    }
+    kiln__free(engine->mem, found);
+    return status;
+}
+
+kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch_text,
+                         kiln_inspection **inspection, kiln_error **error)
+{
+    kiln__config *config = NULL;
+    kiln__code_job *job = NULL;
+    int arch = 0;
+    kiln_status status = kiln__engine_nvrtc(engine, error);
+    if (status == KILN_OK)
+        status = arch_text ? parse_arch(engine, arch_text, &arch, error) : kiln__engine_device(engine, error);
+    if (status != KILN_OK)
+        return status;
+    if (arch == 0)
+        arch = engine->arch;
+    kiln_inspection *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    made->mem = made->arena.mem = engine->mem;
+    status = kiln__config_make(engine, spec, choice, &config, error);
+    if (status == KILN_OK)
+        status = kiln__code_start(engine, config, arch, true, &job, error);
+    if (status == KILN_OK) {
+        made->arch = kiln__arena_printf(&made->arena, "sm_%d", arch);
+        made->source = kiln__arena_strdup(&made->arena, kiln__code_source(job));
+        status = kiln__code_take(job, &made->code, error);
+    }
+    if (status == KILN_OK)
+        status = made->arena.failed ? kiln__fail_memory(error) : describe_all(engine, config, arch, made, error);
+    kiln__config_free(config);
+    if (status != KILN_OK) {
+        kiln_inspection_free(made);
+        return status;
+    }
+    *inspection = made;
+    return KILN_OK;
+}
+
+void kiln_inspection_free(kiln_inspection *inspection)
+{
+    if (!inspection)
+        return;
+    kiln__code_free(&inspection->code);
+    kiln__arena_free(&inspection->arena);
+    kiln__free(inspection->mem, inspection);
+}
+
+const char *kiln_inspection_arch(const kiln_inspection *inspection)
+{
+    return inspection->arch;
+}
+
+const char *kiln_inspection_source(const kiln_inspection *inspection)
+{
+    return inspection->source;
+}
+
+const char *kiln_inspection_ptx(const kiln_inspection *inspection)
+{
+    return inspection->code.unit.ptx ? inspection->code.unit.ptx : "";
+}
+
+const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes)
+{
+    *bytes = inspection->code.unit.cubin_length;
+    return inspection->code.unit.cubin;
+}
+
+const char *kiln_inspection_log(const kiln_inspection *inspection)
+{
+    return inspection->code.unit.log ? inspection->code.unit.log : "";
+}
+
+size_t kiln_inspection_kernel_count(const kiln_inspection *inspection)
+{
+    return inspection->kernel_count;
+}
+
+const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel)
+{
+    return kernel < inspection->kernel_count ? &inspection->kernels[kernel] : NULL;
+}

@@ -1,0 +1,64 @@
+/* standalone.c - runs a fuzz target over files: each argument is a file or a folder of files. Without any, over the
+ * empty input and every single byte. */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static unsigned long runs;
+
+static int run_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 1;
+    enum { MOST = 1 << 22 };
+    uint8_t *data = malloc(MOST);
+    if (!data) {
+        fclose(file);
+        return 1;
+    }
+    size_t size = fread(data, 1, MOST, file);
+    fclose(file);
+    uint8_t *exact = realloc(data, size ? size : 1); /* an overread by one byte is seen by the sanitizer */
+    LLVMFuzzerTestOneInput(exact ? exact : data, size);
+    runs++;
+    free(exact ? exact : data);
+    return 0;
+}
+
+static int run_path(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return run_file(path);
+    int failed = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char name[4096];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        failed |= run_file(name);
+    }
+    closedir(folder);
+    return failed;
+}
+
+int main(int count, char **arguments)
+{
+    LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint8_t one = (uint8_t)byte;
+        LLVMFuzzerTestOneInput(&one, 1);
+    }
+    int failed = 0;
+    for (int i = 1; i < count; i++)
+        if (run_path(arguments[i]) != 0) {
+            fprintf(stderr, "%s: cannot be read\n", arguments[i]);
+            failed = 1;
+        }
+    printf("%lu inputs\n", runs);
+    return failed;
+}

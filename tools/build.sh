@@ -1,0 +1,17 @@
+#!/bin/sh
+# tools/build.sh PRESET [TARGET...]: configures and builds one preset of CMakePresets.json, quietly unless it fails.
+# Several at once wait for each other.
+set -eu
+cd "$(dirname "$0")/.."
+preset=$1
+shift
+mkdir -p build
+exec 9>"build/.lock-$preset"
+if command -v flock >/dev/null 2>&1; then flock 9; fi
+log=build/$preset.log
+run() { "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "build: failed: $*" >&2; exit 1; }; }
+if [ ! -e "build/$preset/build.ninja" ] || [ -n "${KILN_CMAKE_ARGS:-}" ]; then
+    # shellcheck disable=SC2086  # a list of words
+    run cmake --preset "$preset" ${KILN_CMAKE_ARGS:-}
+fi
+run cmake --build "build/$preset" ${1+--target "$@"}

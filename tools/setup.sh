@@ -1,0 +1,106 @@
+#!/bin/sh
+# Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
+#
+#   tools/setup.sh           what building and running needs
+#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets)
+#   tools/setup.sh --check   only says what is missing; exit 1 if something is
+#
+# Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
+# toolkit; where there is none, NVIDIA's Python wheels are unpacked into build/cuda, which touches nothing else.
+set -eu
+cd "$(dirname "$0")/.."
+
+check=0 test=0
+for argument; do
+    case $argument in
+    --check) check=1 ;;
+    --test) test=1 ;;
+    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "setup.sh: unknown argument '$argument' (try --help)" >&2; exit 2 ;;
+    esac
+done
+
+say() { echo "setup: $*" >&2; }
+
+# ---- Debian packages ----
+packages=
+want() { packages="$packages $1"; }
+has() { command -v "$1" >/dev/null 2>&1; }
+has_library() { has pkg-config && pkg-config --exists "$1"; }
+cmake_is_new() { has cmake && [ "$(printf '3.25\n%s\n' "$(cmake --version | sed -n 's/.*version //p')" | sort -V | head -n1)" = 3.25 ]; }
+
+has cc || want gcc
+[ -e /usr/include/stdio.h ] || want libc6-dev
+cmake_is_new || want cmake
+has ninja || want ninja-build
+has pkg-config || want pkg-config
+has_library yaml-0.1 || want libyaml-dev
+has_library libxxhash || want libxxhash-dev
+has_library libelf || want libelf-dev
+has_library jansson || want libjansson-dev
+has_library cunit || want libcunit1-dev
+if [ $test = 1 ]; then
+    has clang || want clang
+    # libFuzzer and the sanitizers of clang are a package of their own.
+    if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
+       [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&
+       [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer.a" ]; then
+        want libclang-rt-dev
+    fi
+fi
+
+# ---- NVRTC and the headers ----
+toolkit=
+for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/lib/cuda build/cuda; do
+    [ -n "$folder" ] && [ -e "$folder/include/cuda.h" ] && [ -e "$folder/include/nvrtc.h" ] || continue
+    for library in "$folder"/lib64/libnvrtc.so.1? "$folder"/lib/libnvrtc.so.1?; do
+        [ -e "$library" ] && toolkit=$folder
+    done
+    [ -z "$toolkit" ] || break
+done
+if [ -z "$toolkit" ]; then
+    has python3 || want python3
+    python3 -c 'import pip' 2>/dev/null || want python3-pip
+fi
+
+if [ $check = 1 ]; then
+    [ -z "$packages" ] || say "missing packages:$packages"
+    [ -n "$toolkit" ] || say "no CUDA toolkit: NVRTC and the headers would be unpacked into build/cuda"
+    [ -z "$packages" ] && [ -n "$toolkit" ]
+    exit
+fi
+
+if [ -n "$packages" ]; then
+    root=
+    if [ "$(id -u)" != 0 ]; then
+        if ! has sudo; then
+            say "these packages are missing; as root, run: apt-get install$packages"
+            exit 1
+        fi
+        root=sudo
+    fi
+    say "installing with apt-get:$packages"
+    export DEBIAN_FRONTEND=noninteractive
+    # An index that is a day old is fresh enough; a machine with none cannot do without.
+    if [ -z "$(find /var/lib/apt/lists -name '*Packages*' -mtime -1 2>/dev/null | head -n1)" ]; then
+        $root apt-get -q update >&2
+    fi
+    # shellcheck disable=SC2086  # a list of words
+    $root apt-get -q install -y --no-install-recommends ca-certificates $packages >&2
+fi
+
+if [ -z "$toolkit" ]; then
+    say "no CUDA toolkit found: unpacking NVRTC and the CUDA headers into build/cuda (about 100 MB to fetch)"
+    mkdir -p build
+    rm -rf build/cuda.new build/wheels
+    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+        -r tools/cuda-wheels.txt -d build/wheels
+    for wheel in build/wheels/*.whl; do
+        python3 -m zipfile -e "$wheel" build/cuda.new
+    done
+    rm -rf build/cuda
+    mv build/cuda.new/nvidia/cu13 build/cuda
+    rm -rf build/cuda.new build/wheels
+    toolkit=build/cuda
+fi
+say "ready (CUDA headers and NVRTC: $toolkit)"
