@@ -1,0 +1,128 @@
+/* bench.c - what the engine itself costs: loading a spec, from a disk-cache hit to a launchable kernel, a launch.
+ *
+ *   kiln-bench [DEVICE]        "sim" or "cuda:0"; the launch figures mean something on a GPU only
+ *
+ * Each figure is the median of many, beside its peer in the same run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine.h"
+#include "kiln.h"
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+static int fail(kiln_error *error)
+{
+    fprintf(stderr, "kiln-bench: %s\n", kiln_error_message(error));
+    kiln_error_free(error);
+    return 1;
+}
+
+enum { ROUNDS = 201, BATCH = 1000 };
+static double samples[ROUNDS];
+
+static int bench_load(kiln_engine *engine)
+{
+    kiln_error *error = NULL;
+    for (int i = 0; i < ROUNDS; i++) {
+        kiln_spec *spec = NULL;
+        uint64_t start = kiln__now_ns();
+        if (kiln_spec_load(engine, "matmul", &spec, &error))
+            return fail(error);
+        samples[i] = (double)(kiln__now_ns() - start) * 1e-3;
+        kiln_spec_free(spec);
+    }
+    printf("load and check specs/matmul.yaml        %8.1f us\n", median(samples, ROUNDS));
+    return 0;
+}
+
+static int bench_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice)
+{
+    kiln_error *error = NULL;
+    kiln_plan *plan = NULL;
+    int hits = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t start = kiln__now_ns();
+        if (kiln_plan_open(engine, spec, choice, &plan, &error))
+            return fail(error);
+        samples[i] = (double)(kiln__now_ns() - start) * 1e-3;
+        kiln_kernel_info info;
+        kiln_plan_kernel(plan, 0, &info);
+        hits += info.from_cache;
+        kiln_plan_free(plan);
+    }
+    printf("disk-cache hit to launchable kernel     %8.1f us   (%d of %d from the cache)\n", median(samples, ROUNDS), hits,
+           ROUNDS);
+    return 0;
+}
+
+static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice)
+{
+    kiln_error *error = NULL;
+    kiln_plan *plan = NULL;
+    CUdeviceptr a = 0, b = 0, p = 0;
+    if (kiln_plan_open(engine, spec, choice, &plan, &error) || kiln_plan_buffer(plan, "A", &a, &error) ||
+        kiln_plan_buffer(plan, "B", &b, &error) || kiln_plan_buffer(plan, "P", &p, &error) ||
+        kiln_plan_launch(plan, NULL, &error))
+        return fail(error);
+    kiln_kernel_info info;
+    kiln_plan_kernel(plan, 0, &info);
+    int m = 1, n = 1, k = 1;
+    void *arguments[] = {&a, &b, &p, &m, &n, &k};
+    const kiln__driver *driver = &engine->driver;
+    int batch = driver->simulated ? 10 : BATCH;
+    double bare[ROUNDS];
+    CUcontext previous = NULL;
+    if (kiln__engine_enter(engine, &previous, &error)) /* what an application that owns its context has too */
+        return fail(error);
+    for (int i = 0; i < ROUNDS; i++) {
+        driver->cuCtxSynchronize_();
+        uint64_t start = kiln__now_ns();
+        for (int j = 0; j < batch; j++)
+            driver->cuLaunchKernel_(info.function, info.grid[0], info.grid[1], info.grid[2], info.block[0],
+                                    info.block[1], info.block[2], info.dynamic_shared, NULL, arguments, NULL);
+        bare[i] = (double)(kiln__now_ns() - start) * 1e-3 / batch;
+        driver->cuCtxSynchronize_();
+        start = kiln__now_ns();
+        for (int j = 0; j < batch; j++)
+            if (kiln_plan_launch(plan, NULL, &error))
+                return fail(error);
+        samples[i] = (double)(kiln__now_ns() - start) * 1e-3 / batch;
+    }
+    driver->cuCtxSynchronize_();
+    kiln__engine_leave(engine, previous);
+    double one = median(bare, ROUNDS), ours = median(samples, ROUNDS);
+    printf("a launch, bare cuLaunchKernel           %8.3f us\n", one);
+    printf("a launch, kiln_plan_launch              %8.3f us   (%.2f x)\n", ours, ours / one);
+    kiln_plan_free(plan);
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    kiln_options options = {.size = sizeof options, .device = count > 1 ? arguments[1] : NULL};
+    kiln_engine *engine = NULL;
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    kiln_device_info info;
+    if (kiln_engine_open(&options, &engine, &error) || kiln_engine_device(engine, &info, &error) ||
+        kiln_spec_load(engine, "matmul", &spec, &error))
+        return fail(error);
+    printf("%s\n", info.name);
+    kiln_choice tiny = {.variant = "tiled", .size_set = "one"};
+    int failed = bench_load(engine) || bench_open(engine, spec, &tiny) || bench_launch(engine, spec, &tiny);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+    return failed;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# run.sh BUILD_FOLDER SOURCE_FOLDER: installs Kiln from its build folder into a fresh prefix, builds the consumer
+# against it by find_package and by pkg-config, moves the prefix, and runs both on the simulated device.
+set -eu
+build=$1 here=$2/tests/consumer
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim
+unset KILN_PATH KILN_WORKER || true
+
+cmake --install "$build" --prefix "$work/first" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+prefix=$work/elsewhere
+mv "$work/first" "$prefix" # an installed tree may be moved
+
+cmake -S "$here" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
+    cmake --build "$work/cmake" >>"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name kiln.pc)")
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046  # lists of words
+${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic "$here/main.c" $(pkg-config --cflags --libs kiln) -lm \
+    -Wl,-rpath,"$(pkg-config --variable=libdir kiln)" -o "$work/by-pkg-config"
+
+cd "$work" # nothing of the source tree is near: the spec and its source are the installed ones
+"$work/cmake/consumer"
+"$work/by-pkg-config"
+"$prefix/bin/kiln" run matmul --size one >"$work/run.out"
+grep -q verified "$work/run.out"
+echo "consumer: installed command runs"
