@@ -207,6 +207,8 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
 {
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
+    if (strlen(name) < 2)
+        least = 1; /* every one-letter name is one letter away: only another case is near */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

@@ -23,6 +23,7 @@ typedef struct kiln__cache_key {
     const void *material;
     size_t length;
     const char *source, *arch, *compiler, *options; /* labels */
+    size_t text_at, text_length; /* where the source text stands in the material, for `show`; 0, 0: it is not said */
 } kiln__cache_key;
 
 /* A compiled unit. ptx is NUL-terminated text; either of ptx and cubin may be absent (NULL, 0). `lowered` holds the

@@ -6,6 +6,8 @@
 #ifndef KILN_COMPILE_H
 #define KILN_COMPILE_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 #include "cache/cache.h" /* kiln__unit: what a compile yields */
 
@@ -14,6 +16,10 @@ typedef struct kiln__nvrtc kiln__nvrtc;
 /* Looks for libnvrtc: $KILN_NVRTC, the build's own, the loader's path, the toolkit's folder ($CUDA_HOME,
  * /usr/local/cuda), versioned sonames newest first. KILN_ERROR_NO_COMPILER says what was tried and what to do. */
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
+/* The same for one file and one folder of headers ("" or NULL: looked for), as kiln__nvrtc_path() and
+ * kiln__nvrtc_include() gave them: what a worker does. */
+kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include,
+                                  kiln__nvrtc **nvrtc, kiln_error **error);
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
 int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);             /* 13000 for 13.0 */
 const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that was loaded */
@@ -24,6 +30,14 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the 
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
 
 typedef struct kiln__include { const char *name, *text; } kiln__include;
+
+/* The project headers that `text` (of the file `path`) reaches by #include "name", each once, however deep: read from
+ * the folder of the file that includes it, else from `folders`, never from outside those folders (links resolved).
+ * Names that are not found there are left to the compiler. Everything returned lives in `arena`; depth, count and bytes
+ * are limited (KILN_ERROR_REFUSED). */
+kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                                   const char *const *folders, size_t folder_count, const kiln__include **includes,
+                                   size_t *count, kiln_error **error);
 
 typedef struct kiln__compile_request {
     const char *name;                    /* of the source, for messages */
@@ -36,6 +50,14 @@ typedef struct kiln__compile_request {
     const char *const *names;    size_t name_count;    /* kernels: extern "C" names or C++ name expressions */
 } kiln__compile_request;
 
+/* Compiles in this thread and this process. NVRTC's newer versions let a compile be stopped: then it ends early where
+ * *cancel (may be NULL) becomes true or `seconds` (<= 0: no limit) are over. Results as kiln__compile_take(). */
+kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                               const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
+                               kiln_error **error);
+/* What kiln-worker runs: answers the requests that arrive on the socket `fd` until it closes. The exit status. */
+int kiln__worker_run(int fd, const char *nvrtc, const char *include);
+
 typedef struct kiln__compiler kiln__compiler;
 typedef struct kiln__compiler_options {
     const char *worker;   /* program; NULL: compile here */
@@ -46,7 +68,8 @@ typedef struct kiln__compiler_options {
 } kiln__compiler_options;
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
                                 kiln__compiler **compiler, kiln_error **error);
-void kiln__compiler_close(kiln__compiler *compiler); /* ends running compiles and the workers */
+/* Ends running compiles and the workers. Every job must have been taken or cancelled. */
+void kiln__compiler_close(kiln__compiler *compiler);
 
 /* A compile under way. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;
@@ -64,12 +87,24 @@ void kiln__compile_cancel(kiln__compile_job *job);   /* frees a job that nobody 
 /* Options that would write files, load plugins or read from where the engine cannot see are refused. */
 kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error);
 
+/* ---- logs ---- */
+
+/* Adds a log of NVRTC to `text` as a reader wants it: without ptxas' statistics and control characters, cut after
+ * 200 lines, and with the line of PTX beside messages of ptxas that only give its number. ptx may be NULL. */
+void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
+/* Bytes a thread that ptxas spills in the kernel `symbol`; false where the log does not say. */
+bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads);
+
 /* ---- what a cubin says of its kernels (libelf; no device) ---- */
 typedef struct kiln__cubin_kernel {
     char symbol[256];
     int registers;
-    uint64_t static_shared, local_bytes, constant_bytes;
-    int max_threads;       /* of __launch_bounds__, 0: none */
+    uint64_t static_shared;  /* of the program; without what the system reserves since compute capability 9.0 */
+    uint64_t local_bytes;    /* a thread: stack with the calls it makes, spills included */
+    uint64_t constant_bytes; /* bank 0 (parameters and launch data) and the compiler's own constants */
+    uint64_t user_constant_bytes; /* __constant__ of the whole module */
+    int max_threads;         /* of __launch_bounds__, 0: none */
+    int barriers;            /* of a block */
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);

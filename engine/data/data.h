@@ -17,15 +17,32 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
                              kiln_array *array, kiln_error **error);
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
 
+/* Elements first .. first+count of an array of `type` as doubles, and back (rounded to nearest even; to integers also
+ * saturated, NaN becomes 0). */
+void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out);
+void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in);
+double kiln__half_to_double(uint16_t half);
+uint16_t kiln__double_to_half(double value);
+
+/* Calls work(user, 0 .. count-1, worker), in any order, in at most `threads` threads (0: one a core), numbered by
+ * `worker` from 0. The calling thread is one of them and all are joined before it returns. Never fails: without threads
+ * it does everything itself. */
+void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_t index, size_t worker), void *user);
+
 /* ---- fills: the same bytes on every machine, for a seed ----
  * A counter-based generator (Philox 4x32-10, Salmon and others, SC 2011): element i depends on (seed, i) alone, so
  * fills of any part, in any order, in any number of threads agree. normal: Box-Muller by own correctly specified
  * polynomials, not libm, whose last bit differs between machines. */
+/* UNIFORM, VALUE and IOTA take ia, ib where `integers` is set and a, b otherwise; NORMAL and ZIPF always a, b. */
 typedef struct kiln__fill_values { kiln__fill_kind kind; double a, b; uint64_t seed; bool integers; int64_t ia, ib; } kiln__fill_values;
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
 /* Bytes that an unwritten output is recognised by: every element a NaN (floats) or 0xA5A5... (integers). */
 void kiln__array_poison(kiln_array *array);
+/* The same for device memory: the pattern and how many bytes of it repeat (1, 2 or 4). */
+uint32_t kiln__poison_pattern(kiln_type type, size_t *width);
+/* One block of Philox 4x32-10, for tests. */
+void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* ---- .npy, versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ---- */
 /* Foreign bytes: any file gives an array or a clear error. `limit`: bytes of data allowed. */
@@ -58,7 +75,7 @@ typedef struct kiln__call_arg {
     enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
     kiln_value value;
     kiln_array *array;
-    bool writable;
+    bool writable, written;      /* written: the function asked for it as an output */
 } kiln__call_arg;
 typedef struct kiln__export { const char *name; bool is_array; kiln_value value; kiln_array array; struct kiln__export *next; } kiln__export;
 struct kiln_call {
@@ -75,5 +92,7 @@ struct kiln_call {
 };
 /* Calls and turns a failure into an error at `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
+const kiln__export *kiln__export_find(const kiln__export *exports, const char *name); /* NULL: not there */
+void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
 void kiln__call_free(kiln_call *call); /* its arena, exports and failure */
 #endif

@@ -17,6 +17,13 @@ typedef struct kiln__expr kiln__expr;
  * `text` is copied into the arena. Nesting is limited, so foreign text cannot exhaust the stack. */
 kiln__expr *kiln__expr_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, unsigned flags,
                              kiln__diag *diag);
+/* The lists that the Python dialect may name: `max(NAME)` and `min(NAME)` range over the values, folded when parsed. */
+typedef struct kiln__lists {
+    bool (*find)(void *user, const char *name, const kiln_value **values, size_t *count);
+    void *user;
+} kiln__lists;
+kiln__expr *kiln__expr_parse_python(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
+                                    const kiln__lists *lists, kiln__diag *diag);
 /* A constant, for defaults. */
 kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos pos);
 
@@ -25,6 +32,7 @@ kiln__pos kiln__expr_pos(const kiln__expr *expr);
 /* The names used, each once, dotted ones whole ("device.sm_count", "A.rows"). */
 size_t kiln__expr_name_count(const kiln__expr *expr);
 const char *kiln__expr_name(const kiln__expr *expr, size_t index);
+kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index); /* of its first use */
 bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a literal */
 
 /* Where names get their values: a chain of frames, innermost first. */
@@ -41,6 +49,9 @@ bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *va
 /* Evaluates. A failure (unknown name with the nearest known one, division by zero, overflow, inexact `/`, wrong kinds)
  * is one entry in `diag` at its place; diag may be NULL. Text results live as long as what they came from. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
+/* The same without look-ups, for walks over many configurations: name number i has the value values[slots[i]]. */
+bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
+                           kiln__diag *diag);
 /* The same, and the value must be (convertible to) that kind; `what` names it in messages ("grid x"). */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
@@ -66,5 +77,11 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
 void kiln__value_print(kiln__text *out, kiln_value value);
-bool kiln__value_equal(kiln_value a, kiln_value b);
+bool kiln__value_equal(kiln_value a, kiln_value b); /* numbers by value: 1, 1.0 and true are equal */
+/* True if the value is a number other than 0 or true; false for texts. */
+bool kiln__value_truth(kiln_value value);
+/* A name that specs may give to something: a letter or '_', then letters, digits, '_'; no word of the language. */
+bool kiln__name_valid(const char *name);
+/* True for and, or, not, if, else, in, for, true, false, device and the functions. */
+bool kiln__name_reserved(const char *name);
 #endif

@@ -111,7 +111,8 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 typedef struct kiln_options {
     size_t size;                    /* sizeof(kiln_options) */
     const char *device;             /* "cuda:0", "sim", "sim:PROFILE"; NULL: $KILN_DEVICE, else the first GPU, else sim */
-    CUcontext context;              /* the caller's context on a GPU, referenced, never destroyed; then device is ignored */
+    CUcontext context;              /* the caller's context, referenced, never destroyed: the device is its; `device`
+                                       then only says whether it is the simulated driver's ("sim") or libcuda's */
     const char *cache_dir;          /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
     const char *search_path;        /* folders of specs and sources, ':' between; before $KILN_PATH and the installed ones */
     const char *worker;             /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
@@ -436,7 +437,8 @@ typedef struct kiln_tune_options {
 
 typedef struct kiln_tuning kiln_tuning;
 
-/* Sweeps; on KILN_ERROR_INTERRUPTED `*tuning` holds what was done until then. A failing configuration is a sample
+/* Sweeps. Where a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler), `*tuning` holds
+ * what was done until then, so set it to NULL before and look at it after. A failing configuration is a sample
  * with a status, not a failure of the sweep. */
 KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln_tuning **tuning, kiln_error **error);
@@ -449,7 +451,7 @@ typedef struct kiln_tuning_totals {
     uint64_t configurations, failed, verified;
     uint64_t cache_hits, cache_misses;
     double seconds;                 /* wall time */
-    double compile_seconds;         /* wall time during which the runner waited for a compile */
+    double compile_seconds;         /* wall time of the runner for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */
     double run_seconds;             /* filling, launching, verifying, measuring */
 } kiln_tuning_totals;

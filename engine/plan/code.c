@@ -245,7 +245,9 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
                                  .source = request->name,
                                  .arch = kiln__arena_strdup(&job->arena, arch),
                                  .compiler = kiln__arena_strdup(&job->arena, compiler),
-                                 .options = kiln__arena_strdup(&job->arena, kiln__text_get(&options))};
+                                 .options = kiln__arena_strdup(&job->arena, kiln__text_get(&options)),
+                                 .text_at = material->length - job->source.length,
+                                 .text_length = job->source.length};
     bool failed = material->failed || options.failed || job->arena.failed;
     kiln__text_free(&options);
     return failed ? kiln__fail_memory(error) : KILN_OK;

@@ -64,24 +64,6 @@ static const kiln__step *find_launch(const kiln__step *steps, size_t count, cons
     return NULL;
 }
 
-/* Spilled bytes of a kernel as ptxas -v counts them: the line after "Compiling entry function 'SYMBOL'" that reads
- * "N bytes stack frame, N bytes spill stores, N bytes spill loads". */
-static void find_spills(const char *log, const char *symbol, kiln_inspected_kernel *kernel)
-{
-    kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
-    size_t length = strlen(symbol);
-    for (const char *at = log; at && (at = strstr(at, "ntry function '")); at++) {
-        if (strncmp(at + 15, symbol, length) != 0 || at[15 + length] != '\'')
-            continue;
-        const char *line = strstr(at, "bytes stack frame, "), *loads = line ? strstr(line, "spill stores, ") : NULL;
-        if (line && loads) {
-            kernel->spill_store_bytes = strtoll(line + 19, NULL, 10);
-            kernel->spill_load_bytes = strtoll(loads + 14, NULL, 10);
-        }
-        return;
-    }
-}
-
 static kiln_status describe(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                             const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                             kiln_error **error)
@@ -94,7 +76,8 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
     kernel->local_bytes = found->local_bytes;
     kernel->constant_bytes = found->constant_bytes;
     kernel->limited_by = "";
-    find_spills(log, found->symbol, kernel);
+    kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
+    kiln__compile_log_spills(log, found->symbol, &kernel->spill_store_bytes, &kernel->spill_load_bytes);
     const kiln__step *step = find_launch(variant->steps, variant->step_count, scope, engine->mem, name);
     if (!step)
         step = find_launch(variant->before, variant->before_count, scope, engine->mem, name);

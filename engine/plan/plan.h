@@ -14,12 +14,16 @@ typedef struct kiln__config { /* on the heap: its scopes point into it */
     kiln__arena arena;               /* names and texts of the settings */
     kiln_setting *params;            /* variant->param_count, in its order */
     kiln_setting *sizes; size_t size_count; const char *size_set;
-    kiln_setting *lets;              /* variant->let_count */
+    kiln_setting *lets; size_t let_count; /* those that need no input; a plan works out the others */
     kiln__scope scopes[4];           /* device <- sizes <- params <- lets; chained by kiln__config_scope */
 } kiln__config;
 /* Fills in what the choice leaves open, checks names (nearest suggestions), kinds, and the constraints
  * (KILN_ERROR_CONSTRAINT). The engine's device is opened for device.* names. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                              kiln__config **config, kiln_error **error);
+/* The same without constraints and lets: names and values are checked, and scopes[1] knows device and sizes. For those
+ * who go through a space. */
+kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
 void kiln__config_free(kiln__config *config); /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost */

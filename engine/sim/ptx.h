@@ -15,6 +15,7 @@
     X(B8, "b8", 1) X(B16, "b16", 2) X(B32, "b32", 4) X(B64, "b64", 8) X(B128, "b128", 16)                              \
     X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)                                                  \
     X(S8, "s8", 1) X(S16, "s16", 2) X(S32, "s32", 4) X(S64, "s64", 8)                                                  \
+    X(U16X2, "u16x2", 4) X(S16X2, "s16x2", 4)                                                                          \
     X(F16, "f16", 2) X(F16X2, "f16x2", 4) X(BF16, "bf16", 2) X(BF16X2, "bf16x2", 4) X(TF32, "tf32", 4)                 \
     X(F32, "f32", 4) X(F64, "f64", 8)
 typedef enum ptx_type {
@@ -59,7 +60,10 @@ typedef enum ptx_space {
     X(SUBNORMAL, "subnormal")                                                                                          \
     X(ASYNC, "async") X(COMMIT_GROUP, "commit_group") X(WAIT_GROUP, "wait_group") X(WAIT_ALL, "wait_all")              \
     X(PROXY, "proxy") X(SHARED_CTA, "shared::cta") X(SHARED_CLUSTER, "shared::cluster") X(PARAM_ENTRY, "param::entry") \
-    X(PARAM_FUNC, "param::func")
+    X(PARAM_FUNC, "param::func") X(SATFINITE, "satfinite") X(UNIFIED, "unified") X(L1, "L1") X(L2, "L2")               \
+    X(L2_EVICT_NORMAL, "L2::evict_normal") X(L2_EVICT_FIRST, "L2::evict_first") X(L2_EVICT_LAST, "L2::evict_last")     \
+    X(L2_EVICT_UNCHANGED, "L2::evict_unchanged") X(MASK, "mask") X(LAUNCH_DEPENDENTS, "launch_dependents")             \
+    X(WAIT, "wait")
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,
     PTX_MOD_MAP(PTX_X)
@@ -120,9 +124,10 @@ typedef enum ptx_operand_kind {
 typedef enum ptx_base { PTX_BASE_NONE, PTX_BASE_REG, PTX_BASE_SYMBOL } ptx_base;
 
 typedef struct ptx_operand {
-    uint8_t kind, base, negate, count;
+    uint8_t kind, base, negate;
     uint8_t type;         /* ptx_type the operand is read or written as; for REG the register's own width may be larger
                              (ld/st/cvt) where the ISA allows it */
+    uint32_t count;       /* of elements: VECTOR, TARGETS, LIST */
     uint32_t index;       /* register, symbol, sreg, label, function, first element; ADDRESS: register or symbol by base */
     uint32_t pred;        /* second destination of `p|q`: register index + 1, 0 if absent (setp, shfl, match, vote) */
     union { uint64_t imm; int64_t offset; };

@@ -13,6 +13,11 @@ void *kiln__sim_symbol(const char *name);
 const char *kiln__sim_last_fault(void);
 /* Host seconds that kernels took, and warp instructions, since the process started: for progress and tests. */
 void kiln__sim_totals(double *seconds, uint64_t *warp_instructions);
-/* Selects the profile ("generic", NULL) before cuInit; false if there is none of that name. */
+/* Selects the profile ("generic", NULL). False if there is none of that name, or if the device is in use with another
+ * one: it can change only while its primary context is not retained. */
 bool kiln__sim_profile(const char *name);
+const char *kiln__sim_profile_name(void);           /* the selected one */
+const char *kiln__sim_profile_at(size_t index);     /* of CUdevice `index`; NULL past the last */
+/* True for a CUcontext of the simulated device (it is no pointer that libcuda could have made). */
+bool kiln__sim_has_context(const void *context);
 #endif

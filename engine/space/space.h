@@ -28,6 +28,9 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
 /* Checks one whole configuration against the constraints: KILN_ERROR_CONSTRAINT names the first that fails, with the
  * values of its names. */
 kiln_status kiln__space_check(const kiln__space *space, const kiln_setting *settings, kiln_error **error);
+/* The same without a space: `scope` knows params, sizes and device names. */
+kiln_status kiln__space_check_scope(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
+                                    kiln_error **error);
 /* Evaluates the variant's lets, in order, into lets[let_count], given a scope that knows params and sizes. */
 kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                             kiln_setting *lets, kiln_error **error);

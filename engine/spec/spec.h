@@ -119,7 +119,7 @@ typedef struct kiln__verify {
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
-    const char *source;        /* NULL: the spec's */
+    const char *source;        /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
     size_t param_count;      kiln__param *params;      /* the spec's own params first, then the variant's */
     size_t let_count;        kiln__named_expr *lets;   /* in an order in which each uses only earlier ones */
     size_t where_count;      kiln__expr **where;
@@ -129,7 +129,7 @@ typedef struct kiln__variant {
     size_t input_count;      kiln__input *inputs;      /* the spec's first */
     size_t buffer_count;     kiln__buffer *buffers;    /* the spec's first, in its order */
     size_t before_count;     kiln__step *before;       /* before_each */
-    size_t step_count;       kiln__step *steps;        /* at least 1 */
+    size_t step_count;       kiln__step *steps;        /* at least 1, but for a T1 file without a CUDA kernel: 0 */
     size_t metric_count;     kiln__named_expr *metrics; /* "flops", "bytes" and any others */
 } kiln__variant;
 
@@ -171,6 +171,9 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
 
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name); /* NULL: not there */
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
+
+/* The type that a text names: "f32", or as sources call it: "float". */
+bool kiln__type_named(const char *text, kiln_type *type);
 
 /* Names that every expression may use of the device ("device.sm_count", ...). X(name) */
 #define KILN__DEVICE_NAMES(X)                                                                                          \

@@ -1,0 +1,276 @@
+/* Listing, verifying, showing and collecting. All of it goes by what the folder holds at that moment; other processes
+ * may read, write and collect meanwhile, so an entry that is gone when its turn comes is passed over. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/internal.h"
+
+enum { STALE_TEMP_SECONDS = 3600 };
+
+typedef struct found_entry {
+    char id[KILN__CACHE_ID + 1];
+    uint64_t bytes;
+    int64_t used;
+    struct stat info;
+} found_entry;
+
+typedef struct entry_list {
+    const kiln_allocator *mem;
+    found_entry *items;
+    size_t count, capacity;
+} entry_list;
+
+/* Calls for each file of ours in the folder: id is NULL for a temporary file. Other files are left alone. */
+static kiln_status scan(kiln__cache *cache, bool stale_temps_too, entry_list *list, kiln_error **error)
+{
+    list->mem = cache->mem;
+    if (cache->fd < 0)
+        return KILN_OK;
+    int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own read position */
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        int why = errno;
+        if (fd >= 0)
+            close(fd);
+        return kiln__fail(cache->mem, error, KILN_ERROR_IO, "%s: %s", cache->folder, strerror(why));
+    }
+    kiln_status status = KILN_OK;
+    for (struct dirent *item; status == KILN_OK && (item = readdir(folder));) {
+        const char *name = item->d_name;
+        if (strlen(name) < KILN__CACHE_ID || !kiln__cache_is_id(name, KILN__CACHE_ID))
+            continue;
+        struct stat info;
+        if (fstatat(cache->fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode))
+            continue;
+        const char *rest = name + KILN__CACHE_ID;
+        if (strncmp(rest, KILN__CACHE_TEMP, strlen(KILN__CACHE_TEMP)) == 0) {
+            if (stale_temps_too && time(NULL) - info.st_mtim.tv_sec > STALE_TEMP_SECONDS)
+                kiln__cache_remove(cache, name, &info);
+            continue;
+        }
+        if (*rest)
+            continue;
+        if (!kiln__grow(cache->mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items)) {
+            status = kiln__fail_memory(error);
+            break;
+        }
+        found_entry *entry = &list->items[list->count++];
+        *entry = (found_entry){.bytes = (uint64_t)info.st_size, .used = info.st_mtim.tv_sec, .info = info};
+        memcpy(entry->id, name, KILN__CACHE_ID);
+    }
+    closedir(folder);
+    return status;
+}
+
+static void list_free(entry_list *list)
+{
+    kiln__free(list->mem, list->items);
+    *list = (entry_list){0};
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const found_entry *x = a, *y = b;
+    const struct timespec *p = &x->info.st_mtim, *q = &y->info.st_mtim;
+    if (p->tv_sec != q->tv_sec)
+        return p->tv_sec < q->tv_sec ? -1 : 1;
+    if (p->tv_nsec != q->tv_nsec)
+        return p->tv_nsec < q->tv_nsec ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+static void sort(entry_list *list)
+{
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_use);
+}
+
+/* Reads an entry whole and parses it. False with *block NULL: gone or out of memory; else damaged. */
+static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
+{
+    *block = NULL;
+    int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
+    if (fd < 0)
+        return false;
+    size_t length = (size_t)entry->info.st_size;
+    char *bytes = kiln__alloc(cache->mem, length);
+    bool whole = bytes && kiln__cache_read(fd, bytes, length) && kiln__cache_entry_parse(bytes, length, key, unit);
+    close(fd);
+    *block = bytes;
+    return whole;
+}
+
+/* The labels of an entry out of its first bytes. `page` holds what they point into. */
+static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size_t room, kiln_cache_entry *shown)
+{
+    int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
+    if (fd < 0)
+        return false;
+    size_t length = (size_t)entry->info.st_size < room ? (size_t)entry->info.st_size : room;
+    kiln__cache_header header;
+    uint64_t offsets[KILN__CACHE_PART_COUNT];
+    bool good = kiln__cache_read(fd, page, length) &&
+                kiln__cache_header_check(page, length, (uint64_t)entry->info.st_size, &header, offsets) &&
+                offsets[KILN__PART_cubin] <= length;
+    close(fd);
+    if (!good)
+        return false;
+    const char **labels[] = {&shown->source, &shown->arch, &shown->compiler, &shown->options};
+    for (int part = 0; part < KILN__PART_cubin; part++) {
+        if (page[offsets[part] + header.length[part]] != '\0')
+            return false;
+        *labels[part] = page + offsets[part];
+    }
+    return true;
+}
+
+static kiln_cache_entry shown_entry(const found_entry *entry)
+{
+    return (kiln_cache_entry){.id = entry->id, .source = "", .arch = "", .compiler = "", .options = "",
+                              .bytes = entry->bytes, .used = entry->used};
+}
+
+kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
+{
+    enum { LABELS = sizeof(kiln__cache_header) + 4 * (KILN__CACHE_LABEL_MAX + 1) + 16 };
+    entry_list list = {0};
+    char *page = NULL;
+    kiln_status status = scan(cache, false, &list, error);
+    if (status != KILN_OK)
+        goto done;
+    sort(&list);
+    if (!verify && !(page = kiln__alloc(cache->mem, LABELS))) {
+        status = kiln__fail_memory(error);
+        goto done;
+    }
+    for (size_t i = list.count; i-- > 0;) { /* the latest first */
+        kiln_cache_entry shown = shown_entry(&list.items[i]);
+        char *block = NULL;
+        if (verify) {
+            kiln__cache_key key;
+            kiln__unit unit;
+            char id[KILN__CACHE_ID + 1];
+            bool whole = load(cache, &list.items[i], &block, &key, &unit);
+            if (!whole && !block) {
+                struct stat now; /* gone meanwhile, or there and not to be trusted */
+                if (fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
+                    continue;
+            }
+            if (whole) {
+                kiln__cache_id(&key, id);
+                shown.intact = strcmp(id, shown.id) == 0;
+                shown.source = key.source;
+                shown.arch = key.arch;
+                shown.compiler = key.compiler;
+                shown.options = key.options;
+            }
+            if (!shown.intact)
+                kiln__cache_remove(cache, shown.id, &list.items[i].info);
+        } else {
+            load_labels(cache, &list.items[i], page, LABELS, &shown);
+        }
+        if (each)
+            each(user, &shown);
+        kiln__free(cache->mem, block);
+    }
+done:
+    kiln__free(cache->mem, page);
+    list_free(&list);
+    return status;
+}
+
+static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_show_fn show, void *user,
+                            kiln_error **error)
+{
+    kiln__cache_key key;
+    kiln__unit unit;
+    char *block = NULL;
+    if (!load(cache, entry, &block, &key, &unit)) {
+        kiln__free(cache->mem, block);
+        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is damaged or gone; `kiln cache "
+                          "verify` removes damaged entries", entry->id);
+    }
+    /* Without a note where the source stands the whole material is shown. Its NULs would end the text: they become
+     * line ends. */
+    const char *from = (const char *)key.material + key.text_at;
+    size_t length = key.text_length ? key.text_length : key.length;
+    char *text = kiln__alloc(cache->mem, length + 1);
+    if (!text) {
+        kiln__free(cache->mem, block);
+        return kiln__fail_memory(error);
+    }
+    for (size_t i = 0; i < length; i++)
+        text[i] = from[i] ? from[i] : '\n';
+    text[length] = '\0';
+    kiln_cache_entry shown = shown_entry(entry);
+    shown.source = key.source;
+    shown.arch = key.arch;
+    shown.compiler = key.compiler;
+    shown.options = key.options;
+    shown.intact = 1;
+    show(user, &shown, text, unit.ptx ? unit.ptx : "", unit.cubin_length);
+    kiln__free(cache->mem, text);
+    kiln__free(cache->mem, block);
+    return KILN_OK;
+}
+
+kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show_fn show, void *user,
+                             kiln_error **error)
+{
+    size_t length = strlen(id), matches = 0;
+    entry_list list = {0};
+    found_entry *match = NULL;
+    kiln_status status = length ? scan(cache, false, &list, error)
+                                : kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "the id of an entry is empty");
+    if (status != KILN_OK)
+        goto done;
+    for (size_t i = 0; i < list.count; i++)
+        if (strncmp(list.items[i].id, id, length) == 0) {
+            match = &list.items[i];
+            matches++;
+        }
+    if (matches == 0)
+        status = kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: no such entry in the cache %s", id,
+                            cache->folder);
+    else if (matches > 1)
+        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin so; give more digits", id,
+                            matches);
+    else
+        status = show_one(cache, match, show, user, error);
+done:
+    list_free(&list);
+    return status;
+}
+
+kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
+                           kiln_error **error)
+{
+    entry_list list = {0};
+    kiln_status status = scan(cache, true, &list, error);
+    uint64_t total = 0, count = 0;
+    if (status == KILN_OK) {
+        sort(&list);
+        for (size_t i = 0; i < list.count; i++)
+            total += list.items[i].bytes;
+        for (size_t i = 0; i < list.count && total > max_bytes; i++) {
+            found_entry *entry = &list.items[i];
+            if (kiln__cache_remove(cache, entry->id, &entry->info)) {
+                count++;
+                total -= entry->bytes;
+            } else if (faccessat(cache->fd, entry->id, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
+                total -= entry->bytes; /* somebody else removed it */
+            }
+        }
+        if (removed)
+            *removed = count;
+        if (kept_bytes)
+            *kept_bytes = total;
+    }
+    list_free(&list);
+    return status;
+}

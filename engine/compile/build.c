@@ -1,0 +1,353 @@
+/* One compile in this process: the request's options and the engine's own, the attempts, the results. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/internal.h"
+
+/* When NVRTC asks whether to go on. */
+typedef struct flow {
+    const atomic_bool *cancel;
+    uint64_t deadline; /* of kiln__now_ns(); 0: none */
+    bool cancelled, late;
+} flow;
+
+static int on_flow(void *user, void *reserved)
+{
+    flow *state = user;
+    (void)reserved;
+    if (state->cancel && atomic_load(state->cancel))
+        state->cancelled = true;
+    else if (state->deadline && kiln__now_ns() > state->deadline)
+        state->late = true;
+    return state->cancelled || state->late;
+}
+
+/* One nvrtcProgram, from creation to results. */
+typedef struct attempt {
+    const kiln_allocator *mem;
+    kiln__nvrtc *nvrtc;
+    const kiln__compile_request *request;
+    flow flow;
+    nvrtcProgram program;
+    char *log, *ptx;
+    bool said_why; /* the log of the last attempt holds an error */
+} attempt;
+
+enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4 }; /* which of the engine's own options an attempt uses */
+
+/* ---- which options ---- */
+
+/* -minimal leaves out the declarations of textures, surfaces, the device runtime and the CUDA API's types. Sources that
+ * may want one of them, judged by words that all of those names contain, are compiled without it. */
+static bool is_minimal_text(const char *text)
+{
+    static const char *const words[] = {"cuda", "tex", "surf", "<<<", "__CUDACC"};
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        if (strstr(text, words[i]))
+            return false;
+    for (const char *at = text; (at = strstr(at, "include")) != NULL;) {
+        at += strlen("include");
+        if (at[strspn(at, " \t")] != '"') /* a project header's text is judged by itself */
+            return false;
+    }
+    return true;
+}
+
+static bool is_minimal(const kiln__compile_request *request)
+{
+    bool minimal = is_minimal_text(request->source);
+    for (size_t i = 0; i < request->include_count; i++)
+        minimal = minimal && is_minimal_text(request->includes[i].text);
+    for (size_t i = 0; i < request->option_count; i++) /* a macro's text may bring in a word too */
+        minimal = minimal && is_minimal_text(request->options[i]);
+    return minimal;
+}
+
+typedef struct option_list {
+    const kiln_allocator *mem;
+    kiln__arena arena;
+    const char **items;
+    size_t count, capacity;
+    bool failed;
+} option_list;
+
+static void add_option(option_list *list, const char *option)
+{
+    if (!option || list->failed ||
+        !kiln__grow(list->mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items)) {
+        list->failed = true;
+        return;
+    }
+    list->items[list->count++] = option;
+}
+
+static void add_options(const attempt *try, unsigned own, option_list *list)
+{
+    const kiln__compile_request *request = try->request;
+    add_option(list, kiln__arena_printf(&list->arena, "--gpu-architecture=%s_%d", request->cubin ? "sm" : "compute",
+                                        request->arch));
+    for (size_t i = 0; i < request->option_count; i++)
+        add_option(list, request->options[i]);
+    if (*try->nvrtc->include) {
+        add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->include));
+        if (*try->nvrtc->cccl)
+            add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->cccl));
+    }
+    if (request->cubin && (own & VERBOSE))
+        add_option(list, "--ptxas-options=-v"); /* the log then says what is spilled */
+    if (own & EXTRAS) {
+        add_option(list, "--no-source-include"); /* headers come from memory, where the cache key sees them */
+        add_option(list, "--modify-stack-limit=false"); /* a limit of the whole process: not ours to change */
+        if (try->nvrtc->version >= 13000)
+            add_option(list, "--no-cache"); /* the driver's cache: kiln has one of its own */
+    }
+    if (own & MINIMAL)
+        add_option(list, "-minimal");
+}
+
+/* ---- what a program yields ---- */
+
+static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
+                      nvrtcResult (*get)(nvrtcProgram, char *), size_t *length)
+{
+    size_t size = 0;
+    if (size_of(try->program, &size) != NVRTC_SUCCESS || size >= KILN__MESSAGE_MAX)
+        size = 0;
+    char *text = kiln__alloc(try->mem, size + 1);
+    if (!text)
+        return NULL;
+    if (size && get(try->program, text) != NVRTC_SUCCESS)
+        size = 0;
+    text[size] = '\0';
+    *length = size;
+    return text;
+}
+
+static kiln_status get_names(const attempt *try, kiln__text *lowered, kiln_error **error)
+{
+    for (size_t i = 0; i < try->request->name_count; i++) {
+        const char *name = try->request->names[i], *symbol = NULL;
+        if (try->nvrtc->nvrtcGetLoweredName(try->program, name, &symbol) != NVRTC_SUCCESS || !symbol)
+            return kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC gives no symbol for the kernel '%s'",
+                              try->request->name, name);
+        kiln__text_add(lowered, name, strlen(name) + 1);
+        kiln__text_add(lowered, symbol, strlen(symbol) + 1);
+    }
+    return lowered->failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **error)
+{
+    const kiln__nvrtc *nvrtc = try->nvrtc;
+    kiln__text lowered = {.mem = try->mem};
+    char *cubin = NULL;
+    size_t ptx_size = 0, cubin_size = 0;
+    kiln_status status = get_names(try, &lowered, error);
+    try->ptx = get_text(try, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, &ptx_size);
+    if (status == KILN_OK && try->request->cubin)
+        cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size);
+    if (status == KILN_OK && (!try->ptx || (try->request->cubin && !cubin)))
+        status = kiln__fail_memory(error);
+    size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the NUL */
+    if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
+        status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC made no %s; an option may keep it from that",
+                            try->request->name, length ? "machine code" : "PTX");
+    if (status == KILN_OK) {
+        size_t log_length = strlen(try->log);
+        kiln__unit parts = {.ptx = try->ptx, .ptx_length = length, .cubin = cubin, .cubin_length = cubin_size,
+                            .lowered = lowered.data, .lowered_length = lowered.length, .log = try->log,
+                            .log_length = log_length};
+        status = kiln__unit_make(try->mem, &parts, unit, error);
+    }
+    kiln__free(try->mem, cubin);
+    kiln__text_free(&lowered);
+    return status;
+}
+
+/* ---- an attempt ---- */
+
+static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error **error)
+{
+    const kiln__compile_request *request = try->request;
+    if (try->flow.cancelled)
+        return kiln__fail(try->mem, error, KILN_ERROR_INTERRUPTED, "%s: the compile was stopped", request->name);
+    if (try->flow.late)
+        return kiln__fail(try->mem, error, KILN_ERROR_TIMEOUT, "%s: the compile took longer than its limit",
+                          request->name);
+    size_t ptx_size = 0;
+    if (!try->ptx)
+        try->ptx = get_text(try, try->nvrtc->nvrtcGetPTXSize, try->nvrtc->nvrtcGetPTX, &ptx_size);
+    kiln__text text = {.mem = try->mem};
+    kiln__text_printf(&text, "%s does not compile for %s_%d", request->name, request->cubin ? "sm" : "compute",
+                      request->arch);
+    if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION)
+        kiln__text_puts(&text, ":\n");
+    else if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)
+        kiln__text_printf(&text, ": NVRTC could not load libnvrtc-builtins, which belongs beside %s\n",
+                          try->nvrtc->path);
+    else
+        kiln__text_printf(&text, ": %s\n", try->nvrtc->nvrtcGetErrorString(result));
+    kiln__compile_log_format(&text, try->log ? try->log : "", try->ptx);
+    if (!*try->nvrtc->include && try->log && strstr(try->log, "open source file"))
+        kiln__text_puts(&text, "(the CUDA headers were not found; install them, or set KILN_CUDA_INCLUDE to their "
+                               "folder)\n");
+    kiln_status status = text.failed ? kiln__fail_memory(error)
+                                     : kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s", text.data);
+    kiln__text_free(&text);
+    return status;
+}
+
+static nvrtcResult create(attempt *try, kiln__arena *arena)
+{
+    const kiln__compile_request *request = try->request;
+    size_t count = request->include_count;
+    const char **texts = kiln__arena_alloc(arena, (count + 1) * sizeof *texts);
+    const char **names = kiln__arena_alloc(arena, (count + 1) * sizeof *names);
+    if (!texts || !names)
+        return NVRTC_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        texts[i] = request->includes[i].text;
+        names[i] = request->includes[i].name;
+    }
+    nvrtcResult result = try->nvrtc->nvrtcCreateProgram(&try->program, request->source, request->name, (int)count,
+                                                        count ? texts : NULL, count ? names : NULL);
+    if (result != NVRTC_SUCCESS)
+        try->program = NULL;
+    for (size_t i = 0; i < request->name_count && result == NVRTC_SUCCESS; i++)
+        result = try->nvrtc->nvrtcAddNameExpression(try->program, request->names[i]);
+    return result;
+}
+
+static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
+{
+    option_list list = {.mem = try->mem, .arena = {.mem = try->mem}};
+    kiln_status status = KILN_OK;
+    size_t log_size;
+    add_options(try, own, &list);
+    *result = list.failed || list.arena.failed ? NVRTC_ERROR_OUT_OF_MEMORY : create(try, &list.arena);
+    if (*result == NVRTC_SUCCESS) {
+        if (try->nvrtc->set_flow && (try->flow.cancel || try->flow.deadline))
+            try->nvrtc->set_flow(try->program, on_flow, &try->flow);
+        *result = try->nvrtc->nvrtcCompileProgram(try->program, (int)list.count, list.items);
+        try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size);
+        if (!try->log)
+            *result = NVRTC_ERROR_OUT_OF_MEMORY;
+        else
+            try->said_why = strstr(try->log, "error") || strstr(try->log, "fatal");
+    }
+    if (*result == NVRTC_SUCCESS)
+        status = get_results(try, unit, error);
+    else if (*result == NVRTC_ERROR_OUT_OF_MEMORY)
+        status = kiln__fail_memory(error);
+    else
+        status = describe_failure(try, *result, error);
+    if (try->program)
+        try->nvrtc->nvrtcDestroyProgram(&try->program);
+    try->program = NULL;
+    kiln__free(try->mem, try->log);
+    kiln__free(try->mem, try->ptx);
+    try->log = try->ptx = NULL;
+    kiln__free(try->mem, list.items);
+    kiln__arena_free(&list.arena);
+    return status;
+}
+
+/* ---- the request as a whole ---- */
+
+static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *nvrtc,
+                                 const kiln__compile_request *request, kiln_error **error)
+{
+    bool known = nvrtc->arch_count == 0; /* a library that does not say: let it decide */
+    for (size_t i = 0; i < nvrtc->arch_count; i++)
+        known = known || nvrtc->archs[i] == request->arch;
+    if (!known) {
+        kiln__text list = {.mem = mem};
+        for (size_t i = 0; i < nvrtc->arch_count; i++)
+            kiln__text_printf(&list, "%s%d", i ? ", " : "", nvrtc->archs[i]);
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                                        "NVRTC %d.%d (%s) does not compile for architecture %d; it knows %s",
+                                        nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch,
+                                        kiln__text_get(&list));
+        kiln__text_free(&list);
+        return status;
+    }
+    if (request->cubin && (!nvrtc->nvrtcGetCUBIN || !nvrtc->nvrtcGetCUBINSize))
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) makes no machine code; 11.1 and later "
+                          "do", nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
+    for (size_t i = 0; i < request->name_count; i++) {
+        const char *name = request->names[i];
+        if (!*name || name[strcspn(name, "\n\r")]) /* it becomes a line of source */
+            return kiln__fail(mem, error, KILN_ERROR_SPEC, "'%s' cannot be the name of a kernel", name);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                               const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
+                               kiln_error **error)
+{
+    uint64_t start = kiln__now_ns();
+    kiln_status status = check_request(mem, nvrtc, request, error);
+    if (status != KILN_OK)
+        return status;
+    attempt try = {.mem = mem, .nvrtc = nvrtc, .request = request, .flow = {.cancel = cancel}};
+    if (seconds > 0 && seconds < 1e9)
+        try.flow.deadline = start + (uint64_t)(seconds * 1e9);
+    unsigned own = VERBOSE;
+    if (!atomic_load(&nvrtc->plain))
+        own |= EXTRAS | (is_minimal(request) ? MINIMAL : 0u);
+    for (;;) {
+        nvrtcResult result = NVRTC_SUCCESS;
+        kiln_error *why = NULL;
+        status = run(&try, own, unit, &result, &why);
+        bool stopped = try.flow.cancelled || try.flow.late;
+        unsigned fewer = own;
+        if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
+            fewer &= VERBOSE; /* ours may be the one that this version does not know */
+        else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
+            fewer &= ~(unsigned)MINIMAL;
+        else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
+            fewer &= ~(unsigned)VERBOSE; /* 13.0 loses ptxas' "uses too much shared data" behind the statistics */
+        if (status == KILN_OK && !(own & EXTRAS))
+            atomic_store(&nvrtc->plain, true);
+        if (status == KILN_OK || fewer == own) {
+            if (why && error && !*error)
+                *error = why;
+            else
+                kiln_error_free(why);
+            break;
+        }
+        kiln_error_free(why);
+        own = fewer;
+    }
+    if (ns)
+        *ns = kiln__now_ns() - start;
+    return status;
+}
+
+kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error)
+{
+    const uint64_t lengths[] = {parts->cubin_length, parts->ptx_length, parts->lowered_length, parts->log_length};
+    const void *texts[] = {parts->cubin, parts->ptx, parts->lowered, parts->log};
+    uint64_t total = 0;
+    for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
+        if (lengths[i] > KILN__MESSAGE_MAX)
+            return kiln__fail(mem, error, KILN_ERROR_COMPILE, "the compiler's result is too large");
+        total += lengths[i] + 1; /* each ends in a NUL that is not counted */
+    }
+    char *block = kiln__alloc(mem, (size_t)total), *at = block;
+    if (!block)
+        return kiln__fail_memory(error);
+    const char *placed[KILN__COUNT(lengths)];
+    for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
+        placed[i] = lengths[i] ? at : NULL;
+        if (lengths[i])
+            memcpy(at, texts[i], (size_t)lengths[i]);
+        at[lengths[i]] = '\0';
+        at += lengths[i] + 1;
+    }
+    *unit = (kiln__unit){.cubin = placed[0], .cubin_length = (size_t)lengths[0], .ptx = placed[1],
+                         .ptx_length = (size_t)lengths[1], .lowered = placed[2], .lowered_length = (size_t)lengths[2],
+                         .log = placed[3], .log_length = (size_t)lengths[3], .block = block, .mem = mem};
+    return KILN_OK;
+}

@@ -1,0 +1,105 @@
+/* What NVRTC and ptxas say, for a reader, and the figures in it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/internal.h"
+
+enum { MOST_LINES = 200, MOST_COLUMNS = 400 };
+
+static bool starts(const char *line, size_t length, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return length >= size && memcmp(line, prefix, size) == 0;
+}
+
+/* Statistics of --ptxas-options=-v: "ptxas info    : Used 126 registers", "ptxas         .     0 bytes stack frame". */
+static bool is_statistics(const char *line, size_t length)
+{
+    if (!starts(line, length, "ptxas"))
+        return false;
+    const char *rest = line + strlen("ptxas");
+    size_t left = length - strlen("ptxas");
+    while (left && *rest == ' ') {
+        rest++;
+        left--;
+    }
+    return starts(rest, left, "info") || starts(rest, left, ".");
+}
+
+static void add_clean(kiln__text *text, const char *line, size_t length)
+{
+    size_t shown = length < MOST_COLUMNS ? length : MOST_COLUMNS;
+    for (size_t i = 0; i < shown; i++) {
+        unsigned char c = (unsigned char)line[i];
+        kiln__text_add(text, c < 0x20 || c == 0x7f ? " " : line + i, 1); /* tabs too: carets count columns */
+    }
+    kiln__text_puts(text, shown < length ? "...\n" : "\n");
+}
+
+/* "ptxas application ptx input, line 26; error   : ...": shows that line. */
+static void add_ptx_line(kiln__text *text, const char *message, size_t length, const char *ptx)
+{
+    static const char mark[] = "ptx input, line ";
+    const char *at = memmem(message, length, mark, sizeof mark - 1);
+    if (!at || !ptx)
+        return;
+    unsigned long wanted = 0;
+    for (at += sizeof mark - 1; at < message + length && *at >= '0' && *at <= '9' && wanted < 100000000; at++)
+        wanted = wanted * 10 + (unsigned long)(*at - '0');
+    const char *line = ptx;
+    for (unsigned long n = 1; n < wanted && line; n++) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (!wanted || !line)
+        return;
+    kiln__text_puts(text, "    ");
+    add_clean(text, line, strcspn(line, "\n"));
+}
+
+void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx)
+{
+    size_t lines = 0, left = 0;
+    bool blank = true; /* no blank line at the start, and never two */
+    while (*log) {
+        size_t length = strcspn(log, "\n");
+        const char *next = log[length] ? log + length + 1 : log + length;
+        if (!is_statistics(log, length) && !(length == 0 && blank)) {
+            blank = length == 0;
+            if (lines++ < MOST_LINES) {
+                add_clean(text, log, length);
+                add_ptx_line(text, log, length, ptx);
+            } else {
+                left++;
+            }
+        }
+        log = next;
+    }
+    if (left)
+        kiln__text_printf(text, "(%zu more lines)\n", left);
+}
+
+bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads)
+{
+    static const char head[] = "Function properties for ";
+    size_t length = strlen(symbol);
+    for (const char *at = log; (at = strstr(at, head)) != NULL;) {
+        at += sizeof head - 1;
+        if (strncmp(at, symbol, length) != 0 || (at[length] != '\n' && at[length] != '\r' && at[length] != ' '))
+            continue;
+        const char *line = strchr(at, '\n');
+        const char *figure = line ? strstr(line, " bytes stack frame, ") : NULL;
+        const char *end = line ? strchr(line + 1, '\n') : NULL;
+        if (!figure || (end && figure > end))
+            return false;
+        long long store = 0, load = 0;
+        if (sscanf(figure, " bytes stack frame, %lld bytes spill stores, %lld bytes spill loads", &store, &load) != 2 ||
+            store < 0 || load < 0)
+            return false;
+        *stores = store;
+        *loads = load;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,345 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compile/internal.h"
+
+/* Raised when the options that the engine adds by itself change what is compiled. */
+#define OPTION_SET "1"
+
+static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+
+/* What a search tried, for the message if nothing is found. */
+typedef struct search {
+    kiln__nvrtc *nvrtc;
+    kiln__text tried;
+    kiln__arena arena;
+} search;
+
+/* ---- the folder of the headers ---- */
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static bool has_headers(kiln__arena *arena, const char *folder)
+{
+    char *probe = kiln__arena_printf(arena, "%s/cuda_fp16.h", folder);
+    return probe && is_file(probe);
+}
+
+/* The folder that the library's own file lies in, and those of the toolkit it may be part of. */
+static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
+{
+    const char *forced = getenv("KILN_CUDA_INCLUDE");
+    if (forced && *forced)
+        return forced;
+    char *beside = kiln__arena_folder(arena, nvrtc->path);
+    const char *home = getenv("CUDA_HOME");
+    const char *candidates[] = {
+        beside ? kiln__arena_printf(arena, "%s/../include", beside) : NULL,
+        beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL, /* targets/ARCH/lib */
+#ifdef KILN_CUDA_ROOT
+        KILN_CUDA_ROOT "/include",
+#endif
+        home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
+        "/usr/local/cuda/include",
+        "/usr/lib/cuda/include",
+    };
+    for (size_t i = 0; i < KILN__COUNT(candidates); i++)
+        if (candidates[i] && has_headers(arena, candidates[i])) {
+            char *full = realpath(candidates[i], NULL);
+            const char *kept = full ? kiln__arena_strdup(arena, full) : NULL;
+            free(full);
+            return kept;
+        }
+    return "";
+}
+
+/* ---- one candidate ---- */
+
+static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)
+{
+    char *folder = kiln__arena_folder(arena, nvrtc->path);
+    char *beside = folder ? kiln__arena_printf(arena, "%s/libnvrtc-builtins.so.%d.%d", folder, nvrtc->version / 1000,
+                                               nvrtc->version % 1000 / 10)
+                          : NULL;
+    return beside && is_file(beside) ? beside : NULL;
+}
+
+/* NVRTC loads this library at the first compile and, where it is missing, only says "builtin operation failure". */
+static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
+{
+    if (builtins_path(nvrtc, &found->arena))
+        return true;
+    char *name = kiln__arena_printf(&found->arena, "libnvrtc-builtins.so.%d.%d", nvrtc->version / 1000,
+                                    nvrtc->version % 1000 / 10);
+    void *library = name ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : NULL;
+    if (library) {
+        dlclose(library);
+        return true;
+    }
+    kiln__text_printf(&found->tried, "  %s: found, but %s is neither beside it nor on the loader's path\n",
+                      nvrtc->path, name ? name : "libnvrtc-builtins");
+    return false;
+}
+
+static char *path_of(const kiln_allocator *mem, void *library, const char *name)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && map->l_name[0]) {
+        char *full = realpath(map->l_name, NULL);
+        char *copy = kiln__strdup(mem, full ? full : name);
+        free(full);
+        return copy;
+    }
+    return kiln__strdup(mem, name);
+}
+
+static void unload(kiln__nvrtc *nvrtc)
+{
+    if (nvrtc->library)
+        dlclose(nvrtc->library);
+    nvrtc->library = NULL;
+    kiln__free(nvrtc->mem, nvrtc->path);
+    nvrtc->path = NULL;
+}
+
+static bool load(search *found, const char *name)
+{
+    kiln__nvrtc *nvrtc = found->nvrtc;
+    /* Never unloaded: it has a C++ run-time of its own inside, whose memory would be lost with each unloading. */
+    nvrtc->library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!nvrtc->library) {
+        const char *why = dlerror();
+        kiln__text_printf(&found->tried, "  %s: %s\n", name, why ? why : "not loadable");
+        return false;
+    }
+    const char *missing = NULL;
+#define KILN_X(function, needed)                                                                                       \
+    *(void **)&nvrtc->function = dlsym(nvrtc->library, #function);                                                     \
+    if (needed && !nvrtc->function)                                                                                    \
+        missing = #function;
+    KILN__NVRTC_FUNCTIONS(KILN_X)
+#undef KILN_X
+    *(void **)&nvrtc->set_flow = dlsym(nvrtc->library, "nvrtcSetFlowCallback");
+    nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
+    int major = 0, minor = 0;
+    if (missing)
+        kiln__text_printf(&found->tried, "  %s: it has no %s\n", name, missing);
+    else if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS || major < 11)
+        kiln__text_printf(&found->tried, "  %s: version %d.%d is older than 11.0\n", name, major, minor);
+    else if (!nvrtc->path)
+        found->tried.failed = true;
+    else {
+        nvrtc->version = 1000 * major + 10 * minor;
+        if (check_builtins(found, nvrtc))
+            return true;
+    }
+    unload(nvrtc);
+    return false;
+}
+
+static bool load_from(search *found, const char *folder)
+{
+    if (!folder || !*folder)
+        return false;
+    for (size_t i = 0; i < KILN__COUNT(sonames); i++) {
+        char *path = kiln__arena_printf(&found->arena, "%s/%s", folder, sonames[i]);
+        if (path && is_file(path) && load(found, path))
+            return true;
+    }
+    return false;
+}
+
+/* Folders that lie where this library or program was installed to: a toolkit may have been put beside it. */
+static bool load_from_ours(search *found)
+{
+    static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib"};
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)&sonames, &info) || !info.dli_fname)
+        return false;
+    char *folder = kiln__arena_folder(&found->arena, info.dli_fname);
+    for (size_t i = 0; folder && i < KILN__COUNT(places); i++)
+        if (load_from(found, kiln__arena_printf(&found->arena, "%s/%s", folder, places[i])))
+            return true;
+    return false;
+}
+
+static bool load_by_name(search *found)
+{
+    for (size_t i = 0; i < KILN__COUNT(sonames); i++) {
+        size_t before = found->tried.length;
+        if (load(found, sonames[i]))
+            return true;
+        if (found->tried.length > before && !found->tried.failed) /* four lines of "no such file" help nobody */
+            if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
+                found->tried.length = before;
+                found->tried.data[before] = '\0';
+            }
+    }
+    return false;
+}
+
+static bool look(search *found)
+{
+#ifdef KILN_CUDA_ROOT
+    if (load_from(found, KILN_CUDA_ROOT "/lib"))
+        return true;
+#endif
+    if (load_from_ours(found) || load_by_name(found))
+        return true;
+    const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/usr/lib/cuda"};
+    for (size_t i = 0; i < KILN__COUNT(homes); i++)
+        if (homes[i] && *homes[i] &&
+            (load_from(found, kiln__arena_printf(&found->arena, "%s/lib64", homes[i])) ||
+             load_from(found, kiln__arena_printf(&found->arena, "%s/lib", homes[i]))))
+            return true;
+    return false;
+}
+
+/* ---- the rest of an open ---- */
+
+static void read_archs(kiln__nvrtc *nvrtc)
+{
+    int count = 0, all[256];
+    if (nvrtc->nvrtcGetNumSupportedArchs && nvrtc->nvrtcGetSupportedArchs &&
+        nvrtc->nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count > 0 && count <= (int)KILN__COUNT(all) &&
+        nvrtc->nvrtcGetSupportedArchs(all) == NVRTC_SUCCESS)
+        for (int i = 0; i < count && nvrtc->arch_count < KILN__MAX_ARCHS; i++)
+            nvrtc->archs[nvrtc->arch_count++] = all[i];
+    for (size_t i = 1; i < nvrtc->arch_count; i++) /* they come ascending today; nothing promises it */
+        for (size_t j = i; j > 0 && nvrtc->archs[j - 1] > nvrtc->archs[j]; j--) {
+            int swap = nvrtc->archs[j];
+            nvrtc->archs[j] = nvrtc->archs[j - 1];
+            nvrtc->archs[j - 1] = swap;
+        }
+}
+
+static void describe(kiln__text *text, const char *what, const char *path)
+{
+    struct stat info;
+    if (path && stat(path, &info) == 0)
+        kiln__text_printf(text, "; %s %lld bytes of %lld.%09ld", what, (long long)info.st_size,
+                          (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+static kiln_status finish(search *found, const char *include, kiln_error **error)
+{
+    kiln__nvrtc *nvrtc = found->nvrtc;
+    read_archs(nvrtc);
+    if (!include || !*include)
+        include = find_include(nvrtc, &found->arena);
+    nvrtc->include = kiln__strdup(nvrtc->mem, include ? include : "");
+    char *cccl = kiln__arena_printf(&found->arena, "%s/cccl", include ? include : "");
+    struct stat info;
+    nvrtc->cccl = kiln__strdup(nvrtc->mem, cccl && stat(cccl, &info) == 0 && S_ISDIR(info.st_mode) ? cccl : "");
+    kiln__text text = {.mem = nvrtc->mem};
+    kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
+    describe(&text, "library", nvrtc->path);
+    describe(&text, "builtins", builtins_path(nvrtc, &found->arena));
+    if (nvrtc->include && *nvrtc->include) {
+        kiln__text_printf(&text, "; headers %s", nvrtc->include);
+        describe(&text, "fp16", kiln__arena_printf(&found->arena, "%s/cuda_fp16.h", include));
+        describe(&text, "runtime", kiln__arena_printf(&found->arena, "%s/cuda_runtime_api.h", include));
+    }
+    nvrtc->identity = text.data;
+    if (text.failed || found->arena.failed || !nvrtc->include || !nvrtc->cccl)
+        return kiln__fail_memory(error);
+    return KILN_OK;
+}
+
+static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
+                              kiln_error **error)
+{
+    search found = {.tried = {.mem = mem}, .arena = {.mem = mem}};
+    kiln_status status = KILN_OK;
+    found.nvrtc = kiln__calloc(mem, 1, sizeof *found.nvrtc);
+    if (!found.nvrtc)
+        return kiln__fail_memory(error);
+    found.nvrtc->mem = mem;
+    if (path && *path) {
+        if (!load(&found, path))
+            status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
+                                "the NVRTC that was asked for cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
+                                "unset it to have one looked for.", kiln__text_get(&found.tried));
+    } else if (!look(&found)) {
+        status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
+                            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sLooked on the loader's "
+                            "path, in $CUDA_HOME and in /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
+                            "nvidia-cuda-nvrtc and nvidia-cuda-runtime, run tools/setup.sh, or set KILN_NVRTC to the "
+                            "file.", kiln__text_get(&found.tried));
+    }
+    if (status == KILN_OK)
+        status = finish(&found, include, error);
+    else if (found.tried.failed || found.arena.failed) {
+        if (error && *error) {
+            kiln_error_free(*error);
+            *error = NULL;
+        }
+        status = kiln__fail_memory(error);
+    }
+    kiln__text_free(&found.tried);
+    kiln__arena_free(&found.arena);
+    if (status == KILN_OK)
+        *nvrtc = found.nvrtc;
+    else
+        kiln__nvrtc_close(found.nvrtc);
+    return status;
+}
+
+kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error)
+{
+    return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, nvrtc, error);
+}
+
+kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include,
+                                  kiln__nvrtc **nvrtc, kiln_error **error)
+{
+    return open_nvrtc(mem, path, include, nvrtc, error);
+}
+
+void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
+{
+    if (!nvrtc)
+        return;
+    unload(nvrtc);
+    kiln__free(nvrtc->mem, nvrtc->include);
+    kiln__free(nvrtc->mem, nvrtc->cccl);
+    kiln__free(nvrtc->mem, nvrtc->identity);
+    kiln__free(nvrtc->mem, nvrtc);
+}
+
+int kiln__nvrtc_version(const kiln__nvrtc *nvrtc)
+{
+    return nvrtc->version;
+}
+
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc)
+{
+    return nvrtc->path;
+}
+
+const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc)
+{
+    return nvrtc->identity;
+}
+
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc)
+{
+    return nvrtc->include;
+}
+
+size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room)
+{
+    for (size_t i = 0; i < nvrtc->arch_count && i < room; i++)
+        archs[i] = nvrtc->archs[i];
+    return nvrtc->arch_count;
+}

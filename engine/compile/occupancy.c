@@ -1,0 +1,101 @@
+/* Occupancy of a kernel on an architecture that need not be at hand: cuda_occupancy.h does the arithmetic, the table
+ * gives it the device. */
+#include <limits.h>
+
+#include <cuda_occupancy.h>
+
+#include "compile/compile.h"
+
+/* CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
+ * X(architecture, threads an SM, KiB of shared memory an SM, KiB a block may opt in to, KiB the system takes a block) */
+#define ARCHITECTURES(X)                                                                                               \
+    X(70, 2048, 96, 96, 0)                                                                                             \
+    X(72, 2048, 96, 96, 0)                                                                                             \
+    X(75, 1024, 64, 64, 0)                                                                                             \
+    X(80, 2048, 164, 163, 1)                                                                                           \
+    X(86, 1536, 100, 99, 1)                                                                                            \
+    X(87, 1536, 164, 163, 1)                                                                                           \
+    X(89, 1536, 100, 99, 1)                                                                                            \
+    X(90, 2048, 228, 227, 1)                                                                                           \
+    X(100, 2048, 228, 227, 1)                                                                                          \
+    X(101, 1536, 228, 227, 1)                                                                                          \
+    X(103, 2048, 228, 227, 1)                                                                                          \
+    X(110, 1536, 228, 227, 1)                                                                                          \
+    X(120, 1536, 100, 99, 1)                                                                                           \
+    X(121, 1536, 100, 99, 1)
+
+typedef struct limits { int arch, threads; size_t shared, shared_block, reserved; } limits;
+static const limits table[] = {
+#define KILN_X(arch, threads, shared, block, reserved) {arch, threads, 1024 * shared, 1024 * block, 1024 * reserved},
+    ARCHITECTURES(KILN_X)
+#undef KILN_X
+};
+enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, SHARED_WITHOUT_OPT_IN = 48 * 1024 }; /* of all of these */
+
+static const limits *find(int arch)
+{
+    for (size_t i = 0; i < KILN__COUNT(table); i++)
+        if (table[i].arch == arch)
+            return &table[i];
+    return NULL;
+}
+
+static const char *limit_name(unsigned factors)
+{
+    if (factors & OCC_LIMIT_REGISTERS)
+        return "registers";
+    if (factors & OCC_LIMIT_SHARED_MEMORY)
+        return "shared memory";
+    if (factors & OCC_LIMIT_WARPS)
+        return "threads";
+    if (factors & OCC_LIMIT_BLOCKS)
+        return "blocks";
+    return factors & OCC_LIMIT_BARRIERS ? "barriers" : "nothing";
+}
+
+kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel,
+                               unsigned threads, uint64_t dynamic_shared, kiln__occupancy *occupancy,
+                               kiln_error **error)
+{
+    const limits *device = find(arch);
+    if (!device)
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
+    if (threads == 0 || threads > MOST_THREADS)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block of %u threads", threads);
+    if (dynamic_shared > INT_MAX / 2 || kernel->static_shared > INT_MAX / 2 || kernel->registers < 0) {
+        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* far beyond what any device has */
+        return KILN_OK;
+    }
+    cudaOccDeviceProp properties = {0};
+    properties.computeMajor = arch / 10;
+    properties.computeMinor = arch % 10;
+    properties.maxThreadsPerBlock = MOST_THREADS;
+    properties.maxThreadsPerMultiprocessor = device->threads;
+    properties.regsPerBlock = properties.regsPerMultiprocessor = REGISTERS;
+    properties.warpSize = WARP;
+    properties.sharedMemPerBlock = SHARED_WITHOUT_OPT_IN;
+    properties.sharedMemPerMultiprocessor = device->shared;
+    properties.sharedMemPerBlockOptin = device->shared_block;
+    properties.reservedSharedMemPerBlock = device->reserved;
+    properties.numSms = 1;
+    cudaOccFuncAttributes attributes = {0};
+    attributes.maxThreadsPerBlock = kernel->max_threads > 0 ? kernel->max_threads : INT_MAX;
+    attributes.numRegs = kernel->registers;
+    attributes.sharedSizeBytes = (size_t)kernel->static_shared;
+    attributes.partitionedGCConfig = PARTITIONED_GC_OFF;
+    attributes.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+    attributes.maxDynamicSharedSizeBytes = (size_t)dynamic_shared;
+    attributes.numBlockBarriers = kernel->barriers;
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccResult result;
+    cudaOccError failed = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
+                                                                  (int)threads, (size_t)dynamic_shared);
+    if (failed != CUDA_OCC_SUCCESS)
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy for sm_%d (error %d of cuda_occupancy.h)",
+                          arch, (int)failed);
+    int warps = ((int)threads + WARP - 1) / WARP * result.activeBlocksPerMultiprocessor;
+    *occupancy = (kiln__occupancy){.blocks_per_sm = result.activeBlocksPerMultiprocessor,
+                                   .occupancy = (double)warps * WARP / device->threads,
+                                   .limited_by = limit_name(result.limitingFactors)};
+    return KILN_OK;
+}

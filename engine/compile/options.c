@@ -1,0 +1,217 @@
+/* Which compile options a spec may give. An allow-list: an option that is not known here is refused, so that a new
+ * NVRTC's new way to write a file is refused too. */
+#include <string.h>
+
+#include "compile/compile.h"
+
+/* What may stand behind an option: nothing; a word of letters, digits and a few signs; a macro; a list of ptxas. */
+typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
+
+/* X(long name, short name, value). The meaning of each is in the documentation of NVRTC. */
+#define ALLOWED(X)                                                                                                     \
+    X("--define-macro", "-D", MACRO)                                                                                   \
+    X("--undefine-macro", "-U", MACRO)                                                                                 \
+    X("--std", "-std", WORD)                                                                                           \
+    X("--use_fast_math", "-use_fast_math", NOTHING)                                                                    \
+    X("--fmad", "-fmad", WORD)                                                                                         \
+    X("--ftz", "-ftz", WORD)                                                                                           \
+    X("--prec-sqrt", "-prec-sqrt", WORD)                                                                               \
+    X("--prec-div", "-prec-div", WORD)                                                                                 \
+    X("--maxrregcount", "-maxrregcount", WORD)                                                                         \
+    X("--extra-device-vectorization", "-extra-device-vectorization", NOTHING)                                          \
+    X("--restrict", "-restrict", NOTHING)                                                                              \
+    X("--Ofast-compile", "-Ofc", WORD)                                                                                 \
+    X("--dopt", "-dopt", WORD)                                                                                         \
+    X("--jump-table-density", "-jtd", WORD)                                                                            \
+    X("--device-debug", "-G", NOTHING)                                                                                 \
+    X("--generate-line-info", "-lineinfo", NOTHING)                                                                    \
+    X("--device-stack-protector", "-device-stack-protector", WORD)                                                     \
+    X("--device-as-default-execution-space", "-default-device", NOTHING)                                               \
+    X("--device-int128", "-device-int128", NOTHING)                                                                    \
+    X("--device-float128", "-device-float128", NOTHING)                                                                \
+    X("--builtin-move-forward", "-builtin-move-forward", WORD)                                                         \
+    X("--builtin-initializer-list", "-builtin-initializer-list", WORD)                                                 \
+    X("--frandom-seed", "-frandom-seed", WORD)                                                                         \
+    X("--minimal", "-minimal", NOTHING)                                                                                \
+    X("--disable-warnings", "-w", NOTHING)                                                                             \
+    X("--optimization-info", "-opt-info", WORD)                                                                        \
+    X("--display-error-number", "-err-no", NOTHING)                                                                    \
+    X("--no-display-error-number", "-no-err-no", NOTHING)                                                              \
+    X("--diag-error", "-diag-error", WORD)                                                                             \
+    X("--diag-suppress", "-diag-suppress", WORD)                                                                       \
+    X("--diag-warn", "-diag-warn", WORD)                                                                               \
+    X("--brief-diagnostics", "-brief-diag", WORD)                                                                      \
+    X("--ptxas-options", "-Xptxas", PTXAS)
+
+/* The same for ptxas. NVRTC hands the whole value on as one option, so a comma cannot smuggle in another. */
+#define ALLOWED_PTXAS(X)                                                                                               \
+    X("--verbose", "-v", NOTHING)                                                                                      \
+    X("--opt-level", "-O", WORD)                                                                                       \
+    X("--maxrregcount", "-maxrregcount", WORD)                                                                         \
+    X("--def-load-cache", "-dlcm", WORD)                                                                               \
+    X("--def-store-cache", "-dscm", WORD)                                                                              \
+    X("--force-load-cache", "-flcm", WORD)                                                                             \
+    X("--force-store-cache", "-fscm", WORD)                                                                            \
+    X("--fmad", "-fmad", WORD)                                                                                         \
+    X("--allow-expensive-optimizations", "-allow-expensive-optimizations", WORD)                                       \
+    X("--register-usage-level", "-regUsageLevel", WORD)                                                                \
+    X("--disable-optimizer-constants", "-disable-optimizer-consts", NOTHING)                                           \
+    X("--optimize-float-atomics", "-opt-fp-atomics", NOTHING)                                                          \
+    X("--dont-merge-basicblocks", "-no-bb-merge", NOTHING)                                                             \
+    X("--generate-line-info", "-lineinfo", NOTHING)                                                                    \
+    X("--disable-warnings", "-w", NOTHING)                                                                             \
+    X("--warning-as-error", "-Werror", NOTHING)                                                                        \
+    X("--warn-on-spills", "-warn-spills", NOTHING)                                                                     \
+    X("--warn-on-local-memory-usage", "-warn-lmem-usage", NOTHING)                                                     \
+    X("--warn-on-double-precision-use", "-warn-double-usage", NOTHING)
+
+/* Known and refused, with the reason. X(long name, short name, reason) */
+#define OURS "the engine gives this one itself"
+#define WRITES "it writes a file"
+#define READS "it reads files that the cache does not see; headers come from the folder of the source"
+#define NO_PTX "what it makes cannot be loaded without a further link step"
+#define REFUSED(X)                                                                                                     \
+    X("--gpu-architecture", "-arch", "the engine chooses the architecture by the device or --arch")                    \
+    X("--include-path", "-I", READS)                                                                                   \
+    X("--pre-include", "-include", READS)                                                                              \
+    X("--options-file", "-optf", READS)                                                                                \
+    X("--use-pch", "-use-pch", READS)                                                                                  \
+    X("--pch", "-pch", WRITES)                                                                                         \
+    X("--create-pch", "-create-pch", WRITES)                                                                           \
+    X("--pch-dir", "-pch-dir", WRITES)                                                                                 \
+    X("--time", "-time", WRITES)                                                                                       \
+    X("--fdevice-time-trace", "-fdevice-time-trace", WRITES)                                                           \
+    X("--keep", "-keep", WRITES)                                                                                       \
+    X("--output-file", "-o", WRITES)                                                                                   \
+    X("--device-c", "-dc", NO_PTX)                                                                                     \
+    X("--relocatable-device-code", "-rdc", NO_PTX)                                                                     \
+    X("--extensible-whole-program", "-ewp", NO_PTX)                                                                    \
+    X("--dlink-time-opt", "-dlto", NO_PTX)                                                                             \
+    X("--gen-opt-lto", "-gen-opt-lto", NO_PTX)                                                                         \
+    X("--optix-ir", "-optix-ir", NO_PTX)                                                                               \
+    X("--fdevice-syntax-only", "-fdevice-syntax-only", NO_PTX)                                                         \
+    X("--no-source-include", "-no-source-include", OURS)                                                               \
+    X("--modify-stack-limit", "-modify-stack-limit", OURS)                                                             \
+    X("--no-cache", "-no-cache", OURS)                                                                                 \
+    X("--split-compile", "-split-compile", "the compile workers already use the cores")
+
+typedef struct allowed { const char *names[2]; value_kind value; } allowed;
+typedef struct refused { const char *names[2]; const char *why; } refused;
+#define KILN_X(full, brief, value) {{full, brief}, value},
+static const allowed options[] = {ALLOWED(KILN_X)};
+static const allowed ptxas_options[] = {ALLOWED_PTXAS(KILN_X)};
+static const refused refused_options[] = {REFUSED(KILN_X)};
+#undef KILN_X
+
+/* What follows `name` in `option` if it is that option: "", or "=value", or for -Dx and -O3 the value itself. */
+static const char *behind(const char *option, const char *name, bool attached)
+{
+    size_t length = strlen(name);
+    if (strncmp(option, name, length) != 0)
+        return NULL;
+    const char *rest = option + length;
+    return *rest == '\0' || *rest == '=' || attached ? rest : NULL;
+}
+
+static bool is_word(const char *text)
+{
+    static const char signs[] = "+-_.,";
+    if (!*text)
+        return false;
+    for (; *text; text++)
+        if (!(*text >= '0' && *text <= '9') && !(*text >= 'a' && *text <= 'z') && !(*text >= 'A' && *text <= 'Z') &&
+            !strchr(signs, *text))
+            return false;
+    return true;
+}
+
+/* Finds an option in a table. *value is what stands behind the '='. */
+static const allowed *find(const allowed *table, size_t count, const char *option, const char **value)
+{
+    for (size_t i = 0; i < count; i++)
+        for (int n = 0; n < 2; n++) {
+            const char *name = table[i].names[n];
+            bool attached = strlen(name) == 2 && table[i].value != NOTHING;
+            const char *rest = behind(option, name, attached);
+            if (!rest)
+                continue;
+            rest += *rest == '=';
+            rest += strspn(rest, attached ? " " : "");
+            *value = rest;
+            return &table[i];
+        }
+    return NULL;
+}
+
+static const char *known(const char *option)
+{
+    const char *names[2 * (KILN__COUNT(options) + KILN__COUNT(refused_options))];
+    size_t count = 0;
+    for (size_t i = 0; i < KILN__COUNT(options); i++)
+        for (int n = 0; n < 2; n++)
+            names[count++] = options[i].names[n];
+    return kiln__nearest(option, names, count);
+}
+
+static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, const char *value, kiln_error **error)
+{
+    const char *inner = "";
+    const allowed *match = find(ptxas_options, KILN__COUNT(ptxas_options), value, &inner);
+    if (!match)
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' is not among the "
+                          "options of ptxas that a spec may give", option, value);
+    if ((match->value == NOTHING) != (*inner == '\0') || (*inner && !is_word(inner)))
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' %s", option, value,
+                          match->value == NOTHING ? "takes no value" : "wants a word or a number behind '='");
+    return KILN_OK;
+}
+
+kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error)
+{
+    for (const char *at = option; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "a compile option holds a control character");
+    if (option[0] != '-')
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: it does not begin with "
+                          "'-'; give an option and its value as one text, with '=' between them", option);
+    /* Longer names first: "-include" must not be taken for "-I" or "-D..." for "-Dx" before the exact names. */
+    const char *value = "";
+    const allowed *match = NULL;
+    for (size_t i = 0; i < KILN__COUNT(refused_options); i++)
+        for (int n = 0; n < 2; n++)
+            if (behind(option, refused_options[i].names[n], strcmp(refused_options[i].names[n], "-I") == 0))
+                return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: %s", option,
+                                  refused_options[i].why);
+    match = find(options, KILN__COUNT(options), option, &value);
+    if (!match) {
+        char name[64] = "";
+        size_t length = strcspn(option, "=");
+        if (length < sizeof name)
+            memcpy(name, option, length);
+        const char *near = known(name);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is not one that a spec may give%s%s%s",
+                          option, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    switch (match->value) {
+    case NOTHING:
+        if (*value)
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' takes no value", option);
+        return KILN_OK;
+    case WORD:
+        /* these two stand alone as well */
+        if (!*value && !strchr(option, '=') && strstr(match->names[0], "-stack-protector"))
+            return KILN_OK;
+        if (!is_word(value))
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' wants a word or a number behind "
+                              "'='", option);
+        return KILN_OK;
+    case MACRO:
+        if (!(*value == '_' || (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z')))
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' wants the name of a macro",
+                              option);
+        return KILN_OK;
+    case PTXAS:
+        return check_ptxas(mem, option, value, error);
+    }
+    return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the compile option '%s'", option);
+}

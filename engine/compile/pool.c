@@ -1,0 +1,338 @@
+/* The queue of compiles and the threads that serve it. One thread a worker: it takes the oldest job, hands it to its
+ * worker, waits for the answer. Between calls of the host the workers go on, which pumping inside poll and wait would
+ * not allow. All threads are joined in kiln__compiler_close(). */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compile/pool.h"
+
+enum { QUEUED, RUNNING, DONE };
+
+struct kiln__compile_job {
+    kiln__compiler *compiler;
+    kiln__compile_job *next;
+    int state;
+    bool abandoned;      /* cancelled while it ran */
+    kiln__text message;  /* the request: the copy that outlives the caller's */
+    kiln__outcome outcome;
+};
+
+typedef struct slot {
+    kiln__compiler *compiler;
+    pthread_t thread;
+    kiln__worker worker;
+} slot;
+
+struct kiln__compiler {
+    const kiln_allocator *mem;
+    kiln__log log;
+    kiln__nvrtc *nvrtc;
+    char *worker, *library; /* worker NULL: compile in this process */
+    double timeout;
+    int wake;               /* an eventfd that becomes readable when the compiler closes */
+    atomic_bool closing;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work, done;
+    kiln__compile_job *first, *last; /* queued */
+    size_t queued, idle;
+    slot *slots;
+    size_t slot_count, slot_room;
+};
+
+static void free_job(kiln__compile_job *job)
+{
+    kiln__text_free(&job->message);
+    kiln__unit_free(&job->outcome.unit);
+    kiln_error_free(job->outcome.error);
+    kiln__free(job->compiler->mem, job);
+}
+
+/* ---- a slot's thread ---- */
+
+static void compile_here(kiln__compiler *compiler, const kiln__text *message, kiln__outcome *outcome)
+{
+    kiln__arena arena = {.mem = compiler->mem};
+    kiln__compile_request request;
+    const size_t skip = sizeof(kiln__message_header);
+    if (kiln__message_read_request(message->data + skip, message->length - skip, &arena, &request))
+        outcome->status = kiln__compile_here(compiler->mem, compiler->nvrtc, &request, &compiler->closing,
+                                             compiler->timeout, &outcome->unit, &outcome->ns, &outcome->error);
+    else
+        outcome->status = arena.failed ? kiln__fail_memory(&outcome->error)
+                                       : kiln__fail(compiler->mem, &outcome->error, KILN_ERROR_INTERNAL,
+                                                    "a compile request cannot be read back");
+    kiln__arena_free(&arena);
+}
+
+static void *serve(void *user)
+{
+    slot *self = user;
+    kiln__compiler *compiler = self->compiler;
+    pthread_mutex_lock(&compiler->lock);
+    for (;;) {
+        while (!compiler->first && !atomic_load(&compiler->closing)) {
+            compiler->idle++;
+            pthread_cond_wait(&compiler->work, &compiler->lock);
+            compiler->idle--;
+        }
+        if (atomic_load(&compiler->closing))
+            break;
+        kiln__compile_job *job = compiler->first;
+        compiler->first = job->next;
+        if (!compiler->first)
+            compiler->last = NULL;
+        compiler->queued--;
+        job->state = RUNNING;
+        pthread_mutex_unlock(&compiler->lock);
+        if (compiler->worker)
+            kiln__worker_compile(&self->worker, &job->message, &job->outcome);
+        else
+            compile_here(compiler, &job->message, &job->outcome);
+        pthread_mutex_lock(&compiler->lock);
+        job->state = DONE;
+        if (job->abandoned)
+            free_job(job);
+        else
+            pthread_cond_broadcast(&compiler->done);
+    }
+    pthread_mutex_unlock(&compiler->lock);
+    kiln__worker_end(&self->worker);
+    return NULL;
+}
+
+/* With the lock held. The host's signals are none of our threads' business: they start with all of them blocked. */
+static int add_slot(kiln__compiler *compiler)
+{
+    slot *self = &compiler->slots[compiler->slot_count];
+    self->compiler = compiler;
+    self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
+                                  .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
+                                  .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
+                                  .wake = compiler->wake, .socket = -1, .pidfd = -1};
+    pthread_attr_t attributes;
+    int failed = pthread_attr_init(&attributes);
+    if (failed)
+        return failed;
+    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. */
+    pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)64 << 20);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&self->thread, &attributes, serve, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (!failed)
+        compiler->slot_count++;
+    return failed;
+}
+
+/* ---- the compiler ---- */
+
+static void free_compiler(kiln__compiler *compiler)
+{
+    if (compiler->wake >= 0)
+        close(compiler->wake);
+    kiln__free(compiler->mem, compiler->worker);
+    kiln__free(compiler->mem, compiler->library);
+    kiln__free(compiler->mem, compiler->slots);
+    kiln__free(compiler->mem, compiler);
+}
+
+static bool init_sync(kiln__compiler *compiler)
+{
+    pthread_condattr_t attributes;
+    if (pthread_mutex_init(&compiler->lock, NULL) != 0)
+        return false;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    bool good = pthread_cond_init(&compiler->work, NULL) == 0;
+    if (good && pthread_cond_init(&compiler->done, &attributes) != 0) {
+        pthread_cond_destroy(&compiler->work);
+        good = false;
+    }
+    pthread_condattr_destroy(&attributes);
+    if (!good)
+        pthread_mutex_destroy(&compiler->lock);
+    return good;
+}
+
+kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
+                                kiln__compiler **compiler, kiln_error **error)
+{
+    kiln__compiler *made = kiln__calloc(mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    made->mem = mem;
+    made->nvrtc = nvrtc;
+    made->timeout = options->timeout;
+    made->wake = -1;
+    if (options->log)
+        made->log = *options->log;
+    const char *worker = options->worker;
+    if (worker && access(worker, X_OK) != 0) {
+        kiln__logf(&made->log, KILN_LOG_WARNING,
+                   "the compile worker %s cannot be used (%s): compiling one after another in this process", worker,
+                   strerror(errno));
+        worker = NULL;
+    }
+    const char *library = options->nvrtc ? options->nvrtc : kiln__nvrtc_path(nvrtc);
+    made->worker = worker ? kiln__strdup(mem, worker) : NULL;
+    made->library = kiln__strdup(mem, library);
+    made->slot_room = !worker ? 1 : options->jobs ? options->jobs : kiln__cpu_count();
+    if (made->slot_room > 1024)
+        made->slot_room = 1024;
+    made->slots = kiln__calloc(mem, made->slot_room, sizeof *made->slots);
+    if (!made->library || !made->slots || (worker && !made->worker)) {
+        free_compiler(made);
+        return kiln__fail_memory(error);
+    }
+    made->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (made->wake < 0 || !init_sync(made)) {
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "the compile queue cannot be set up: %s",
+                                        strerror(errno));
+        free_compiler(made);
+        return status;
+    }
+    *compiler = made;
+    return KILN_OK;
+}
+
+void kiln__compiler_close(kiln__compiler *compiler)
+{
+    if (!compiler)
+        return;
+    uint64_t one = 1;
+    pthread_mutex_lock(&compiler->lock);
+    atomic_store(&compiler->closing, true);
+    pthread_cond_broadcast(&compiler->work);
+    pthread_mutex_unlock(&compiler->lock);
+    if (write(compiler->wake, &one, sizeof one) != sizeof one) {
+        /* cannot happen: a fresh eventfd has room */
+    }
+    for (size_t i = 0; i < compiler->slot_count; i++)
+        pthread_join(compiler->slots[i].thread, NULL);
+    pthread_cond_destroy(&compiler->work);
+    pthread_cond_destroy(&compiler->done);
+    pthread_mutex_destroy(&compiler->lock);
+    free_compiler(compiler);
+}
+
+/* ---- jobs ---- */
+
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
+                                kiln__compile_job **job, kiln_error **error)
+{
+    kiln__compile_job *made = kiln__calloc(compiler->mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    made->compiler = compiler;
+    made->message.mem = compiler->mem;
+    kiln__message_request(&made->message, request);
+    if (made->message.failed || made->message.length > KILN__MESSAGE_MAX) {
+        kiln_status status = made->message.failed
+                                 ? kiln__fail_memory(error)
+                                 : kiln__fail(compiler->mem, error, KILN_ERROR_REFUSED,
+                                              "%s: the source and its headers are too large", request->name);
+        free_job(made);
+        return status;
+    }
+    pthread_mutex_lock(&compiler->lock);
+    if (compiler->queued + 1 > compiler->idle && compiler->slot_count < compiler->slot_room) {
+        int failed = add_slot(compiler);
+        if (failed && compiler->slot_count == 0) {
+            pthread_mutex_unlock(&compiler->lock);
+            free_job(made);
+            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "no thread could be started: %s", strerror(failed));
+        }
+    }
+    if (compiler->last)
+        compiler->last->next = made;
+    else
+        compiler->first = made;
+    compiler->last = made;
+    compiler->queued++;
+    pthread_cond_signal(&compiler->work);
+    pthread_mutex_unlock(&compiler->lock);
+    *job = made;
+    return KILN_OK;
+}
+
+bool kiln__compile_done(kiln__compile_job *job)
+{
+    return kiln__compile_wait(job, 0);
+}
+
+bool kiln__compile_wait(kiln__compile_job *job, double seconds)
+{
+    kiln__compiler *compiler = job->compiler;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    if (seconds > 1e8)
+        seconds = -1;
+    if (seconds > 0) {
+        until.tv_sec += (time_t)seconds;
+        until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+    }
+    int result = 0;
+    pthread_mutex_lock(&compiler->lock);
+    while (job->state != DONE && result == 0 && seconds != 0)
+        result = seconds < 0 ? pthread_cond_wait(&compiler->done, &compiler->lock)
+                             : pthread_cond_timedwait(&compiler->done, &compiler->lock, &until);
+    bool done = job->state == DONE;
+    pthread_mutex_unlock(&compiler->lock);
+    return done;
+}
+
+kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error)
+{
+    if (!kiln__compile_wait(job, -1))
+        return kiln__fail(job->compiler->mem, error, KILN_ERROR_INTERNAL, "a compile job cannot be waited for");
+    kiln_status status = job->outcome.status;
+    if (ns)
+        *ns = job->outcome.ns;
+    *unit = (kiln__unit){0};
+    if (status == KILN_OK) {
+        *unit = job->outcome.unit;
+        job->outcome.unit = (kiln__unit){0};
+    } else if (error && !*error) {
+        *error = job->outcome.error;
+        job->outcome.error = NULL;
+    }
+    free_job(job);
+    return status;
+}
+
+void kiln__compile_cancel(kiln__compile_job *job)
+{
+    if (!job)
+        return;
+    kiln__compiler *compiler = job->compiler;
+    pthread_mutex_lock(&compiler->lock);
+    int state = job->state;
+    if (state == RUNNING) {
+        job->abandoned = true;
+    } else if (state == QUEUED) {
+        kiln__compile_job **link = &compiler->first, *before = NULL;
+        while (*link != job) {
+            before = *link;
+            link = &before->next;
+        }
+        *link = job->next;
+        if (compiler->last == job)
+            compiler->last = before;
+        compiler->queued--;
+    }
+    pthread_mutex_unlock(&compiler->lock);
+    if (state != RUNNING)
+        free_job(job);
+}

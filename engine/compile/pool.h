@@ -1,0 +1,32 @@
+/* pool.h - a worker process as the pool's threads see it. */
+#ifndef KILN_COMPILE_POOL_H
+#define KILN_COMPILE_POOL_H
+
+#include <sys/types.h>
+
+#include "compile/internal.h"
+
+typedef struct kiln__outcome {
+    kiln_status status;
+    kiln__unit unit;
+    uint64_t ns;
+    kiln_error *error;
+} kiln__outcome;
+
+typedef struct kiln__worker {
+    const kiln_allocator *mem;
+    kiln__log log;
+    const char *program, *library, *include, *identity; /* referenced */
+    double timeout; /* seconds a compile; <= 0: no limit */
+    int wake;       /* readable: stop whatever is going on */
+    int socket;     /* -1: there is no process */
+    int pidfd;
+    pid_t pid;
+} kiln__worker;
+
+/* Sends a request and waits for the result; starts the process first where there is none. After a crash, a hang or an
+ * answer that makes no sense the process is ended, and the next call starts another. */
+void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln__outcome *outcome);
+void kiln__worker_end(kiln__worker *worker);
+
+#endif

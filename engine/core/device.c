@@ -1,0 +1,312 @@
+/* The engine's device: which one, opening it, its names in expressions, its context, its memory. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+#include "sim/sim.h"
+
+static bool is_simulated(const char *name)
+{
+    return name && (strcmp(name, "sim") == 0 || strncmp(name, "sim:", 4) == 0);
+}
+
+static const char *profile_of(const char *name)
+{
+    return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL;
+}
+
+/* The N of "cuda:N"; 0 for "cuda"; -1 for anything else. */
+static int ordinal_of(const char *name)
+{
+    if (strcmp(name, "cuda") == 0)
+        return 0;
+    if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9')
+        return -1;
+    char *end;
+    errno = 0;
+    long ordinal = strtol(name + 5, &end, 10);
+    return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
+}
+
+kiln_status kiln__device_name_check(const kiln_allocator *mem, const char *name, kiln_error **error)
+{
+    if (!is_simulated(name))
+        return ordinal_of(name) >= 0 ? KILN_OK
+                                     : kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                                                  "device '%s': write cuda:0, sim or sim:PROFILE", name);
+    const char *wanted = profile_of(name), *known[16];
+    size_t count = 0;
+    for (const char *at; count < KILN__COUNT(known) && (at = kiln__sim_profile_at(count)); count++) {
+        if (!wanted || strcmp(at, wanted) == 0)
+            return KILN_OK;
+        known[count] = at;
+    }
+    const char *near = kiln__nearest(wanted, known, count);
+    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` lists "
+                      "them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
+}
+
+/* ---- opening ---- */
+
+static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln_error **error)
+{
+    kiln_status status = kiln__driver_open_sim(engine->mem, &engine->driver, error);
+    if (status != KILN_OK)
+        return status;
+    if (!engine->context && !kiln__sim_profile(profile))
+        return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE,
+                          "the simulated device of this process is in use as sim:%s and cannot be sim:%s at the same "
+                          "time", kiln__sim_profile_name(), profile ? profile : "generic");
+    return KILN_OK;
+}
+
+/* Fills engine->driver as the name asks; where nothing is asked for, a GPU that works or else the simulated one. */
+static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
+{
+    if (is_simulated(engine->device_name) || (engine->context && kiln__sim_has_context(engine->context)))
+        return open_simulated(engine, profile_of(engine->device_name), error);
+    if (engine->device_name || engine->context)
+        return kiln__driver_open_cuda(engine->mem, &engine->driver, error);
+    kiln_error *why = NULL;
+    kiln_status status = kiln__driver_open_cuda(engine->mem, &engine->driver, &why);
+    if (status == KILN_OK)
+        return KILN_OK;
+    kiln__logf(&engine->log, KILN_LOG_INFO, "running on the simulated device: %s", kiln_error_message(why));
+    kiln_error_free(why);
+    return open_simulated(engine, NULL, error);
+}
+
+/* The device that the caller's context belongs to. */
+static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
+{
+    const kiln__driver *driver = &engine->driver;
+    CUresult result = driver->cuCtxPushCurrent_(engine->context);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, engine->mem, result, error, "kiln_options.context: cuCtxPushCurrent");
+    result = driver->cuCtxGetDevice_(&engine->device);
+    CUcontext popped;
+    driver->cuCtxPopCurrent_(&popped);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, engine->mem, result, error, "kiln_options.context: cuCtxGetDevice");
+    return KILN_OK;
+}
+
+static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
+{
+    const kiln__driver *driver = &engine->driver;
+    const char *name = engine->device_name ? engine->device_name : driver->simulated ? "sim" : "cuda:0";
+    int ordinal = is_simulated(name) ? 0 : ordinal_of(name), count = 0;
+    CUresult result = driver->cuDeviceGetCount_(&count);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGetCount", name);
+    if (ordinal >= count)
+        return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s: this machine has %d GPU%s, "
+                          "cuda:0 to cuda:%d; `kiln devices` lists them", name, count, count == 1 ? "" : "s", count - 1);
+    result = driver->cuDeviceGet_(&engine->device, ordinal);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGet", name);
+    result = driver->cuDevicePrimaryCtxRetain_(&engine->context, engine->device);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDevicePrimaryCtxRetain", name);
+    engine->owns_context = true;
+    return KILN_OK;
+}
+
+/* "device.NAME" for expressions. */
+static void name_settings(kiln_engine *engine)
+{
+    const kiln_device_info *info = &engine->info;
+    const struct { const char *name; uint64_t value; } values[] = {
+        {"device.sm_count", (uint64_t)info->sm_count},
+        {"device.warp_size", (uint64_t)info->warp_size},
+        {"device.max_threads_per_block", (uint64_t)info->max_threads_per_block},
+        {"device.max_threads_per_sm", (uint64_t)info->max_threads_per_sm},
+        {"device.registers_per_block", (uint64_t)info->registers_per_block},
+        {"device.registers_per_sm", (uint64_t)info->registers_per_sm},
+        {"device.shared_per_block", info->shared_per_block},
+        {"device.shared_per_block_optin", info->shared_per_block_optin},
+        {"device.shared_per_sm", info->shared_per_sm},
+        {"device.l2_bytes", info->l2_bytes},
+        {"device.memory_bytes", info->memory_bytes},
+        {"device.cc", (uint64_t)(info->cc_major * 10 + info->cc_minor)},
+        {"device.simulated", (uint64_t)(info->simulated != 0)},
+    };
+#define KILN_X(name) +1
+    _Static_assert(KILN__COUNT(values) == 0 KILN__DEVICE_NAMES(KILN_X), "every name of a device has a value");
+#undef KILN_X
+    _Static_assert(KILN__COUNT(values) <= KILN__DEVICE_NAME_COUNT, "there is room for every name");
+    for (size_t i = 0; i < KILN__COUNT(values); i++) {
+        kiln_setting *setting = &engine->device_settings[i];
+        setting->name = values[i].name;
+        setting->value.kind = i + 1 == KILN__COUNT(values) ? KILN_BOOL : KILN_INT; /* simulated is the last */
+        setting->value.as.i = (int64_t)values[i].value;
+    }
+    engine->device_setting_count = KILN__COUNT(values);
+}
+
+/* The device's architecture if NVRTC knows it, else the newest not above it. */
+static int choose_arch(kiln_engine *engine)
+{
+    int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
+    if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
+        return cc; /* whoever compiles will hear why */
+    int archs[64];
+    size_t count = kiln__nvrtc_archs(engine->nvrtc, archs, KILN__COUNT(archs));
+    if (count > KILN__COUNT(archs))
+        count = KILN__COUNT(archs);
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        if (archs[i] <= cc && (!found || archs[i] > best)) {
+            best = archs[i];
+            found = true;
+        }
+    return best;
+}
+
+kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
+{
+    if (engine->device_open)
+        return KILN_OK;
+    bool given = engine->context != NULL;
+    kiln_status status = open_driver(engine, error);
+    if (status == KILN_OK)
+        status = given ? device_of_context(engine, error) : retain_primary(engine, error);
+    if (status != KILN_OK) {
+        kiln__driver_close(&engine->driver);
+        return status;
+    }
+    kiln__driver_device_info(&engine->driver, engine->device, &engine->info);
+    name_settings(engine);
+    engine->arch = choose_arch(engine);
+    int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
+    /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. */
+    engine->want_cubin = !engine->driver.simulated && engine->arch / 10 == cc / 10;
+    engine->device_open = true;
+    kiln__logf(&engine->log, KILN_LOG_DEBUG, "device %s: %s, compute capability %d.%d", engine->info.id,
+               engine->info.name, engine->info.cc_major, engine->info.cc_minor);
+    return KILN_OK;
+}
+
+kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error)
+{
+    pthread_mutex_lock(&engine->lock);
+    kiln_status status = kiln__engine_device_locked(engine, error);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+kiln_status kiln_engine_device(kiln_engine *engine, kiln_device_info *info, kiln_error **error)
+{
+    if (!engine || !info)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_engine_device: engine or info is NULL");
+    kiln_status status = kiln__engine_device(engine, error);
+    if (status == KILN_OK)
+        *info = engine->info;
+    return status;
+}
+
+/* ---- the context of the calling thread ---- */
+
+kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error)
+{
+    kiln_status status = kiln__engine_device(engine, error);
+    if (status != KILN_OK)
+        return status;
+    CUcontext current = NULL;
+    CUresult result = engine->driver.cuCtxGetCurrent_(&current);
+    if (result == CUDA_SUCCESS && current != engine->context)
+        result = engine->driver.cuCtxPushCurrent_(engine->context);
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(&engine->driver, engine->mem, result, error, "making the context of %s current",
+                                 engine->info.id);
+    *previous = current;
+    return KILN_OK;
+}
+
+void kiln__engine_leave(kiln_engine *engine, CUcontext previous)
+{
+    CUcontext popped;
+    if (previous != engine->context)
+        engine->driver.cuCtxPopCurrent_(&popped);
+}
+
+/* ---- every device of the machine ---- */
+
+typedef struct device_list { kiln_device_info *infos; size_t room, count; } device_list;
+
+static void add_device(device_list *list, const kiln__driver *driver, CUdevice device)
+{
+    if (list->count < list->room)
+        kiln__driver_device_info(driver, device, &list->infos[list->count]);
+    list->count++;
+}
+
+kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *count, kiln_error **error)
+{
+    if (!engine || !count || (*count > 0 && !infos))
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_devices: engine, infos or count is NULL");
+    device_list list = {.infos = infos, .room = *count};
+    kiln__driver driver;
+    kiln_error *why = NULL;
+    int gpus = 0;
+    if (kiln__driver_open_cuda(engine->mem, &driver, &why) == KILN_OK) {
+        if (driver.cuDeviceGetCount_(&gpus) != CUDA_SUCCESS)
+            gpus = 0;
+        for (int i = 0; i < gpus; i++) {
+            CUdevice device;
+            if (driver.cuDeviceGet_(&device, i) == CUDA_SUCCESS)
+                add_device(&list, &driver, device);
+        }
+        kiln__driver_close(&driver);
+    } else {
+        kiln__logf(&engine->log, KILN_LOG_DEBUG, "no GPU: %s", kiln_error_message(why));
+        kiln_error_free(why);
+    }
+    kiln_status status = kiln__driver_open_sim(engine->mem, &driver, error);
+    if (status != KILN_OK)
+        return status;
+    for (size_t i = 0; kiln__sim_profile_at(i); i++)
+        add_device(&list, &driver, (CUdevice)i);
+    kiln__driver_close(&driver);
+    *count = list.count;
+    return KILN_OK;
+}
+
+/* ---- memory ---- */
+
+static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
+                            kiln_status status, const char *remedy, kiln_error **error)
+{
+    return kiln__fail(engine->mem, error, status, "%s: %.3f GB of buffers on the %s, where at most %.3f GB may be used; %s",
+                      what, (double)bytes * 1e-9, where, (double)most * 1e-9, remedy);
+}
+
+kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
+                                      kiln_error **error)
+{
+    const char *where = host ? "host" : "device";
+    if (engine->memory_limit > 0 && bytes > engine->memory_limit)
+        return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
+                        "choose smaller sizes or raise the memory limit", error);
+    if (host) {
+        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for everything else */
+        return bytes <= most ? KILN_OK : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED,
+                                                  "choose smaller sizes", error);
+    }
+    CUcontext previous;
+    kiln_status status = kiln__engine_enter(engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    size_t available = 0, total = 0;
+    CUresult result = engine->driver.cuMemGetInfo_(&available, &total);
+    if (result != CUDA_SUCCESS)
+        status = kiln__driver_fail(&engine->driver, engine->mem, result, error, "%s: cuMemGetInfo", what);
+    kiln__engine_leave(engine, previous);
+    if (status == KILN_OK && bytes > available)
+        status = too_much(engine, bytes, available, what, where, KILN_ERROR_DEVICE_MEMORY,
+                          "choose smaller sizes or free memory of the device", error);
+    return status;
+}

@@ -1,0 +1,72 @@
+/* The public face of the disk cache. */
+#include "core/internal.h"
+
+const char *kiln_cache_dir(kiln_engine *engine)
+{
+    return engine ? engine->cache_dir : NULL;
+}
+
+static kiln_status open_cache(kiln_engine *engine, kiln__cache **cache, kiln_error **error)
+{
+    if (!engine)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_cache: engine is NULL");
+    if (!engine->cache_dir)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the cache is switched off");
+    *cache = kiln__engine_cache(engine);
+    return *cache ? KILN_OK : kiln__fail_memory(error);
+}
+
+static kiln_status list(kiln_engine *engine, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
+{
+    kiln__cache *cache;
+    kiln_status status = open_cache(engine, &cache, error);
+    if (status != KILN_OK)
+        return status;
+    if (!each)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_cache: the callback is NULL");
+    return kiln__cache_list(cache, verify, each, user, error);
+}
+
+kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error)
+{
+    return list(engine, false, each, user, error);
+}
+
+kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error)
+{
+    return list(engine, true, each, user, error);
+}
+
+kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
+                            kiln_error **error)
+{
+    kiln__cache *cache;
+    kiln_status status = open_cache(engine, &cache, error);
+    if (status != KILN_OK)
+        return status;
+    if (!id || !show)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_cache_show: id or the callback is NULL");
+    return kiln__cache_show(cache, id, show, user, error);
+}
+
+kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
+                          kiln_error **error)
+{
+    kiln__cache *cache;
+    uint64_t gone = 0, kept = 0;
+    kiln_status status = open_cache(engine, &cache, error);
+    if (status == KILN_OK)
+        status = kiln__cache_gc(cache, max_bytes, &gone, &kept, error);
+    if (status != KILN_OK)
+        return status;
+    if (removed)
+        *removed = gone;
+    if (kept_bytes)
+        *kept_bytes = kept;
+    return KILN_OK;
+}
+
+kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error)
+{
+    return kiln_cache_gc(engine, 0, removed, NULL, error);
+}

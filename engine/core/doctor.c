@@ -1,0 +1,254 @@
+/* kiln doctor: what was found on this machine, what is missing, and what to do about it. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/internal.h"
+#include "sim/sim.h"
+
+typedef struct doctor {
+    kiln_engine *engine;
+    kiln_finding_fn report;
+    void *user;
+    bool failed;                /* memory was out for a line */
+    bool gpu;                   /* a GPU works */
+    int driver_version;
+} doctor;
+
+typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: works without it */
+
+/* The format makes the text of what was found; `remedy` is a whole sentence. */
+static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
+    KILN__PRINTF(5, 6);
+static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
+{
+    kiln__text found = {.mem = check->engine->mem};
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(&found, format, arguments);
+    va_end(arguments);
+    if (found.failed) {
+        check->failed = true;
+    } else {
+        kiln_finding finding = {.topic = topic, .ok = how == FINE, .needed = how == BROKEN,
+                                .found = kiln__text_get(&found), .remedy = how == FINE ? "" : remedy};
+        check->report(check->user, &finding);
+    }
+    kiln__text_free(&found);
+}
+
+/* Splits "what is wrong. What to do." at the first sentence's end, as the driver's and NVRTC's messages are written. */
+static void say_error(doctor *check, const char *topic, grade how, const kiln_error *error, const char *remedy)
+{
+    const char *message = kiln_error_message(error), *end = strstr(message, ". ");
+    int length = end ? (int)(end - message) : (int)strlen(message);
+    say(check, topic, how, end ? end + 2 : remedy, "%.*s", length, message);
+}
+
+static void look_at_driver(doctor *check)
+{
+    kiln__driver driver;
+    kiln_error *why = NULL;
+    if (kiln__driver_open_cuda(check->engine->mem, &driver, &why) != KILN_OK) {
+        say_error(check, "driver", POORER, why, "Install the NVIDIA driver, or use the simulated device.");
+        kiln_error_free(why);
+        return;
+    }
+    check->gpu = true;
+    check->driver_version = driver.version;
+    say(check, "driver", FINE, "", "%s, for CUDA %d.%d", driver.path, driver.version / 1000,
+        driver.version % 1000 / 10);
+    int count = 0;
+    if (driver.cuDeviceGetCount_(&count) != CUDA_SUCCESS)
+        count = 0;
+    for (int i = 0; i < count; i++) {
+        CUdevice device;
+        kiln_device_info info;
+        if (driver.cuDeviceGet_(&device, i) != CUDA_SUCCESS)
+            continue;
+        kiln__driver_device_info(&driver, device, &info);
+        say(check, "device", FINE, "", "%s: %s, compute capability %d.%d, %.0f GB", info.id, info.name, info.cc_major,
+            info.cc_minor, (double)info.memory_bytes * 1e-9);
+    }
+    kiln__driver_close(&driver);
+}
+
+static void look_at_simulator(doctor *check)
+{
+    kiln__driver driver;
+    kiln_error *why = NULL;
+    if (kiln__driver_open_sim(check->engine->mem, &driver, &why) != KILN_OK) {
+        say_error(check, "device", BROKEN, why, "Build kiln again.");
+        kiln_error_free(why);
+        return;
+    }
+    kiln_device_info info;
+    for (size_t i = 0; kiln__sim_profile_at(i); i++) {
+        kiln__driver_device_info(&driver, (CUdevice)i, &info);
+        say(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory", info.id, info.cc_major,
+            info.cc_minor, (double)info.memory_bytes * 1e-9);
+    }
+    kiln__driver_close(&driver);
+}
+
+/* PTX of a newer toolkit is more than an older driver understands; machine code it takes within a major version. */
+static void compare_versions(doctor *check, int nvrtc)
+{
+    int driver = check->driver_version;
+    if (!check->gpu)
+        return;
+    if (nvrtc / 1000 > driver / 1000)
+        say(check, "versions", BROKEN, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.", "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
+            "code", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    else if (nvrtc > driver)
+        say(check, "versions", POORER, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.", "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
+            "is used", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    else
+        say(check, "versions", FINE, "", "the driver (CUDA %d.%d) takes what NVRTC %d.%d makes", driver / 1000,
+            driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
+}
+
+/* NVRTC loads libnvrtc-builtins by itself and fails at the first compile without it: that is what is tried. */
+static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
+{
+    static const char source[] = "extern \"C\" __global__ void probe(float *x) { x[threadIdx.x] = sqrtf(x[0]); }\n";
+    static const char *const names[] = {"probe"};
+    int archs[64];
+    size_t count = kiln__nvrtc_archs(nvrtc, archs, KILN__COUNT(archs));
+    kiln__compile_request request = {.name = "probe.cu", .source = source, .arch = count ? archs[0] : 75,
+                                     .names = names, .name_count = 1};
+    kiln__unit unit = {0};
+    uint64_t ns = 0;
+    kiln_error *why = NULL;
+    if (kiln__compile_here(check->engine->mem, nvrtc, &request, NULL, 0, &unit, &ns, &why) == KILN_OK) {
+        say(check, "compile", FINE, "", "a small kernel compiles in %.0f ms", (double)ns * 1e-6);
+        kiln__unit_free(&unit);
+    } else {
+        const char *message = kiln_error_message(why);
+        say(check, "compile", BROKEN, "Reinstall NVRTC whole (libnvrtc and libnvrtc-builtins of one version in one "
+            "folder), or run tools/setup.sh.", "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"),
+            message);
+    }
+    kiln_error_free(why);
+}
+
+static void look_at_compiler(doctor *check)
+{
+    kiln__nvrtc *nvrtc = NULL;
+    kiln_error *why = NULL;
+    if (kiln__nvrtc_open(check->engine->mem, &nvrtc, &why) != KILN_OK) {
+        say_error(check, "nvrtc", BROKEN, why, "Run tools/setup.sh, or set KILN_NVRTC to the path of libnvrtc.so.");
+        kiln_error_free(why);
+        return;
+    }
+    int version = kiln__nvrtc_version(nvrtc), archs[64];
+    size_t count = kiln__nvrtc_archs(nvrtc, archs, KILN__COUNT(archs));
+    if (count > KILN__COUNT(archs))
+        count = KILN__COUNT(archs);
+    say(check, "nvrtc", FINE, "", "%s, version %d.%d, sm_%d to sm_%d", kiln__nvrtc_path(nvrtc), version / 1000,
+        version % 1000 / 10, count ? archs[0] : 0, count ? archs[count - 1] : 0);
+    compare_versions(check, version);
+    look_at_builtins(check, nvrtc);
+    const char *include = kiln__nvrtc_include(nvrtc);
+    if (*include)
+        say(check, "headers", FINE, "", "%s", include);
+    else
+        say(check, "headers", POORER, "Run tools/setup.sh, or set CUDA_HOME to the toolkit's folder.",
+            "the CUDA headers were not found: sources that include them do not compile");
+    kiln__nvrtc_close(nvrtc);
+}
+
+static void look_at_worker(doctor *check)
+{
+    const char *worker = check->engine->worker;
+    if (check->engine->flags & KILN_NO_WORKERS)
+        say(check, "worker", FINE, "", "not wanted: compiles run in this process");
+    else if (!worker)
+        say(check, "worker", POORER, "Install kiln-worker, or set KILN_WORKER to its path.",
+            "kiln-worker was not found: compiles run one after another and without a time limit");
+    else if (access(worker, X_OK) != 0)
+        say(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s", worker,
+            strerror(errno));
+    else
+        say(check, "worker", FINE, "", "%s, %u at once", worker, check->engine->jobs);
+}
+
+static void look_at_cache(doctor *check)
+{
+    const char *folder = check->engine->cache_dir;
+    struct stat info;
+    if (!folder) {
+        say(check, "cache", check->engine->flags & KILN_NO_CACHE ? FINE : POORER,
+            "Set KILN_CACHE_DIR to a folder of yours.", "switched off");
+    } else if (!kiln__engine_cache(check->engine)) { /* makes the folder */
+        check->failed = true;
+    } else if (stat(folder, &info) != 0) {
+        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
+            strerror(errno));
+    } else if (!S_ISDIR(info.st_mode)) {
+        say(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder", folder);
+    } else if (info.st_uid != geteuid()) {
+        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder of your own.",
+            "%s belongs to another user and is not trusted", folder);
+    } else if (info.st_mode & (S_IWGRP | S_IWOTH)) {
+        say(check, "cache", POORER, "Take the right to write from others: chmod go-w on that folder.",
+            "%s may be written to by others and is not trusted", folder);
+    } else if (access(folder, W_OK) != 0) {
+        say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.",
+            "%s can only be read: nothing new is kept", folder);
+    } else {
+        say(check, "cache", FINE, "", "%s", folder);
+    }
+}
+
+static void look_at_specs(doctor *check)
+{
+    const kiln_engine *engine = check->engine;
+    kiln__text list = {.mem = engine->mem};
+    for (size_t i = 0; i < engine->search_count; i++)
+        kiln__text_printf(&list, "%s%s", i ? ", " : "", engine->search_path[i]);
+    if (list.failed)
+        check->failed = true;
+    else if (engine->search_count > 0)
+        say(check, "specs", FINE, "", "by name in ., specs, %s", kiln__text_get(&list));
+    else
+        say(check, "specs", POORER, "Set KILN_PATH to the folder of the specs.",
+            "the installed specs were not found: only . and specs are looked in");
+    kiln__text_free(&list);
+}
+
+static void look_at_host(doctor *check)
+{
+    double gigabytes = (double)kiln__host_memory() * 1e-9;
+    unsigned cores = kiln__cpu_count();
+    const char *vectors = "baseline vectors";
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
+        vectors = "AVX-512";
+    else if (__builtin_cpu_supports("avx2"))
+        vectors = "AVX2";
+#endif
+    say(check, "host", gigabytes >= 2 ? FINE : POORER, "Give the machine or container at least 2 GB of memory.",
+        "%u core%s, %.1f GB of memory, %s", cores, cores == 1 ? "" : "s", gigabytes, vectors);
+}
+
+kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error)
+{
+    if (!engine || !report)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_doctor: engine or the callback is NULL");
+    doctor check = {.engine = engine, .report = report, .user = user};
+    look_at_driver(&check);
+    look_at_simulator(&check);
+    look_at_compiler(&check);
+    look_at_worker(&check);
+    look_at_cache(&check);
+    look_at_specs(&check);
+    look_at_host(&check);
+    return check.failed ? kiln__fail_memory(error) : KILN_OK;
+}

@@ -1,0 +1,265 @@
+/* Opening and closing an engine, and what it opens on first need. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/internal.h"
+
+enum { DEFAULT_TIMEOUT = 120 };
+
+const char *kiln_version(void)
+{
+    return KILN_VERSION;
+}
+
+/* A caller compiled against an older header passes a shorter struct; one against a newer header a longer one, which is
+ * fine as long as it asks for nothing that this library does not know. */
+static kiln_status read_options(const kiln_options *given, kiln_options *options, kiln_error **error)
+{
+    *options = (kiln_options){.size = sizeof *options};
+    if (!given)
+        return KILN_OK;
+    if (given->size < sizeof given->size)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_options.size is not set; set it to sizeof(kiln_options)");
+    const unsigned char *bytes = (const unsigned char *)given;
+    for (size_t i = sizeof *options; i < given->size; i++)
+        if (bytes[i] != 0)
+            return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED,
+                              "kiln_options asks for something that this library (%s) is too old for", KILN_VERSION);
+    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
+    if (options->allocator && !options->allocator->resize)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_options.allocator has no resize function");
+    if (!(options->compile_timeout >= 0)) /* NaN too */
+        return kiln__fail(options->allocator, error, KILN_ERROR_ARGUMENT,
+                          "kiln_options.compile_timeout is %g seconds; it must be 0 (the default) or more",
+                          options->compile_timeout);
+    unsigned known = KILN_NO_CACHE | KILN_READ_ANYWHERE | KILN_NO_WORKERS;
+    if (options->flags & ~known)
+        return kiln__fail(options->allocator, error, KILN_ERROR_ARGUMENT, "kiln_options.flags has unknown bits 0x%x",
+                          options->flags & ~known);
+    return KILN_OK;
+}
+
+static const char *environment(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text ? text : NULL;
+}
+
+/* Strings and folders; all in the arena, whose `failed` says whether memory was out. */
+static bool set_up(kiln_engine *engine, const kiln_options *options)
+{
+    kiln__arena *arena = &engine->arena;
+    const char *device = options->device ? options->device : options->context ? NULL : environment("KILN_DEVICE");
+    engine->device_name = device ? kiln__arena_strdup(arena, device) : NULL;
+    if (!(engine->flags & KILN_NO_CACHE)) {
+        engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);
+        if (!engine->cache_dir && !arena->failed)
+            kiln__logf(&engine->log, KILN_LOG_WARNING, "the cache is off: there is no home folder to put it in; set "
+                                                       "KILN_CACHE_DIR");
+    }
+    if (!(engine->flags & KILN_NO_WORKERS))
+        engine->worker = kiln__worker_find(arena, options->worker);
+    if (!kiln__search_path_make(engine, options->search_path))
+        return false;
+    engine->host_capacity = kiln__builtin_host_count + 8;
+    engine->hosts = kiln__arena_alloc(arena, engine->host_capacity * sizeof *engine->hosts);
+    if (!engine->hosts)
+        return false;
+    memcpy(engine->hosts, kiln__builtin_hosts, kiln__builtin_host_count * sizeof *engine->hosts);
+    engine->host_count = kiln__builtin_host_count;
+    return !arena->failed;
+}
+
+kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, kiln_error **error)
+{
+    if (!engine)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_engine_open: engine is NULL");
+    kiln_options options;
+    kiln_status status = read_options(given, &options, error);
+    if (status != KILN_OK)
+        return status;
+    kiln_engine *made = kiln__calloc(options.allocator, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    if (options.allocator) {
+        made->mem_copy = *options.allocator;
+        made->mem = &made->mem_copy;
+    }
+    made->arena.mem = made->mem;
+    made->log = (kiln__log){options.log, options.log_user};
+    made->flags = options.flags;
+    made->jobs = options.jobs ? options.jobs : kiln__cpu_count();
+    made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
+    made->memory_limit = options.memory_limit;
+    if (pthread_mutex_init(&made->lock, NULL) != 0) {
+        kiln__free(options.allocator, made);
+        return kiln__fail_memory(error);
+    }
+    if (pthread_mutex_init(&made->measuring, NULL) != 0) {
+        pthread_mutex_destroy(&made->lock);
+        kiln__free(options.allocator, made);
+        return kiln__fail_memory(error);
+    }
+    if (!set_up(made, &options))
+        status = kiln__fail_memory(error);
+    else if (made->device_name)
+        status = kiln__device_name_check(made->mem, made->device_name, error);
+    if (status == KILN_OK && options.context) {
+        made->context = options.context;
+        status = kiln__engine_device(made, error);
+    }
+    if (status != KILN_OK) {
+        kiln_engine_close(made);
+        return status;
+    }
+    *engine = made;
+    return KILN_OK;
+}
+
+void kiln_engine_close(kiln_engine *engine)
+{
+    if (!engine)
+        return;
+    if (engine->compiler)
+        kiln__compiler_close(engine->compiler);
+    if (engine->nvrtc)
+        kiln__nvrtc_close(engine->nvrtc);
+    if (engine->cache)
+        kiln__cache_close(engine->cache);
+    if (engine->device_open) {
+        if (engine->owns_context)
+            engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+        kiln__driver_close(&engine->driver);
+    }
+    pthread_mutex_destroy(&engine->measuring);
+    pthread_mutex_destroy(&engine->lock);
+    kiln__arena_free(&engine->arena);
+    kiln_allocator mem = engine->mem_copy; /* the block that holds it is about to go */
+    kiln__free(engine->mem ? &mem : NULL, engine);
+}
+
+/* ---- the compiler and the cache ---- */
+
+kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error)
+{
+    if (engine->nvrtc)
+        return KILN_OK;
+    return kiln__nvrtc_open(engine->mem, &engine->nvrtc, error);
+}
+
+kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)
+{
+    pthread_mutex_lock(&engine->lock);
+    kiln_status status = kiln__engine_nvrtc_locked(engine, error);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
+{
+    if (engine->compiler)
+        return KILN_OK;
+    kiln_status status = kiln__engine_nvrtc_locked(engine, error);
+    if (status != KILN_OK)
+        return status;
+    if (!engine->worker && !(engine->flags & KILN_NO_WORKERS))
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "kiln-worker was not found, so kernels compile one after another in "
+                                                   "this process and without a time limit; set KILN_WORKER to its path");
+    kiln__compiler_options options = {.worker = engine->worker, .nvrtc = kiln__nvrtc_path(engine->nvrtc),
+                                      .jobs = engine->jobs, .timeout = engine->compile_timeout, .log = &engine->log};
+    return kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
+}
+
+kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error)
+{
+    pthread_mutex_lock(&engine->lock);
+    kiln_status status = open_compiler(engine, error);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+kiln__cache *kiln__engine_cache(kiln_engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (!engine->cache_open && engine->cache_dir) {
+        if (kiln__cache_open(engine->mem, engine->cache_dir, &engine->log, &engine->cache, NULL) != KILN_OK)
+            engine->cache = NULL;
+        engine->cache_open = engine->cache != NULL; /* out of memory: try again next time */
+    }
+    kiln__cache *cache = engine->cache;
+    pthread_mutex_unlock(&engine->lock);
+    return cache;
+}
+
+/* ---- host functions ---- */
+
+kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function, void *user,
+                               kiln_error **error)
+{
+    if (!engine || !name || !function)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_register_host: engine, name or function is NULL");
+    if (!kiln__name_valid(name))
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_register_host: '%s' is no name: it takes a "
+                          "letter or '_', then letters, digits and '_', and no word of the expression language", name);
+    if (uses == 0 || (uses & ~(KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP)))
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_register_host: the uses of '%s' are 0x%x; give KILN_HOST_REFERENCE, KILN_HOST_INPUT or "
+                          "KILN_HOST_STEP", name, uses);
+    kiln_status status = KILN_OK;
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < engine->host_count && status == KILN_OK; i++)
+        if (strcmp(engine->hosts[i].name, name) == 0)
+            status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                                "kiln_register_host: there is a host function '%s' already", name);
+    if (status == KILN_OK && engine->host_count == engine->host_capacity) {
+        /* The old array stays in the arena: other threads may be looking at entries of it. */
+        kiln__host *grown = kiln__arena_alloc(&engine->arena, engine->host_capacity * 2 * sizeof *grown);
+        if (grown) {
+            memcpy(grown, engine->hosts, engine->host_count * sizeof *grown);
+            engine->hosts = grown;
+            engine->host_capacity *= 2;
+        } else {
+            status = kiln__fail_memory(error);
+        }
+    }
+    const char *copy = status == KILN_OK ? kiln__arena_strdup(&engine->arena, name) : NULL;
+    if (status == KILN_OK && !copy)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        engine->hosts[engine->host_count++] = (kiln__host){copy, uses, function, user};
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use)
+{
+    const kiln__host *found = NULL;
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < engine->host_count && !found; i++)
+        if (strcmp(engine->hosts[i].name, name) == 0 && (engine->hosts[i].uses & use))
+            found = &engine->hosts[i];
+    pthread_mutex_unlock(&engine->lock);
+    return found;
+}
+
+static bool host_known(void *user, const char *name, unsigned uses)
+{
+    return kiln__engine_host(user, name, uses) != NULL;
+}
+
+static size_t host_names(void *user, const char **names, size_t room)
+{
+    kiln_engine *engine = user;
+    pthread_mutex_lock(&engine->lock);
+    size_t count = engine->host_count < room ? engine->host_count : room;
+    for (size_t i = 0; i < count; i++)
+        names[i] = engine->hosts[i].name;
+    pthread_mutex_unlock(&engine->lock);
+    return count;
+}
+
+kiln__host_lookup kiln__engine_hosts(kiln_engine *engine)
+{
+    return (kiln__host_lookup){.known = host_known, .names = host_names, .user = engine};
+}

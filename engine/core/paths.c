@@ -1,0 +1,271 @@
+/* Where specs, sources, the worker and the cache are, and which files a spec may read. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/internal.h"
+
+/* Where an install puts things; CMake sets both. Beside them every place is also looked for relative to the running
+ * program, so that an install can be moved and the build tree works. */
+#ifndef KILN_DATADIR
+#error "KILN_DATADIR must be the folder for read-only data (/usr/local/share)"
+#endif
+#ifndef KILN_LIBEXECDIR
+#error "KILN_LIBEXECDIR must be the folder for helper programs (/usr/local/libexec)"
+#endif
+
+static const char *environment(const char *name)
+{
+    const char *text = getenv(name);
+    return text && *text ? text : NULL;
+}
+
+static const char *folder_of(kiln__arena *arena, const char *path)
+{
+    char *full = realpath(path, NULL);
+    const char *folder = full ? kiln__arena_folder(arena, full) : NULL;
+    free(full);
+    return folder;
+}
+
+const char *kiln__executable_folder(kiln__arena *arena)
+{
+    return folder_of(arena, "/proc/self/exe");
+}
+
+const char *kiln__library_folder(kiln__arena *arena)
+{
+    static const char here; /* an address within this library */
+    Dl_info info;
+    if (!dladdr(&here, &info) || !info.dli_fname || !*info.dli_fname)
+        return NULL;
+    return folder_of(arena, info.dli_fname);
+}
+
+/* ---- the search path ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+typedef struct folder_list { const char **folders; size_t count, capacity; } folder_list;
+
+static bool add_folder(kiln_engine *engine, folder_list *list, const char *folder)
+{
+    if (!folder)
+        return !engine->arena.failed;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 16;
+        const char **grown = kiln__arena_alloc(&engine->arena, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        if (list->count)
+            memcpy(grown, list->folders, list->count * sizeof *grown);
+        list->folders = grown;
+        list->capacity = capacity;
+    }
+    list->folders[list->count++] = folder;
+    return true;
+}
+
+static bool add_folders(kiln_engine *engine, folder_list *list, const char *text)
+{
+    while (text && *text) {
+        size_t length = strcspn(text, ":");
+        if (length > 0 && !add_folder(engine, list, kiln__arena_strndup(&engine->arena, text, length)))
+            return false;
+        text += length + (text[length] == ':');
+    }
+    return true;
+}
+
+/* Installed places: only those that are there, each once (links resolved). */
+static bool add_installed(kiln_engine *engine, folder_list *list, const char *base, const char *below)
+{
+    if (!base)
+        return !engine->arena.failed;
+    const char *path = kiln__arena_printf(&engine->arena, "%s/%s", base, below);
+    if (!path)
+        return false;
+    if (!is_folder(path))
+        return true;
+    for (size_t i = 0; i < list->count; i++)
+        if (kiln__path_within(engine->mem, path, list->folders[i]) &&
+            kiln__path_within(engine->mem, list->folders[i], path))
+            return true;
+    return add_folder(engine, list, path);
+}
+
+bool kiln__search_path_make(kiln_engine *engine, const char *option)
+{
+    folder_list list = {0};
+    bool made = add_folders(engine, &list, option) && add_folders(engine, &list, environment("KILN_PATH")) &&
+                add_installed(engine, &list, kiln__executable_folder(&engine->arena), "../share/kiln/specs") &&
+                add_installed(engine, &list, kiln__library_folder(&engine->arena), "../share/kiln/specs") &&
+                add_installed(engine, &list, kiln__library_folder(&engine->arena), "../../share/kiln/specs") &&
+                add_installed(engine, &list, KILN_DATADIR, "kiln/specs");
+    engine->search_path = list.folders;
+    engine->search_count = list.count;
+    return made;
+}
+
+/* ---- the worker ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+const char *kiln__worker_find(kiln__arena *arena, const char *option)
+{
+    if (!option)
+        option = environment("KILN_WORKER");
+    if (option) /* as told, even where it is missing: starting it will say so */
+        return kiln__arena_strdup(arena, option);
+    const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
+    const struct { const char *base, *below; } places[] = {
+        {executable, "kiln-worker"},
+        {executable, "../libexec/kiln/kiln-worker"},
+        {executable, "../tools/kiln-worker"}, /* the build tree's tests */
+        {library, "../libexec/kiln/kiln-worker"},
+        {library, "../../libexec/kiln/kiln-worker"}, /* lib/ARCHITECTURE/libkiln.so */
+        {library, "../tools/kiln-worker"},
+        {KILN_LIBEXECDIR, "kiln/kiln-worker"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(places); i++) {
+        if (!places[i].base)
+            continue;
+        const char *path = kiln__arena_printf(arena, "%s/%s", places[i].base, places[i].below);
+        if (path && is_program(path))
+            return path;
+    }
+    return NULL;
+}
+
+/* ---- the cache ---- */
+
+const char *kiln__cache_folder_find(kiln__arena *arena, const char *option)
+{
+    if (!option || !*option)
+        option = environment("KILN_CACHE_DIR");
+    if (option)
+        return kiln__arena_strdup(arena, option);
+    const char *base = environment("XDG_CACHE_HOME");
+    if (base && *base == '/') /* the XDG specification: relative paths are invalid and ignored */
+        return kiln__arena_printf(arena, "%s/kiln", base);
+    const char *home = environment("HOME");
+    if (home)
+        return kiln__arena_printf(arena, "%s/.cache/kiln", home);
+    char room[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found && found->pw_dir && *found->pw_dir)
+        return kiln__arena_printf(arena, "%s/.cache/kiln", found->pw_dir);
+    return NULL;
+}
+
+/* ---- the files that a spec names ---- */
+
+/* Folders that a file may lie in or below. For sources each folder brings its kernel_src, inside and beside it. */
+typedef struct roots { kiln_engine *engine; const char *spec_folder; bool sources; } roots;
+
+enum { PLACES = 3 }; /* of a folder: itself, ./kernel_src, ../kernel_src */
+
+static size_t root_count(const roots *where)
+{
+    return (1 + where->engine->search_count) * (where->sources ? PLACES : 1);
+}
+
+static const char *root_at(const roots *where, size_t index, kiln__arena *arena)
+{
+    size_t folder = where->sources ? index / PLACES : index, place = where->sources ? index % PLACES : 0;
+    const char *base = folder == 0 ? where->spec_folder : where->engine->search_path[folder - 1];
+    if (place == 0)
+        return base;
+    return kiln__arena_printf(arena, "%s/%s", base, place == 1 ? "kernel_src" : "../kernel_src");
+}
+
+/* Does `path` (resolved) lie in one of the folders? */
+static bool is_allowed(const roots *where, const char *path, kiln__arena *arena)
+{
+    if (where->engine->flags & KILN_READ_ANYWHERE)
+        return true;
+    for (size_t i = 0; i < root_count(where); i++) {
+        const char *root = root_at(where, i, arena);
+        if (root && kiln__path_within(where->engine->mem, path, root))
+            return true;
+    }
+    return false;
+}
+
+static kiln_status fail_path(const roots *where, const char *name, bool refused, kiln__arena *arena, kiln_error **error)
+{
+    const kiln_allocator *mem = where->engine->mem;
+    kiln__text list = {.mem = mem};
+    for (size_t i = 0; i < root_count(where); i++) {
+        const char *root = root_at(where, i, arena);
+        if (root && (i == 0 || is_folder(root)))
+            kiln__text_printf(&list, "%s%s", list.length ? ", " : "", root);
+    }
+    kiln_status status;
+    if (list.failed || arena->failed)
+        status = kiln__fail_memory(error);
+    else if (refused)
+        status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: a spec may only read files below %s; allow more with "
+                            "--read-anywhere (KILN_READ_ANYWHERE)", name, kiln__text_get(&list));
+    else
+        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; looked in %s", name, kiln__text_get(&list));
+    kiln__text_free(&list);
+    return status;
+}
+
+/* The path handed out has its links resolved: what is opened is what was checked. */
+static kiln_status find(const roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
+{
+    if (!*name)
+        return kiln__fail(where->engine->mem, error, KILN_ERROR_ARGUMENT, "the name of a file is empty");
+    bool refused = false;
+    for (size_t i = 0; i < root_count(where); i++) {
+        const char *root = root_at(where, i, arena);
+        const char *candidate = *name == '/' ? name : root ? kiln__arena_printf(arena, "%s/%s", root, name) : NULL;
+        if (!candidate)
+            return kiln__fail_memory(error);
+        char *full = realpath(candidate, NULL);
+        if (!full && errno == ENOMEM)
+            return kiln__fail_memory(error);
+        if (full && is_allowed(where, full, arena)) {
+            const char *copy = kiln__arena_strdup(arena, full);
+            free(full);
+            if (!copy)
+                return kiln__fail_memory(error);
+            *path = copy;
+            return KILN_OK;
+        }
+        refused = refused || full;
+        free(full);
+        if (*name == '/')
+            break;
+    }
+    return fail_path(where, name, refused, arena, error);
+}
+
+kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                   const char **path, kiln_error **error)
+{
+    roots where = {engine, spec_folder ? spec_folder : ".", false};
+    return find(&where, name, arena, path, error);
+}
+
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
+                                     kiln__arena *arena, const char **path, kiln_error **error)
+{
+    roots where = {engine, spec_folder ? spec_folder : ".", true};
+    return find(&where, name, arena, path, error);
+}

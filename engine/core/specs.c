@@ -1,0 +1,199 @@
+/* Specs by path, by name and from memory. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/internal.h"
+
+enum { SPEC_LIMIT = 16 << 20 }; /* bytes of a spec file */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+static bool is_path(const char *text)
+{
+    return strchr(text, '/') || ends_with(text, ".yaml") || ends_with(text, ".yml") || ends_with(text, ".json");
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* The folders in which a spec is looked for by name: here, ./specs, the search path. */
+static const char *folder_at(const kiln_engine *engine, size_t index)
+{
+    static const char *const near[] = {".", "specs"};
+    if (index < KILN__COUNT(near))
+        return near[index];
+    index -= KILN__COUNT(near);
+    return index < engine->search_count ? engine->search_path[index] : NULL;
+}
+
+/* ---- listing ---- */
+
+typedef struct entry { const char *name, *path; bool here; } entry; /* here: in the current folder, any YAML file */
+typedef struct listing { entry *entries; size_t count, capacity; } listing;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
+}
+
+static bool listed(const listing *list, const char *name, size_t length)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->entries[i].name, name, length) == 0 && list->entries[i].name[length] == '\0')
+            return true;
+    return false;
+}
+
+/* Adds the folder's specs whose names an earlier folder does not have. False: no memory. */
+static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *list, const char *folder, bool here)
+{
+    DIR *directory = opendir(folder);
+    bool fine = true;
+    if (!directory)
+        return true; /* a folder of the search path need not be there */
+    for (const struct dirent *item; fine && (item = readdir(directory));) {
+        size_t length = strlen(item->d_name);
+        if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || listed(list, item->d_name, length - 5))
+            continue;
+        fine = kiln__grow(mem, &list->entries, &list->capacity, list->count + 1, sizeof *list->entries);
+        if (!fine)
+            break;
+        entry made = {kiln__arena_strndup(arena, item->d_name, length - 5),
+                      strcmp(folder, ".") == 0 ? kiln__arena_strdup(arena, item->d_name)
+                                               : kiln__arena_printf(arena, "%s/%s", folder, item->d_name), here};
+        fine = made.name && made.path;
+        if (fine)
+            list->entries[list->count++] = made;
+    }
+    closedir(directory);
+    return fine;
+}
+
+static bool list_all(const kiln_engine *engine, kiln__arena *arena, listing *list)
+{
+    const char *folder;
+    for (size_t i = 0; (folder = folder_at(engine, i)); i++)
+        if (!list_folder(engine->mem, arena, list, folder, i == 0))
+            return false;
+    if (list->count > 1)
+        qsort(list->entries, list->count, sizeof *list->entries, by_name);
+    return true;
+}
+
+/* ---- loading ---- */
+
+kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name, kiln_spec **spec,
+                            kiln_error **error)
+{
+    if (!engine || (!text && length > 0) || !name || !spec)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_spec_parse: engine, text, name or spec is NULL");
+    kiln__host_lookup hosts = kiln__engine_hosts(engine);
+    return kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, spec, error);
+}
+
+static kiln_status load_path(kiln_engine *engine, const char *path, kiln_spec **spec, kiln_error **error)
+{
+    char *text = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__file_read(engine->mem, path, SPEC_LIMIT, &text, &length, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln_spec_parse(engine, text, length, path, spec, error);
+    kiln__free(engine->mem, text);
+    return status;
+}
+
+/* "there is no spec 'matmull'; did you mean 'matmul'? Looked in ., specs, ..." */
+static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error **error)
+{
+    kiln__arena arena = {.mem = engine->mem};
+    kiln__text text = {.mem = engine->mem};
+    listing list = {0};
+    const char **names = NULL, *near = NULL, *folder;
+    kiln_status status;
+    if (list_all(engine, &arena, &list))
+        names = kiln__arena_alloc(&arena, (list.count + 1) * sizeof *names);
+    for (size_t i = 0; names && i < list.count; i++)
+        names[i] = list.entries[i].name;
+    if (names)
+        near = kiln__nearest(name, names, list.count);
+    kiln__text_printf(&text, "there is no spec '%s'", name);
+    if (near)
+        kiln__text_printf(&text, "; did you mean '%s'?", near);
+    kiln__text_printf(&text, "%s in", near ? " Looked" : "; looked");
+    for (size_t i = 0; (folder = folder_at(engine, i)); i++)
+        kiln__text_printf(&text, "%s %s", i ? "," : "", folder);
+    status = text.failed || !names ? kiln__fail_memory(error)
+                                   : kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    kiln__free(engine->mem, list.entries);
+    kiln__arena_free(&arena);
+    return status;
+}
+
+kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error)
+{
+    if (!engine || !path_or_name || !*path_or_name || !spec)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_spec_load: engine, the path or name, or spec is missing");
+    if (is_path(path_or_name))
+        return load_path(engine, path_or_name, spec, error);
+    const char *folder;
+    for (size_t i = 0; (folder = folder_at(engine, i)); i++) {
+        kiln__text path = {.mem = engine->mem};
+        if (strcmp(folder, ".") != 0)
+            kiln__text_printf(&path, "%s/", folder);
+        kiln__text_printf(&path, "%s.yaml", path_or_name);
+        if (path.failed) {
+            kiln__text_free(&path);
+            return kiln__fail_memory(error);
+        }
+        kiln_status status = KILN_OK;
+        bool found = is_file(path.data);
+        if (found)
+            status = load_path(engine, path.data, spec, error);
+        kiln__text_free(&path);
+        if (found)
+            return status;
+    }
+    return is_file(path_or_name) ? load_path(engine, path_or_name, spec, error)
+                                 : fail_name(engine, path_or_name, error);
+}
+
+/* The YAML files of the current folder may be anything, so those that are no specs are passed over in silence. */
+kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error)
+{
+    if (!engine || !each)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_spec_list: engine or the callback is NULL");
+    kiln__arena arena = {.mem = engine->mem};
+    listing list = {0};
+    kiln_status status = list_all(engine, &arena, &list) ? KILN_OK : kiln__fail_memory(error);
+    for (size_t i = 0; status == KILN_OK && i < list.count; i++) {
+        kiln_spec *spec = NULL;
+        kiln_error *why = NULL;
+        const entry *item = &list.entries[i];
+        kiln_status loaded = load_path(engine, item->path, &spec, &why);
+        if (loaded == KILN_OK)
+            each(user, item->name, kiln_spec_title(spec), item->path);
+        else if (loaded == KILN_ERROR_MEMORY)
+            status = kiln__fail_memory(error);
+        else if (!item->here)
+            kiln__logf(&engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
+        kiln_error_free(why);
+        kiln_spec_free(spec);
+    }
+    kiln__free(engine->mem, list.entries);
+    kiln__arena_free(&arena);
+    return status;
+}

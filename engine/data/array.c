@@ -1,0 +1,210 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "data/data.h"
+
+static const struct { const char *name; size_t bytes; } types[KILN_TYPE_COUNT] = {
+#define KILN_X(name, bytes, code) {#name, bytes},
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+};
+
+size_t kiln__type_bytes(kiln_type type)
+{
+    return types[type].bytes;
+}
+
+const char *kiln__type_name(kiln_type type)
+{
+    return types[type].name;
+}
+
+bool kiln__type_find(const char *name, kiln_type *type)
+{
+    for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
+        if (strcmp(types[i].name, name) == 0) {
+            *type = (kiln_type)i;
+            return true;
+        }
+    return false;
+}
+
+bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t *bytes)
+{
+    uint64_t total = types[type].bytes;
+    bool empty = false;
+    for (int i = 0; i < dims; i++)
+        empty |= shape[i] == 0;
+    for (int i = 0; i < dims && !empty; i++)
+        if (__builtin_mul_overflow(total, shape[i], &total))
+            return false;
+    if (!empty && total > SIZE_MAX / 2) /* so that pointer differences stay defined */
+        return false;
+    *bytes = empty ? 0 : total;
+    return true;
+}
+
+kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
+                             kiln_array *array, kiln_error **error)
+{
+    uint64_t bytes;
+    if (dims < 0 || dims > KILN_MAX_DIMS)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "an array has 0 to %d dimensions, not %d", KILN_MAX_DIMS,
+                          dims);
+    if (!kiln__array_bytes(type, dims, shape, &bytes))
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "an array of more than 2^63 bytes was asked for");
+    kiln_array made = {.type = type, .dims = dims};
+    for (int i = 0; i < dims; i++)
+        made.shape[i] = shape[i];
+    made.data = kiln__calloc(mem, 1, bytes ? (size_t)bytes : 1);
+    if (!made.data)
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "out of host memory for an array of %" PRIu64 " bytes", bytes);
+    *array = made;
+    return KILN_OK;
+}
+
+void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
+{
+    kiln__free(mem, array->data);
+    array->data = NULL;
+}
+
+/* ---- poison ---- */
+
+/* A NaN for floats, 0xA5... for integers. f64 repeats a 32-bit word so that a device's memset can write it; the word
+ * is a quiet NaN of f32 as well. */
+uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
+{
+    switch (type) {
+    case KILN_f16:
+        *width = 2;
+        return 0x7EA5;
+    case KILN_f32:
+    case KILN_f64:
+        *width = 4;
+        return 0x7FFDA5A5;
+    default:
+        *width = 1;
+        return 0xA5;
+    }
+}
+
+void kiln__array_poison(kiln_array *array)
+{
+    uint64_t bytes = 0;
+    size_t width;
+    uint32_t pattern = kiln__poison_pattern(array->type, &width);
+    kiln__array_bytes(array->type, array->dims, array->shape, &bytes);
+    unsigned char *data = array->data;
+    for (uint64_t i = 0; i < bytes; i++)
+        data[i] = (unsigned char)(pattern >> 8 * (i % width));
+}
+
+/* ---- conversions ---- */
+
+double kiln__half_to_double(uint16_t half)
+{
+    uint64_t sign = (uint64_t)(half >> 15) << 63, exponent = half >> 10 & 31, mantissa = half & 1023, bits;
+    double value;
+    if (exponent == 0) {
+        value = (double)mantissa * 0x1p-24;
+        return sign ? -value : value;
+    }
+    if (exponent == 31)
+        bits = sign | UINT64_C(0x7FF) << 52 | mantissa << 42;
+    else
+        bits = sign | (exponent + 1023 - 15) << 52 | mantissa << 42;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint16_t kiln__double_to_half(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+    int exponent = (int)(bits >> 52 & 0x7FF) - 1023;
+    uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
+    if (exponent == 1024)
+        return (uint16_t)(sign | 0x7C00 | (mantissa ? 0x0200 | (uint16_t)(mantissa >> 42) : 0));
+    if (exponent > 15)
+        return (uint16_t)(sign | 0x7C00);
+    if (exponent < -25)
+        return sign;
+    int shift = exponent >= -14 ? 42 : 42 + (-14 - exponent); /* subnormals keep fewer bits */
+    uint64_t whole = mantissa | UINT64_C(1) << 52, kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1);
+    uint64_t tie = UINT64_C(1) << (shift - 1);
+    kept += rest > tie || (rest == tie && (kept & 1));
+    /* Adding instead of or-ing lets a carry out of the mantissa raise the exponent, up to infinity. */
+    uint64_t base = exponent >= -14 ? (uint64_t)(exponent + 14) << 10 : 0;
+    return (uint16_t)(sign + base + kept);
+}
+
+void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
+{
+#define KILN_CONVERT(tag, ctype)                                                                                       \
+    case KILN_##tag: {                                                                                                 \
+        const ctype *from = (const ctype *)data + first;                                                               \
+        for (size_t i = 0; i < count; i++)                                                                             \
+            out[i] = (double)from[i];                                                                                  \
+        break;                                                                                                         \
+    }
+    switch (type) {
+        KILN_CONVERT(i8, int8_t)
+        KILN_CONVERT(u8, uint8_t)
+        KILN_CONVERT(i16, int16_t)
+        KILN_CONVERT(u16, uint16_t)
+        KILN_CONVERT(i32, int32_t)
+        KILN_CONVERT(u32, uint32_t)
+        KILN_CONVERT(i64, int64_t)
+        KILN_CONVERT(u64, uint64_t)
+        KILN_CONVERT(f32, float)
+        KILN_CONVERT(f64, double)
+    case KILN_f16:
+        for (size_t i = 0; i < count; i++)
+            out[i] = kiln__half_to_double(((const uint16_t *)data)[first + i]);
+        break;
+    case KILN_TYPE_COUNT:
+        break;
+    }
+#undef KILN_CONVERT
+}
+
+void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in)
+{
+/* `past` is the first double above the range: the largest integers of 64 bits are no doubles themselves. */
+#define KILN_CONVERT(tag, ctype, least, past, most)                                                                    \
+    case KILN_##tag: {                                                                                                 \
+        ctype *to = (ctype *)data + first;                                                                             \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            double value = rint(in[i]);                                                                                \
+            to[i] = value >= past ? (ctype)most : value >= (double)least ? (ctype)value : isnan(value) ? 0 : (ctype)least; \
+        }                                                                                                              \
+        break;                                                                                                         \
+    }
+    switch (type) {
+        KILN_CONVERT(i8, int8_t, INT8_MIN, 0x1p7, INT8_MAX)
+        KILN_CONVERT(u8, uint8_t, 0, 0x1p8, UINT8_MAX)
+        KILN_CONVERT(i16, int16_t, INT16_MIN, 0x1p15, INT16_MAX)
+        KILN_CONVERT(u16, uint16_t, 0, 0x1p16, UINT16_MAX)
+        KILN_CONVERT(i32, int32_t, INT32_MIN, 0x1p31, INT32_MAX)
+        KILN_CONVERT(u32, uint32_t, 0, 0x1p32, UINT32_MAX)
+        KILN_CONVERT(i64, int64_t, INT64_MIN, 0x1p63, INT64_MAX)
+        KILN_CONVERT(u64, uint64_t, 0, 0x1p64, UINT64_MAX)
+    case KILN_f16:
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)data)[first + i] = kiln__double_to_half(in[i]);
+        break;
+    case KILN_f32:
+        for (size_t i = 0; i < count; i++)
+            ((float *)data)[first + i] = (float)in[i];
+        break;
+    case KILN_f64:
+        memcpy((double *)data + first, in, count * sizeof *in);
+        break;
+    case KILN_TYPE_COUNT:
+        break;
+    }
+#undef KILN_CONVERT
+}

@@ -1,0 +1,176 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/data.h"
+
+enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
+
+/* What one part found; parts are joined in order, so the result does not depend on the threads. */
+typedef struct finding {
+    uint64_t wrong, unwritten, worst_index;
+    double worst_error, worst_distance; /* by distance where the tolerance is zero and every error infinite */
+} finding;
+
+typedef struct comparison {
+    const kiln_array *got, *want;
+    bool exact;
+    double rtol, atol;
+    uint64_t count, part;
+    finding found[PARTS_MOST];
+} comparison;
+
+static bool is_float(kiln_type type)
+{
+    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
+}
+
+static bool is_poison(const kiln_array *array, uint64_t index)
+{
+    size_t size = kiln__type_bytes(array->type), width;
+    uint32_t pattern = kiln__poison_pattern(array->type, &width);
+    const unsigned char *data = (const unsigned char *)array->data + index * size;
+    for (size_t i = 0; i < size; i++)
+        if (data[i] != (unsigned char)(pattern >> 8 * (i % width)))
+            return false;
+    return true;
+}
+
+/* |got - want|, whole where doubles would round both to the same value. */
+static double distance_of(const comparison *c, uint64_t index, double got, double want)
+{
+    if (c->got->type == KILN_i64) {
+        int64_t a = ((const int64_t *)c->got->data)[index], b = ((const int64_t *)c->want->data)[index];
+        return (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
+    }
+    if (c->got->type == KILN_u64) {
+        uint64_t a = ((const uint64_t *)c->got->data)[index], b = ((const uint64_t *)c->want->data)[index];
+        return (double)(a > b ? a - b : b - a);
+    }
+    return fabs(got - want);
+}
+
+static void look(const comparison *c, finding *f, uint64_t index, double got, double want)
+{
+    if (isnan(got) && isnan(want))
+        return;
+    double distance = got == want && isinf(got) ? 0 : distance_of(c, index, got, want), error;
+    if (c->exact && distance == 0 && is_float(c->got->type))
+        distance = signbit(got) != signbit(want) ? 0x1p-1074 : 0; /* 0 and -0 have different bits */
+    if (distance == 0)
+        return;
+    double tolerance = c->exact ? 0 : c->atol + c->rtol * fabs(want);
+    if (isnan(distance) || isinf(distance) || isnan(tolerance))
+        distance = error = INFINITY; /* a NaN or an infinity against a number, or against the other infinity */
+    else
+        error = tolerance > 0 ? distance / tolerance : INFINITY;
+    bool wrong = error > 1;
+    if (wrong) {
+        f->wrong++;
+        f->unwritten += is_poison(c->got, index);
+    }
+    if (error > f->worst_error || (error == f->worst_error && distance > f->worst_distance)) {
+        f->worst_error = error;
+        f->worst_distance = distance;
+        f->worst_index = index;
+    }
+}
+
+static void compare_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    comparison *c = user;
+    finding f = {0};
+    size_t size = kiln__type_bytes(c->got->type);
+    uint64_t first = part * c->part, last = first + c->part < c->count ? first + c->part : c->count;
+    double got[CHUNK], want[CHUNK];
+    while (first < last) {
+        size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
+        const char *a = (const char *)c->got->data + first * size, *b = (const char *)c->want->data + first * size;
+        if (memcmp(a, b, count * size) != 0) {
+            kiln__to_doubles(c->got->type, c->got->data, first, count, got);
+            kiln__to_doubles(c->want->type, c->want->data, first, count, want);
+            for (size_t i = 0; i < count; i++)
+                look(c, &f, first + i, got[i], want[i]);
+        }
+        first += count;
+    }
+    c->found[part] = f;
+}
+
+static int print_element(char *out, size_t room, const kiln_array *array, uint64_t index)
+{
+    double value;
+    switch (array->type) {
+    case KILN_i64:
+        return snprintf(out, room, "%" PRId64, ((const int64_t *)array->data)[index]);
+    case KILN_u64:
+        return snprintf(out, room, "%" PRIu64, ((const uint64_t *)array->data)[index]);
+    default:
+        kiln__to_doubles(array->type, array->data, index, 1, &value);
+        if (isnan(value)) /* the sign of a NaN says nothing */
+            return snprintf(out, room, "nan");
+        return snprintf(out, room, "%.*g", array->type == KILN_f64 ? 17 : array->type == KILN_f16 ? 5 : 10, value);
+    }
+}
+
+static void describe(const char *name, const comparison *c, const finding *f, char *text, size_t room)
+{
+    char place[8 * 22], got[40], want[40], size[64] = "";
+    uint64_t rest = f->worst_index, index[KILN_MAX_DIMS];
+    size_t n = 0;
+    for (int d = c->got->dims - 1; d >= 0; d--) {
+        index[d] = rest % c->got->shape[d];
+        rest /= c->got->shape[d];
+    }
+    place[0] = '\0';
+    for (int d = 0; d < c->got->dims; d++)
+        n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRIu64, d ? ", " : "[", index[d]);
+    if (n)
+        snprintf(place + n, sizeof place - n, "]");
+    print_element(got, sizeof got, c->got, f->worst_index);
+    print_element(want, sizeof want, c->want, f->worst_index);
+    bool unwritten = is_poison(c->got, f->worst_index);
+    if (isfinite(f->worst_error))
+        snprintf(size, sizeof size, " (error %.3g times the tolerance)", f->worst_error);
+    else if (isfinite(f->worst_distance) && f->worst_distance >= 0x1p-1000)
+        snprintf(size, sizeof size, " (off by %.3g)", f->worst_distance);
+    int length = snprintf(text, room, "%.80s%s: got %s, want %s%s; %" PRIu64 " of %" PRIu64 " wrong", name, place,
+                          unwritten ? "nothing (never written)" : got, want, size, f->wrong, c->count);
+    if (f->unwritten && length > 0 && (size_t)length < room)
+        snprintf(text + length, room - (size_t)length, ", %" PRIu64 " never written", f->unwritten);
+}
+
+void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,
+                         double atol, kiln__difference *difference)
+{
+    comparison c = {.got = got, .want = want, .exact = exact, .rtol = rtol, .atol = atol};
+    finding all = {0};
+    uint64_t bytes = 0;
+    memset(difference, 0, sizeof *difference);
+    kiln__array_bytes(got->type, got->dims, got->shape, &bytes);
+    c.count = bytes / kiln__type_bytes(got->type);
+    c.part = c.count / PARTS_MOST + 1 > PART ? c.count / PARTS_MOST + 1 : PART;
+    size_t parts = (size_t)((c.count + c.part - 1) / c.part);
+    kiln__parallel(0, parts, compare_part, &c);
+    for (size_t i = 0; i < parts; i++) {
+        const finding *f = &c.found[i];
+        all.wrong += f->wrong;
+        all.unwritten += f->unwritten;
+        if (f->worst_error > all.worst_error ||
+            (f->worst_error == all.worst_error && f->worst_distance > all.worst_distance)) {
+            all.worst_error = f->worst_error;
+            all.worst_distance = f->worst_distance;
+            all.worst_index = f->worst_index;
+        }
+    }
+    difference->wrong = all.wrong;
+    difference->unwritten = all.unwritten;
+    difference->worst_index = all.worst_index;
+    difference->worst_error = all.worst_error;
+    if (all.wrong)
+        describe(name, &c, &all, difference->text, sizeof difference->text);
+    else
+        snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements right", name, c.count);
+}

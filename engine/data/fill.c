@@ -1,0 +1,393 @@
+/* Fills. Every number comes from IEEE additions, multiplications, divisions and square roots alone, in a fixed order
+ * and without contraction (the build sets -ffp-contract=off), so the bytes are the same wherever that arithmetic is. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "data/data.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+/* ---- random numbers: Philox 4x32-10 ----
+ * Constants and rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
+
+void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53 * c0, p1 = (uint64_t)0xCD9E8D57 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9;
+        k1 += 0xBB67AE85;
+    }
+    out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+/* Two words of 64 bits for a block number and a draw. */
+static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2])
+{
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), attempt, 0};
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    uint32_t words[4];
+    kiln__philox(counter, key, words);
+    out[0] = words[0] | (uint64_t)words[1] << 32;
+    out[1] = words[2] | (uint64_t)words[3] << 32;
+}
+
+static double unit(uint64_t word) /* [0, 1), 53 bits */
+{
+    return (double)(word >> 11) * 0x1p-53;
+}
+
+/* ---- functions: to about an ulp, by series that end below the last bit on the reduced range ---- */
+
+static const double LN2_HIGH = 0x1.62e42fefa38p-1, LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; high is short */
+
+/* ln x for x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 with x = m 2^e, m in [1/sqrt 2, sqrt 2). */
+static double ln(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int exponent = (int)(bits >> 52) - 1023;
+    bits = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1023) << 52;
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 0x1.6a09e667f3bcdp0) {
+        m *= 0.5;
+        exponent++;
+    }
+    double s = (m - 1) / (m + 1), z = s * s, sum = 0;
+    for (int k = 23; k >= 3; k -= 2)
+        sum = (sum + 1.0 / k) * z;
+    return exponent * LN2_HIGH + (exponent * LN2_LOW + 2 * (s + s * sum));
+}
+
+/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. Out of double's range: 0 or infinity. */
+static double exponential(double x)
+{
+    if (x > 709)
+        return INFINITY;
+    if (x < -708)
+        return 0;
+    double n = floor(x / (LN2_HIGH + LN2_LOW) + 0.5), r = (x - n * LN2_HIGH) - n * LN2_LOW, sum = 1;
+    for (int k = 14; k >= 1; k--)
+        sum = 1 + sum * r / k;
+    uint64_t bits = (uint64_t)((int64_t)n + 1023) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return sum * scale;
+}
+
+/* (e^x - 1) / x and ln(1 + x) / x, whole through 0. */
+static double exponential_ratio(double x)
+{
+    if (fabs(x) > 0.25)
+        return (exponential(x) - 1) / x;
+    double sum = 1;
+    for (int k = 14; k >= 2; k--)
+        sum = 1 + sum * x / k;
+    return sum;
+}
+
+static double logarithm_ratio(double x)
+{
+    if (fabs(x) > 0.25)
+        return ln(1 + x) / x;
+    if (x == 0)
+        return 1;
+    double s = x / (2 + x), z = s * s, sum = 0; /* ln(1 + x) = 2 atanh(x / (2 + x)) */
+    for (int k = 23; k >= 3; k -= 2)
+        sum = (sum + 1.0 / k) * z;
+    return 2 * (s + s * sum) / x;
+}
+
+/* Cosine and sine of 2 pi u, u in [0, 1). */
+static void circle(double u, double *cosine, double *sine)
+{
+    double t = u * 4, quadrant = floor(t), f = t - quadrant;
+    bool flip = f > 0.5; /* cos of the complement is sin: both series stay below pi / 4 */
+    double x = (flip ? 1 - f : f) * 0x1.921fb54442d18p0, z = x * x, c = 1, s = 1;
+    for (int k = 18; k >= 2; k -= 2)
+        c = 1 - c * z / (k * (k - 1));
+    for (int k = 17; k >= 3; k -= 2)
+        s = 1 - s * z / (k * (k - 1));
+    s *= x;
+    if (flip) {
+        double swap = c;
+        c = s;
+        s = swap;
+    }
+    switch ((int)quadrant) {
+    case 0:
+        *cosine = c, *sine = s;
+        break;
+    case 1:
+        *cosine = -s, *sine = c;
+        break;
+    case 2:
+        *cosine = -c, *sine = -s;
+        break;
+    default:
+        *cosine = s, *sine = -c;
+        break;
+    }
+}
+
+/* ---- zipf: rejection-inversion, W. Hoermann and G. Derflinger, ACM TOMACS 6 (1996), for p(k) ~ (k + 1)^-s ---- */
+
+typedef struct zipf { double n, s, high, low, shortcut; } zipf;
+
+static double zipf_integral(const zipf *z, double x)
+{
+    double l = ln(x);
+    return exponential_ratio((1 - z->s) * l) * l;
+}
+
+static double zipf_inverse(const zipf *z, double x)
+{
+    double t = x * (1 - z->s);
+    return exponential(logarithm_ratio(t < -1 ? -1 + 0x1p-53 : t) * x);
+}
+
+static double zipf_density(const zipf *z, double x)
+{
+    return exponential(-z->s * ln(x));
+}
+
+static void zipf_begin(zipf *z, double n, double s)
+{
+    z->n = n;
+    z->s = s;
+    z->high = zipf_integral(z, n + 0.5);
+    z->low = zipf_integral(z, 1.5) - 1;
+    z->shortcut = 2 - zipf_inverse(z, zipf_integral(z, 2.5) - zipf_density(z, 2));
+}
+
+static double zipf_element(const zipf *z, uint64_t seed, uint64_t index)
+{
+    for (uint32_t attempt = 0; attempt < 1000; attempt++) { /* each fails with probability < 1/2: never used up */
+        uint64_t words[2];
+        draw(seed, index, attempt, words);
+        double u = z->high + unit(words[0]) * (z->low - z->high), x = zipf_inverse(z, u), k = floor(x + 0.5);
+        k = k < 1 ? 1 : k > z->n ? z->n : k;
+        if (k - x <= z->shortcut || u >= zipf_integral(z, k + 0.5) - zipf_density(z, k))
+            return k - 1;
+    }
+    return 0;
+}
+
+/* ---- ranges of the element types ---- */
+
+static bool is_float(kiln_type type)
+{
+    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
+}
+
+static bool fits(kiln_type type, int64_t value)
+{
+    switch (type) {
+    case KILN_i8:
+        return value >= INT8_MIN && value <= INT8_MAX;
+    case KILN_u8:
+        return value >= 0 && value <= UINT8_MAX;
+    case KILN_i16:
+        return value >= INT16_MIN && value <= INT16_MAX;
+    case KILN_u16:
+        return value >= 0 && value <= UINT16_MAX;
+    case KILN_i32:
+        return value >= INT32_MIN && value <= INT32_MAX;
+    case KILN_u32:
+        return value >= 0 && value <= UINT32_MAX;
+    case KILN_u64:
+        return value >= 0;
+    default:
+        return true;
+    }
+}
+
+static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t value)
+{
+    switch (kiln__type_bytes(type)) {
+    case 1:
+        ((uint8_t *)data)[index] = (uint8_t)value;
+        break;
+    case 2:
+        ((uint16_t *)data)[index] = (uint16_t)value;
+        break;
+    case 4:
+        ((uint32_t *)data)[index] = (uint32_t)value;
+        break;
+    default:
+        ((uint64_t *)data)[index] = value;
+        break;
+    }
+}
+
+/* ---- one part of an array ---- */
+
+enum { CHUNK = 1024, PART = 1 << 18 };
+
+typedef struct fill_job {
+    kiln_array *array;
+    uint64_t count;
+    kiln__fill_values fill;
+    zipf zipf;
+} fill_job;
+
+static double float_element(const fill_job *job, uint64_t i)
+{
+    const kiln__fill_values *fill = &job->fill;
+    uint64_t words[2];
+    switch (fill->kind) {
+    case KILN__FILL_IOTA:
+        return fill->a + fill->b * (double)i;
+    case KILN__FILL_UNIFORM:
+        draw(fill->seed, i / 2, 0, words);
+        return fill->a + (fill->b - fill->a) * unit(words[i % 2]);
+    case KILN__FILL_NORMAL: {
+        /* Box-Muller: one block of Philox makes two neighbours. 1 - unit is in (0, 1], so the logarithm is finite. */
+        double cosine, sine;
+        draw(fill->seed, i / 2, 0, words);
+        circle(unit(words[1]), &cosine, &sine);
+        return fill->a + fill->b * (sqrt(-2 * ln(1 - unit(words[0]))) * (i % 2 ? sine : cosine));
+    }
+    case KILN__FILL_ZIPF:
+        return zipf_element(&job->zipf, fill->seed, i);
+    default:
+        return fill->a;
+    }
+}
+
+/* Rounding to a narrow type can reach the open end of [a, b): the value below it is taken then. */
+static void keep_below(kiln_type type, void *data, uint64_t first, size_t count, double low, double end)
+{
+    for (uint64_t i = first; i < first + count; i++) {
+        if (type == KILN_f32) {
+            float *value = (float *)data + i;
+            if ((double)*value >= end && (double)*value > low)
+                *value = nextafterf(*value, -INFINITY);
+        } else if (type == KILN_f64) {
+            double *value = (double *)data + i;
+            if (*value >= end && *value > low)
+                *value = nextafter(*value, -INFINITY);
+        } else {
+            uint16_t *value = (uint16_t *)data + i;
+            double got = kiln__half_to_double(*value);
+            if (got >= end && got > low)
+                *value = got > 0 ? (uint16_t)(*value - 1) : got < 0 ? (uint16_t)(*value + 1) : 0x8001;
+        }
+    }
+}
+
+static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
+{
+    const kiln__fill_values *fill = &job->fill;
+    uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0: all of 2^64 */
+    for (uint64_t i = first; i < last; i++) {
+        uint64_t value = (uint64_t)fill->ia, words[2];
+        if (fill->kind == KILN__FILL_IOTA) {
+            value += (uint64_t)fill->ib * i;
+        } else if (fill->kind == KILN__FILL_UNIFORM) {
+            draw(fill->seed, i / 2, 0, words);
+            /* The high half of a product: off from uniform by less than range / 2^64. */
+            value += range ? (uint64_t)((u128)words[i % 2] * range >> 64) : words[i % 2];
+        }
+        store_integer(job->array->type, job->array->data, i, value);
+    }
+}
+
+static void fill_part(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const fill_job *job = user;
+    const kiln__fill_values *fill = &job->fill;
+    kiln_type type = job->array->type;
+    uint64_t first = (uint64_t)part * PART, last = first + PART < job->count ? first + PART : job->count;
+    if (fill->integers && !is_float(type)) {
+        fill_integers(job, first, last);
+        return;
+    }
+    double values[CHUNK];
+    while (first < last) {
+        size_t count = last - first < CHUNK ? (size_t)(last - first) : CHUNK;
+        for (size_t i = 0; i < count; i++)
+            values[i] = float_element(job, first + i);
+        kiln__from_doubles(type, job->array->data, first, count, values);
+        if (fill->kind == KILN__FILL_UNIFORM)
+            keep_below(type, job->array->data, first, count, fill->a, fill->b);
+        first += count;
+    }
+}
+
+/* ---- what a fill may ask for ---- */
+
+static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
+{
+    const kiln__fill_values *fill = &job->fill;
+    kiln_type type = job->array->type;
+    const char *name = kiln__type_name(type);
+    if (!fill->integers)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s is filled with integers, not with %g", name,
+                          fill->a);
+    int64_t last = fill->kind == KILN__FILL_UNIFORM ? fill->ib : fill->ia;
+    if (fill->kind == KILN__FILL_IOTA && job->count > 0 &&
+        (job->count - 1 > INT64_MAX || __builtin_mul_overflow((int64_t)(job->count - 1), fill->ib, &last) ||
+         __builtin_add_overflow(last, fill->ia, &last)))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "iota from %" PRId64 " by %" PRId64 " leaves 64 bits",
+                          fill->ia, fill->ib);
+    if (!fits(type, fill->ia) || !fits(type, last))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%" PRId64 " is outside what %s holds",
+                          fits(type, fill->ia) ? last : fill->ia, name);
+    if (fill->kind == KILN__FILL_UNIFORM && fill->ia > fill->ib)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%" PRId64 ", %" PRId64 "] has no values",
+                          fill->ia, fill->ib);
+    return KILN_OK;
+}
+
+static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_error **error)
+{
+    kiln__fill_values *fill = &job->fill;
+    bool drawn = fill->kind == KILN__FILL_NORMAL || fill->kind == KILN__FILL_ZIPF;
+    if (fill->integers && !drawn) {
+        fill->a = (double)fill->ia;
+        fill->b = (double)fill->ib;
+    }
+    if (fill->kind == KILN__FILL_UNIFORM && !(fill->a < fill->b && isfinite(fill->b - fill->a)))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%g, %g) has no values", fill->a, fill->b);
+    if (fill->kind == KILN__FILL_NORMAL && !(fill->b >= 0 && isfinite(fill->a) && isfinite(fill->b)))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "normal: a deviation is finite and not negative, not %g",
+                          fill->b);
+    if (fill->kind != KILN__FILL_ZIPF)
+        return KILN_OK;
+    if (!(fill->a >= 1 && fill->a <= 0x1p53 && fill->a == floor(fill->a)))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the number of values is an integer from 1, not %g",
+                          fill->a);
+    if (!(fill->b >= 0 && fill->b <= 20))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: an exponent lies in 0 .. 20, not at %g", fill->b);
+    if (!fits(job->array->type, (int64_t)fill->a - 1))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
+                          kiln__type_name(job->array->type));
+    zipf_begin(&job->zipf, fill->a, fill->b);
+    return KILN_OK;
+}
+
+kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
+                             kiln_error **error)
+{
+    fill_job job = {.array = array, .fill = *fill};
+    uint64_t bytes;
+    if (!kiln__array_bytes(array->type, array->dims, array->shape, &bytes))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "an array of more than 2^63 bytes cannot be filled");
+    job.count = bytes / kiln__type_bytes(array->type);
+    bool drawn = fill->kind == KILN__FILL_NORMAL || fill->kind == KILN__FILL_ZIPF;
+    kiln_status status = is_float(array->type) || drawn ? check_floats(&job, mem, error)
+                                                        : check_integers(&job, mem, error);
+    if (drawn)
+        job.fill.integers = false;
+    if (status == KILN_OK)
+        kiln__parallel(0, (size_t)((job.count + PART - 1) / PART), fill_part, &job);
+    return status;
+}

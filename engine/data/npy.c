@@ -1,0 +1,367 @@
+/* .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1.0 to 3.0. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/data.h"
+
+static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
+
+static const char *const codes[KILN_TYPE_COUNT] = {
+#define KILN_X(name, bytes, code) code,
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+};
+
+/* What the header says; `why` is set where it cannot be used. */
+typedef struct header {
+    kiln_type type;
+    bool fortran;
+    int dims;
+    uint64_t shape[KILN_MAX_DIMS];
+    char why[200];
+} header;
+
+/* ---- the header: a Python dict literal of three known keys ---- */
+
+typedef struct scanner { const char *at, *end; } scanner;
+
+static void skip_space(scanner *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+        s->at++;
+}
+
+static bool take(scanner *s, char c)
+{
+    skip_space(s);
+    if (s->at >= s->end || *s->at != c)
+        return false;
+    s->at++;
+    return true;
+}
+
+/* A quoted text without escapes; false if it is not one or does not fit. */
+static bool take_text(scanner *s, char *out, size_t room)
+{
+    skip_space(s);
+    if (s->at >= s->end || (*s->at != '\'' && *s->at != '"'))
+        return false;
+    char quote = *s->at++;
+    size_t n = 0;
+    while (s->at < s->end && *s->at != quote) {
+        if (n + 1 >= room || *s->at == '\\' || (unsigned char)*s->at < ' ')
+            return false;
+        out[n++] = *s->at++;
+    }
+    out[n] = '\0';
+    return take(s, quote);
+}
+
+static bool take_word(scanner *s, const char *word)
+{
+    size_t n = strlen(word);
+    skip_space(s);
+    if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
+        return false;
+    s->at += n;
+    return true;
+}
+
+static bool take_number(scanner *s, uint64_t *value)
+{
+    skip_space(s);
+    if (s->at >= s->end || *s->at < '0' || *s->at > '9')
+        return false;
+    uint64_t number = 0;
+    for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (unsigned)(*s->at - '0'), &number))
+            return false;
+    take(s, 'L'); /* Python 2 wrote long integers so */
+    *value = number;
+    return true;
+}
+
+static bool no(header *h, const char *why)
+{
+    snprintf(h->why, sizeof h->why, "%s", why);
+    return false;
+}
+
+static bool parse_descr(header *h, scanner *s)
+{
+    char text[32];
+    skip_space(s);
+    if (s->at < s->end && *s->at == '[')
+        return no(h, "holds records; kiln reads arrays of plain numbers");
+    if (!take_text(s, text, sizeof text) || !text[0])
+        return no(h, "has a header without a readable 'descr'");
+    const char *code = strchr("<>|=", text[0]) ? text + 1 : text;
+    if (strcmp(code, "b1") == 0)
+        code = "u1"; /* numpy's booleans are bytes 0 and 1 */
+    for (unsigned i = 0; i < KILN_TYPE_COUNT; i++)
+        if (strcmp(code, codes[i]) == 0) {
+            h->type = (kiln_type)i;
+            if (text[0] == '>' && kiln__type_bytes(h->type) > 1)
+                return no(h, "is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
+            return true;
+        }
+    snprintf(h->why, sizeof h->why, "holds elements of type '%s'; kiln reads integers of 8 to 64 bits, f16, f32, f64",
+             text);
+    return false;
+}
+
+static bool parse_shape(header *h, scanner *s)
+{
+    h->dims = 0;
+    if (!take(s, '('))
+        return no(h, "has a header without a readable 'shape'");
+    while (!take(s, ')')) {
+        uint64_t extent;
+        if (!take_number(s, &extent))
+            return no(h, "has a header with a malformed 'shape'");
+        if (h->dims == KILN_MAX_DIMS)
+            return no(h, "has more than 8 dimensions");
+        h->shape[h->dims++] = extent;
+        if (!take(s, ',')) {
+            if (!take(s, ')'))
+                return no(h, "has a header with a malformed 'shape'");
+            break;
+        }
+    }
+    return true;
+}
+
+static bool parse_header(header *h, const char *text, size_t length)
+{
+    scanner s = {text, text + length};
+    bool descr = false, order = false, shape = false;
+    if (!take(&s, '{'))
+        return no(h, "has a header that is no Python dict");
+    while (!take(&s, '}')) {
+        char key[32];
+        if (!take_text(&s, key, sizeof key) || !take(&s, ':'))
+            return no(h, "has a header that is no Python dict");
+        if (strcmp(key, "descr") == 0 && !descr) {
+            if (!parse_descr(h, &s))
+                return false;
+            descr = true;
+        } else if (strcmp(key, "fortran_order") == 0 && !order) {
+            h->fortran = take_word(&s, "True");
+            if (!h->fortran && !take_word(&s, "False"))
+                return no(h, "has a header without a readable 'fortran_order'");
+            order = true;
+        } else if (strcmp(key, "shape") == 0 && !shape) {
+            if (!parse_shape(h, &s))
+                return false;
+            shape = true;
+        } else {
+            return no(h, "has a header with a key of no known meaning");
+        }
+        if (!take(&s, ',')) {
+            if (!take(&s, '}'))
+                return no(h, "has a header that is no Python dict");
+            break;
+        }
+    }
+    skip_space(&s);
+    if (s.at != s.end || !descr || !order || !shape)
+        return no(h, "has an incomplete header");
+    return true;
+}
+
+/* Where the header's text stands; false with h->why where the first bytes are no .npy. `length`: bytes there are. */
+static bool find_header(header *h, const unsigned char *data, size_t length, size_t *from, size_t *count)
+{
+    if (length < 10 || memcmp(data, magic, sizeof magic) != 0)
+        return no(h, "is no .npy file: it does not start with \\x93NUMPY");
+    if (data[6] < 1 || data[6] > 3)
+        return no(h, "is of a .npy version that kiln does not know (1.0 to 3.0 are known)");
+    *from = data[6] == 1 ? 10 : PREFIX;
+    if (length < *from)
+        return no(h, "ends within its header");
+    uint32_t size = data[8] | (uint32_t)data[9] << 8;
+    if (data[6] > 1)
+        size |= (uint32_t)data[10] << 16 | (uint32_t)data[11] << 24;
+    if (size > HEADER_MOST)
+        return no(h, "has a header of more than 65536 bytes");
+    *count = size;
+    return true;
+}
+
+static kiln_status refuse(const kiln_allocator *mem, const char *name, const header *h, kiln_error **error)
+{
+    return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", name, h->why);
+}
+
+/* The array that a header promises, once `have` bytes of data and `limit` allow it. */
+static kiln_status make_promised(const kiln_allocator *mem, const char *name, const header *h, uint64_t have,
+                                 uint64_t limit, kiln_array *array, uint64_t *bytes, kiln_error **error)
+{
+    if (!kiln__array_bytes(h->type, h->dims, h->shape, bytes))
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: promises more elements than can be addressed", name);
+    if (*bytes > have)
+        return kiln__fail(mem, error, KILN_ERROR_IO,
+                          "%s: is cut short: its header promises %" PRIu64 " bytes of data, %" PRIu64 " are there", name,
+                          *bytes, have);
+    if (*bytes > limit)
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "%s: holds %" PRIu64 " bytes of data, at most %" PRIu64 " are allowed here", name, *bytes,
+                          limit);
+    return kiln__array_make(mem, h->type, h->dims, h->shape, array, error);
+}
+
+/* ---- Fortran order ---- */
+
+/* Moves elements of `size` bytes from column-major `from` to row-major `to`. */
+static void to_rows(const kiln_array *array, const char *from, char *to, size_t size, uint64_t count)
+{
+    uint64_t index[KILN_MAX_DIMS] = {0}, stride[KILN_MAX_DIMS], source = 0;
+    uint64_t step = 1;
+    for (int d = 0; d < array->dims; d++) {
+        stride[d] = step;
+        step *= array->shape[d];
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(to + i * size, from + source * size, size);
+        for (int d = array->dims - 1; d >= 0; d--) { /* the next element in row-major order */
+            source += stride[d];
+            if (++index[d] < array->shape[d])
+                break;
+            source -= stride[d] * array->shape[d];
+            index[d] = 0;
+        }
+    }
+}
+
+static kiln_status settle_order(const kiln_allocator *mem, const header *h, uint64_t bytes, kiln_array *array,
+                                kiln_error **error)
+{
+    if (!h->fortran || h->dims < 2 || bytes == 0)
+        return KILN_OK;
+    size_t size = kiln__type_bytes(h->type);
+    void *rows = kiln__alloc(mem, (size_t)bytes);
+    if (!rows) {
+        kiln__array_free(mem, array);
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "out of host memory for an array of %" PRIu64 " bytes", bytes);
+    }
+    to_rows(array, array->data, rows, size, bytes / size);
+    kiln__free(mem, array->data);
+    array->data = rows;
+    return KILN_OK;
+}
+
+/* ---- reading ---- */
+
+kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
+                            uint64_t limit, kiln_array *array, kiln_error **error)
+{
+    header h = {0};
+    size_t from, count;
+    uint64_t bytes;
+    if (!find_header(&h, data, length, &from, &count))
+        return refuse(mem, name, &h, error);
+    if (length - from < count)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: ends within its header", name);
+    if (!parse_header(&h, (const char *)data + from, count))
+        return refuse(mem, name, &h, error);
+    kiln_array made;
+    kiln_status status = make_promised(mem, name, &h, length - from - count, limit, &made, &bytes, error);
+    if (status != KILN_OK)
+        return status;
+    memcpy(made.data, (const char *)data + from + count, (size_t)bytes);
+    status = settle_order(mem, &h, bytes, &made, error);
+    if (status == KILN_OK)
+        *array = made;
+    return status;
+}
+
+/* Header first, then the data straight into its array, so that a large file is in memory once. */
+static kiln_status read_open(const kiln_allocator *mem, const char *path, FILE *file, char *text, uint64_t limit,
+                             kiln_array *array, kiln_error **error)
+{
+    header h = {0};
+    size_t from, count, got = fread(text, 1, PREFIX, file);
+    uint64_t bytes;
+    if (ferror(file))
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!find_header(&h, (unsigned char *)text, got, &from, &count))
+        return refuse(mem, path, &h, error);
+    size_t rest = from + count > got ? from + count - got : 0;
+    if (fread(text + got, 1, rest, file) != rest)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: ends within its header", path);
+    if (!parse_header(&h, text + from, count))
+        return refuse(mem, path, &h, error);
+    if (fseeko(file, 0, SEEK_END) != 0)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is no regular file", path);
+    off_t end = ftello(file);
+    if (end < 0 || (uint64_t)end < from + count || fseeko(file, (off_t)(from + count), SEEK_SET) != 0)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is no regular file", path);
+    kiln_array made;
+    kiln_status status = make_promised(mem, path, &h, (uint64_t)end - from - count, limit, &made, &bytes, error);
+    if (status != KILN_OK)
+        return status;
+    if (fread(made.data, 1, (size_t)bytes, file) != bytes) {
+        kiln__array_free(mem, &made);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: changed while it was read", path);
+    }
+    status = settle_order(mem, &h, bytes, &made, error);
+    if (status == KILN_OK)
+        *array = made;
+    return status;
+}
+
+kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
+                           kiln_error **error)
+{
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO,
+                          "%s: cannot be opened: %s", path, strerror(errno));
+    char *text = kiln__alloc(mem, PREFIX + HEADER_MOST);
+    kiln_status status = text ? read_open(mem, path, file, text, limit, array, error) : kiln__fail_memory(error);
+    kiln__free(mem, text);
+    fclose(file);
+    return status;
+}
+
+/* ---- writing ---- */
+
+kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error)
+{
+    uint64_t bytes;
+    if (!kiln__array_bytes(array->type, array->dims, array->shape, &bytes))
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: an array of more than 2^63 bytes", path);
+    kiln__text text = {.mem = mem};
+    kiln__text_printf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                      kiln__type_bytes(array->type) == 1 ? '|' : '<', codes[array->type]);
+    for (int i = 0; i < array->dims; i++)
+        kiln__text_printf(&text, "%s%" PRIu64, i ? ", " : "", array->shape[i]);
+    kiln__text_puts(&text, array->dims == 1 ? ",), }" : "), }");
+    /* The data starts at a multiple of 64 bytes; the header ends in a newline. */
+    while ((text.length + 1 + 10) % 64 != 0 && !text.failed)
+        kiln__text_puts(&text, " ");
+    kiln__text_puts(&text, "\n");
+    char *file = text.failed ? NULL : kiln__alloc(mem, 10 + text.length + (size_t)bytes);
+    kiln_status status = KILN_OK;
+    if (!file) {
+        status = kiln__fail_memory(error);
+        goto done;
+    }
+    memcpy(file, magic, sizeof magic);
+    file[6] = 1;
+    file[7] = 0;
+    file[8] = (char)(text.length & 255);
+    file[9] = (char)(text.length >> 8);
+    memcpy(file + 10, text.data, text.length);
+    if (bytes)
+        memcpy(file + 10 + text.length, array->data, (size_t)bytes);
+    status = kiln__file_write(mem, path, file, 10 + text.length + (size_t)bytes, error);
+done:
+    kiln__free(mem, file);
+    kiln__text_free(&text);
+    return status;
+}

@@ -1,0 +1,41 @@
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "data/data.h"
+
+typedef struct crew {
+    void (*work)(void *user, size_t index, size_t worker);
+    void *user;
+    size_t count;
+    atomic_size_t next, workers;
+} crew;
+
+static void *labour(void *user)
+{
+    crew *all = user;
+    size_t worker = atomic_fetch_add_explicit(&all->workers, 1, memory_order_relaxed);
+    for (;;) {
+        size_t index = atomic_fetch_add_explicit(&all->next, 1, memory_order_relaxed);
+        if (index >= all->count)
+            return NULL;
+        all->work(all->user, index, worker);
+    }
+}
+
+void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_t index, size_t worker), void *user)
+{
+    enum { MOST = 256 };
+    pthread_t ids[MOST];
+    crew all = {.work = work, .user = user, .count = count};
+    atomic_init(&all.next, 0);
+    atomic_init(&all.workers, 0);
+    size_t want = threads ? threads : kiln__cpu_count(), started = 0;
+    if (want > count)
+        want = count;
+    /* One fewer than wanted: this thread works too. A thread that cannot be had is one that does not help. */
+    while (started + 1 < want && started < MOST && pthread_create(&ids[started], NULL, labour, &all) == 0)
+        started++;
+    labour(&all);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(ids[i], NULL);
+}

@@ -1,0 +1,216 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/driver_internal.h"
+#include "sim/sim.h"
+
+/* The table's signatures are the header's: a function that changed between toolkits must not be called by its old
+ * signature. (cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the types compared are those of the mapped names.) */
+#define KILN_X(name, signature, required)                                                                              \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) signature),                     \
+                   #name " has another signature in cuda.h");
+KILN__DRIVER_MAP(KILN_X)
+#undef KILN_X
+
+/* "cuMemAlloc_v2" for cuMemAlloc: the name under which libcuda exports what cuda.h calls so. */
+#define EXPORTED_(name) #name
+#define EXPORTED(name) EXPORTED_(name)
+
+typedef struct entry {
+    const char *name, *exported;
+    size_t offset; /* of the pointer in kiln__driver */
+    bool required;
+} entry;
+
+static const entry entries[] = {
+#define KILN_X(name, signature, required) {#name, EXPORTED(name), offsetof(kiln__driver, name##_), required},
+    KILN__DRIVER_MAP(KILN_X)
+#undef KILN_X
+};
+
+typedef CUresult (*get_proc_address)(const char *name, void **function, int version, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *found);
+
+static void *find(void *library, get_proc_address by_version, const entry *wanted)
+{
+    void *function = NULL;
+    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    if (by_version &&
+        by_version(wanted->name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found) == CUDA_SUCCESS &&
+        found == CU_GET_PROC_ADDRESS_SUCCESS && function)
+        return function;
+    function = dlsym(library, wanted->exported);
+    return function ? function : dlsym(library, wanted->name);
+}
+
+/* Fills the table; the name of the first required function that is missing, or NULL. */
+static const char *fill(kiln__driver *driver)
+{
+    get_proc_address by_version = NULL;
+    void *symbol = dlsym(driver->library, "cuGetProcAddress_v2");
+    memcpy(&by_version, &symbol, sizeof symbol); /* ISO C has no cast between the two kinds of pointer */
+    for (size_t i = 0; i < KILN__COUNT(entries); i++) {
+        symbol = find(driver->library, by_version, &entries[i]);
+        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
+        if (!symbol && entries[i].required)
+            return entries[i].name;
+    }
+    return NULL;
+}
+
+typedef struct reason {
+    CUresult result;
+    const char *text; /* "%s": the library's path */
+} reason;
+static const reason reasons[] = {
+    {CUDA_ERROR_STUB_LIBRARY, "%s is the toolkit's stub library, not the driver. Take its folder out of "
+                              "LD_LIBRARY_PATH; the real libcuda.so.1 comes with the NVIDIA driver."},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "The CUDA driver library %s and the loaded NVIDIA kernel module have different "
+                                        "versions. Reboot, or reload the module, so that both are the installed ones."},
+    {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
+     "The forward-compatibility driver library %s does not support this GPU. Remove the cuda-compat package (or its "
+     "folder from LD_LIBRARY_PATH), or update the NVIDIA driver."},
+    {CUDA_ERROR_SYSTEM_NOT_READY, "The CUDA driver %s says that the system is not ready. Start its services: `systemctl "
+                                  "start nvidia-fabricmanager nvidia-persistenced`."},
+    {CUDA_ERROR_DEVICE_UNAVAILABLE, "The GPU is busy or in exclusive mode, says %s. See which process holds it with "
+                                    "`nvidia-smi`, or set the mode with `nvidia-smi -c DEFAULT`."},
+    {CUDA_ERROR_DEVICE_NOT_LICENSED, "The virtual GPU has no licence, says %s. Check the vGPU licence server."},
+    {CUDA_ERROR_OUT_OF_MEMORY, "The CUDA driver %s could not start for want of memory. Free memory or raise the limit "
+                               "(`ulimit -v` must be unlimited)."},
+    {CUDA_ERROR_MPS_CONNECTION_FAILED, "The CUDA driver %s cannot reach the MPS server. Start it with "
+                                       "`nvidia-cuda-mps-control -d`, or unset CUDA_MPS_PIPE_DIRECTORY."},
+    {CUDA_ERROR_OPERATING_SYSTEM, "The operating system refused what the CUDA driver %s asked for. See `dmesg`; in a "
+                                  "container check its device rules and seccomp profile."},
+};
+
+/* 0: can be opened; else why not. */
+static int node_error(const char *node)
+{
+    int fd = open(node, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+void kiln__driver_explain(CUresult result, const char *library, const char *node, kiln__text *out)
+{
+    for (size_t i = 0; i < KILN__COUNT(reasons); i++)
+        if (reasons[i].result == result) {
+            const char *rest = strstr(reasons[i].text, "%s"); /* every text has exactly one */
+            kiln__text_add(out, reasons[i].text, (size_t)(rest - reasons[i].text));
+            kiln__text_puts(out, library);
+            kiln__text_puts(out, rest + 2);
+            return;
+        }
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    int why = node_error(node);
+    if (result == CUDA_ERROR_NO_DEVICE && visible && why == 0)
+        kiln__text_printf(out, "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or name "
+                               "a GPU that `nvidia-smi -L` lists.", library, visible);
+    else if (why == EACCES || why == EPERM)
+        kiln__text_printf(out, "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
+                               "(`ls -l %s`), or start the container with the GPU.", node, library, node);
+    else if (why != 0)
+        kiln__text_printf(out, "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module (`modprobe "
+                               "nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
+                          library, node, strerror(why));
+    else if (result == CUDA_ERROR_NO_DEVICE)
+        kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
+    else
+        kiln__text_printf(out, "The CUDA driver %s does not start (error %d). Check `nvidia-smi` and `dmesg`; a reboot "
+                               "resets a lost GPU.", library, (int)result);
+}
+
+static void note_path(kiln__driver *driver, const char *name)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(driver->library, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && map->l_name[0])
+        name = map->l_name;
+    snprintf(driver->path, sizeof driver->path, "%s", name);
+}
+
+static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
+{
+    const char *missing = fill(driver);
+    if (driver->cuDriverGetVersion_ && driver->cuDriverGetVersion_(&driver->version) != CUDA_SUCCESS)
+        driver->version = 0;
+    if (missing)
+        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
+                          "The CUDA driver %s (for CUDA %d.%d) is too old: it has no %s. Update the NVIDIA driver; "
+                          "`kiln doctor` shows what is installed.", driver->path, driver->version / 1000,
+                          driver->version % 1000 / 10, missing);
+    CUresult result = driver->cuInit_(0);
+    int count = 0;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDeviceGetCount_(&count);
+    if (result == CUDA_SUCCESS && count == 0)
+        result = CUDA_ERROR_NO_DEVICE;
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    kiln__text why = {.mem = mem};
+    kiln__driver_explain(result, driver->path, "/dev/nvidiactl", &why);
+    kiln_status status = why.failed ? kiln__fail_memory(error)
+                                    : kiln__fail_cuda(mem, error, KILN_ERROR_NO_DEVICE, (int)result, "%s",
+                                                      kiln__text_get(&why));
+    kiln__text_free(&why);
+    return status;
+}
+
+kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
+{
+    const char *name = getenv("KILN_LIBCUDA");
+    if (!name || !*name)
+        name = "libcuda.so.1";
+    kiln__driver made = {0};
+    /* NODELETE: libcuda keeps threads and exit handlers of its own, so it is never unmapped, only let go. */
+    made.library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!made.library) {
+        const char *why = dlerror();
+        if (why && strstr(why, "No such file"))
+            return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
+                              "The CUDA driver library %s was not found. Install the NVIDIA driver (it is not part of "
+                              "the toolkit), start the container with the GPU, or use the simulated device "
+                              "(--device sim).", name);
+        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE, "The CUDA driver library %s cannot be loaded: %s. Reinstall "
+                          "the NVIDIA driver, or use the simulated device (--device sim).", name, why ? why : "no reason");
+    }
+    note_path(&made, name);
+    kiln_status status = start(mem, &made, error);
+    if (status == KILN_OK)
+        *driver = made;
+    else
+        dlclose(made.library);
+    return status;
+}
+
+kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
+{
+    kiln__driver made = {.simulated = true, .path = "built-in"};
+    for (size_t i = 0; i < KILN__COUNT(entries); i++) {
+        void *symbol = kiln__sim_symbol(entries[i].name);
+        memcpy((char *)&made + entries[i].offset, &symbol, sizeof symbol);
+        if (!symbol && entries[i].required)
+            return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the simulated device has no %s", entries[i].name);
+    }
+    CUresult result = made.cuInit_(0);
+    if (result != CUDA_SUCCESS)
+        return kiln__fail_cuda(mem, error, KILN_ERROR_NO_DEVICE, (int)result, "the simulated device does not start");
+    if (made.cuDriverGetVersion_(&made.version) != CUDA_SUCCESS)
+        made.version = 0;
+    *driver = made;
+    return KILN_OK;
+}
+
+void kiln__driver_close(kiln__driver *driver)
+{
+    if (driver->library)
+        dlclose(driver->library);
+    *driver = (kiln__driver){0};
+}

@@ -1,0 +1,130 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "sim/sim.h"
+
+bool kiln__driver_is_sticky(CUresult result)
+{
+    switch ((int)result) {
+    case 226: /* CUDA_ERROR_CONTAINED, from CUDA 12.8 on */
+    case 721: /* CUDA_ERROR_TENSOR_MEMORY_LEAK, from CUDA 13.0 on */
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static kiln_status status_of(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+        return KILN_ERROR_DEVICE_MEMORY;
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION:
+        return KILN_ERROR_LAUNCH;
+    case CUDA_ERROR_NO_DEVICE:
+        return KILN_ERROR_NO_DEVICE;
+    default:
+        return KILN_ERROR_DEVICE;
+    }
+}
+
+kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
+                              kiln_error **error, const char *what, ...)
+{
+    const char *name = NULL, *string = NULL;
+    if (driver->cuGetErrorName_(result, &name) != CUDA_SUCCESS || !name)
+        name = "an error without a name";
+    if (driver->cuGetErrorString_(result, &string) != CUDA_SUCCESS || !string)
+        string = "no description";
+    kiln__text text = {.mem = mem};
+    va_list arguments;
+    va_start(arguments, what);
+    kiln__text_vprintf(&text, what, arguments);
+    va_end(arguments);
+    kiln__text_printf(&text, ": %s (%s)", name, string);
+    const char *fault = driver->simulated && kiln__driver_is_sticky(result) ? kiln__sim_last_fault() : "";
+    if (*fault)
+        kiln__text_printf(&text, ": %s", fault);
+    kiln_status status = text.failed ? kiln__fail_memory(error)
+                                     : kiln__fail_cuda(mem, error, status_of(result), (int)result, "%s",
+                                                       kiln__text_get(&text));
+    kiln__text_free(&text);
+    return status;
+}
+
+/* fp32 lanes (a fused multiply-add each a clock) of one SM: CUDA C++ Programming Guide, table of arithmetic throughput
+ * by compute capability. */
+static int fp32_lanes(int major, int minor)
+{
+    if (major < 5)
+        return 192;
+    if ((major == 6 && minor == 0) || major == 7 || (major == 8 && minor == 0))
+        return 64;
+    return 128;
+}
+
+static int attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which)
+{
+    int value = 0;
+    return driver->cuDeviceGetAttribute_(&value, which, device) == CUDA_SUCCESS ? value : 0;
+}
+
+static uint64_t bytes_attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which)
+{
+    int value = attribute(driver, device, which);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
+{
+    memset(info, 0, sizeof *info);
+    size_t memory = 0;
+    if (driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device) != CUDA_SUCCESS)
+        snprintf(info->name, sizeof info->name, "unknown");
+    info->name[sizeof info->name - 1] = '\0';
+    if (driver->simulated)
+        snprintf(info->id, sizeof info->id, "sim:%s", kiln__sim_profile_at((size_t)device));
+    else
+        snprintf(info->id, sizeof info->id, "cuda:%d", device);
+    info->simulated = driver->simulated;
+    info->cc_major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info->cc_minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info->sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->warp_size = attribute(driver, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    info->max_threads_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    info->max_threads_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    info->registers_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+    info->registers_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+    info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    info->shared_per_block_optin =
+        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    if (driver->cuDeviceTotalMem_(&memory, device) == CUDA_SUCCESS)
+        info->memory_bytes = memory;
+    info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+    info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+    info->peak_flops = 2.0 * fp32_lanes(info->cc_major, info->cc_minor) * info->sm_count * info->clock_hz;
+    info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers a clock */
+    info->driver_version = driver->simulated ? 0 : driver->version;
+}

@@ -1,0 +1,87 @@
+/* code.h - private to engine/expr: what an expression is compiled to, shared by the parser and the evaluator. */
+#ifndef KILN_EXPR_CODE_H
+#define KILN_EXPR_CODE_H
+
+#include "expr/expr.h"
+
+/* Operators with two operands: X(op, as written). They keep this order in the enum. */
+#define KILN__BINARY_OPS(X)                                                                                            \
+    X(ADD, "+") X(SUB, "-") X(MUL, "*") X(DIV, "/") X(TRUE_DIV, "/") X(FLOOR_DIV, "//") X(MOD, "%") X(POW, "**")       \
+    X(SHL, "<<") X(SHR, ">>") X(BIT_AND, "&") X(BIT_OR, "|") X(BIT_XOR, "^")                                           \
+    X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=") X(EQ, "==") X(NE, "!=")
+
+/* X(op, name, fewest arguments, most arguments). MIN and MAX take any number, two at a time. */
+#define KILN__FUNCTIONS(X)                                                                                             \
+    X(MIN, "min", 1, 64) X(MAX, "max", 1, 64) X(ABS, "abs", 1, 1) X(CEIL_DIV, "ceil_div", 2, 2)                        \
+    X(ROUND_UP, "round_up", 2, 2) X(ILOG2, "ilog2", 1, 1) X(CEIL_LOG2, "ceil_log2", 1, 1)                              \
+    X(IS_POW2, "is_pow2", 1, 1) X(FLOAT, "float", 1, 1) X(INT, "int", 1, 1) X(SQRT, "sqrt", 1, 1)                      \
+    X(FLOOR, "floor", 1, 1) X(CEIL, "ceil", 1, 1)
+
+typedef enum kiln__opcode {
+    KILN__OP_CONSTANT, /* push `constant` number `operand` of the expression */
+    KILN__OP_NAME,     /* push the value of name number `operand` */
+#define KILN_X(op, text) KILN__OP_##op,
+    KILN__BINARY_OPS(KILN_X)
+#undef KILN_X
+#define KILN_X(op, name, least, most) KILN__OP_##op,
+    KILN__FUNCTIONS(KILN_X)
+#undef KILN_X
+    KILN__OP_NEGATE,
+    KILN__OP_PLUS,
+    KILN__OP_INVERT,
+    KILN__OP_NOT,
+    KILN__OP_TRUTH,      /* the top becomes a boolean */
+    KILN__OP_JUMP,       /* by `operand` instructions */
+    KILN__OP_JUMP_FALSE, /* pops; jumps if that was false */
+    KILN__OP_AND,        /* top false: it stays and we jump, else it is popped */
+    KILN__OP_OR,         /* top true: it stays and we jump, else it is popped */
+    KILN__OP_CHAIN,      /* a b -- b, or a b -- false and a jump: one link of a chained comparison, `detail` says which */
+    KILN__OP_IN,         /* x, found, member -- x, found or x == member */
+    KILN__OP_IN_END      /* x, found -- found, negated where `operand` is 1 */
+} kiln__opcode;
+
+typedef struct kiln__op {
+    uint8_t code;    /* kiln__opcode */
+    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 where the operand itself stays, as in Python */
+    int32_t operand; /* an index, or how many instructions a jump skips beyond the next one */
+    uint32_t at;     /* offset into the text, for messages */
+} kiln__op;
+
+/* With this flag `if` ends the expression: the condition of a comprehension may be followed by another. */
+#define KILN__EXPR_NO_CHOICE 0x80000000u
+
+enum { KILN__EXPR_STACK = 64, KILN__EXPR_NESTING = 100, KILN__EXPR_LENGTH = 1 << 16 };
+
+struct kiln__expr {
+    const char *text;
+    size_t length;
+    kiln__pos pos;
+    size_t name_count;
+    const char **names;
+    uint32_t *name_at; /* where each name is used first */
+    size_t code_count;
+    kiln__op *code;
+    kiln_value *constants;
+};
+
+/* The place of text[at] where text[0] is at `pos`: exact where the file has the text as it stands, else `pos` (a text
+ * that YAML folded or unescaped has no columns of its own). */
+kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
+
+/* Parses one expression from text[from..length) and says in *end where it stops: at what cannot continue it. Offsets
+ * and errors count from text[0], which is at `pos`. */
+kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
+                                  unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
+/* Past blanks from `at`. */
+size_t kiln__expr_skip(const char *text, size_t at, size_t length);
+
+/* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */
+bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
+
+/* strtod and "%.*g" as in the C locale, whatever the process has set. */
+double kiln__parse_double(const char *text, char **end);
+void kiln__print_double(char *room, size_t size, double value);
+bool kiln__is_name_start(char c);
+bool kiln__is_name_part(char c);
+
+#endif

@@ -1,0 +1,304 @@
+/* The Python list expressions that T1 files have as values of their parameters:
+ *
+ *   sum      := product ('+' product)*
+ *   product  := '[' items? ']' | '[' VALUE 'for' NAME 'in' sum clauses ']' | '(' items ')' | range '(' ... ')'
+ *             | list '(' sum ')' | tuple '(' sum ')'
+ *   clauses  := ('for' NAME 'in' sum | 'if' CONDITION)*
+ *
+ * Evaluated while read: a comprehension's clauses are read again for each value of the loop around them, which needs
+ * no tree. `steps` bounds the work. */
+#include <string.h>
+
+#include "expr/code.h"
+
+typedef struct values {
+    kiln__arena *arena; /* where they and their texts live */
+    kiln_value *data;
+    size_t count, capacity;
+} values;
+
+typedef struct reader {
+    kiln__arena *arena; /* for what is parsed; a loop's own while its clauses are read again and again */
+    const char *text;
+    size_t length, at;
+    kiln__arena *home;  /* the caller's */
+    kiln__pos pos;
+    size_t limit, steps;
+    int nesting;
+    kiln__diag *diag;
+} reader;
+
+static bool sum(reader *r, const kiln__scope *scope, values *out);
+
+#define FAIL(r, offset, ...)                                                                                           \
+    (kiln__diag_add((r)->diag, kiln__expr_place((r)->pos, (r)->text, (r)->length, offset), __VA_ARGS__), false)
+
+/* Whichever arena it was, the caller looks at its own. */
+static bool no_memory(reader *r)
+{
+    r->home->failed = true;
+    return false;
+}
+
+static bool add(reader *r, values *out, kiln_value value)
+{
+    if (out->count >= r->limit)
+        return FAIL(r, r->at, "a list of more than %zu values", r->limit);
+    if (out->count == out->capacity) {
+        size_t capacity = out->capacity ? out->capacity * 2 : 16;
+        kiln_value *fresh = kiln__arena_alloc(out->arena, capacity * sizeof *fresh);
+        if (!fresh)
+            return no_memory(r);
+        if (out->count)
+            memcpy(fresh, out->data, out->count * sizeof *fresh);
+        out->data = fresh;
+        out->capacity = capacity;
+    }
+    if (value.kind == KILN_TEXT && !(value.as.text = kiln__arena_strdup(out->arena, value.as.text)))
+        return no_memory(r);
+    out->data[out->count++] = value;
+    return true;
+}
+
+static bool step(reader *r)
+{
+    if (r->steps-- > 0)
+        return true;
+    r->steps = 0;
+    return FAIL(r, r->at, "this list takes too many steps to compute");
+}
+
+static char peek(reader *r)
+{
+    r->at = kiln__expr_skip(r->text, r->at, r->length);
+    return r->at < r->length ? r->text[r->at] : '\0';
+}
+
+static bool accept(reader *r, char c)
+{
+    if (peek(r) != c || c == '\0')
+        return false;
+    r->at++;
+    return true;
+}
+
+static bool expect(reader *r, char c)
+{
+    if (accept(r, c))
+        return true;
+    if (r->at < r->length)
+        return FAIL(r, r->at, "expected '%c', found '%c'", c, r->text[r->at]);
+    return FAIL(r, r->at, "expected '%c', found the end", c);
+}
+
+static bool word(reader *r, const char *word_)
+{
+    size_t length = strlen(word_);
+    peek(r);
+    if (r->length - r->at < length || memcmp(r->text + r->at, word_, length) != 0 ||
+        (r->length - r->at > length && kiln__is_name_part(r->text[r->at + length])))
+        return false;
+    r->at += length;
+    return true;
+}
+
+static kiln__expr *parse(reader *r, unsigned flags)
+{
+    return kiln__expr_parse_part(r->arena, r->text, r->at, r->length, r->pos, KILN__EXPR_PYTHON | flags, NULL, &r->at,
+                                 r->diag);
+}
+
+static kiln__expr *parse_value(reader *r)
+{
+    return parse(r, 0);
+}
+
+static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
+{
+    kiln__expr *expr = parse_value(r);
+    return expr && kiln__expr_eval(expr, scope, out, r->diag);
+}
+
+static bool range(reader *r, const kiln__scope *scope, values *out)
+{
+    int64_t bounds[3] = {0, 0, 1};
+    size_t count = 0, start = r->at;
+    do {
+        kiln__expr *expr = parse_value(r);
+        if (!expr || count == 3)
+            return expr ? FAIL(r, start, "range takes one to three numbers") : false;
+        if (!kiln__expr_eval_int(expr, scope, "a bound of range", &bounds[count++], r->diag))
+            return false;
+    } while (accept(r, ','));
+    if (!expect(r, ')'))
+        return false;
+    if (count == 1) {
+        bounds[1] = bounds[0];
+        bounds[0] = 0;
+    }
+    if (bounds[2] == 0)
+        return FAIL(r, start, "the step of this range is 0");
+    for (int64_t i = bounds[0]; bounds[2] > 0 ? i < bounds[1] : i > bounds[1];) {
+        if (!step(r) || !add(r, out, (kiln_value){.kind = KILN_INT, .as.i = i}))
+            return false;
+        if (__builtin_add_overflow(i, bounds[2], &i))
+            break;
+    }
+    return true;
+}
+
+/* The offset of the bracket that closes a comprehension, for when its inner clauses are not reached. */
+static size_t closing(const reader *r)
+{
+    int depth = 0;
+    for (size_t at = r->at; at < r->length; at++) {
+        char c = r->text[at];
+        if (c == '\'' || c == '"') {
+            const char *end = memchr(r->text + at + 1, c, r->length - at - 1);
+            at = end ? (size_t)(end - r->text) : r->length - 1;
+        } else if (c == '[' || c == '(') {
+            depth++;
+        } else if ((c == ']' || c == ')') && depth-- == 0) {
+            return at;
+        }
+    }
+    return r->length;
+}
+
+static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out);
+
+/* Behind `for`. */
+static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
+{
+    char name[64];
+    values over = {.arena = r->arena};
+    peek(r);
+    size_t start = r->at;
+    while (r->at < r->length && kiln__is_name_part(r->text[r->at]))
+        r->at++;
+    if (r->at == start || r->at - start >= sizeof name || !kiln__is_name_start(r->text[start]))
+        return FAIL(r, start, "expected a name behind 'for'");
+    memcpy(name, r->text + start, r->at - start);
+    name[r->at - start] = '\0';
+    if (!word(r, "in"))
+        return FAIL(r, r->at, "expected 'in'");
+    if (!sum(r, scope, &over))
+        return false;
+    size_t inner = r->at;
+    for (size_t i = 0; i < over.count; i++) {
+        kiln_setting bound = {name, over.data[i]};
+        kiln__scope with = {.outer = scope, .count = 1, .settings = &bound};
+        r->at = inner;
+        if (!step(r) || !clauses(r, element, &with, out))
+            return false;
+    }
+    return true;
+}
+
+static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
+{
+    kiln_value v;
+    bool holds;
+    if (word(r, "for"))
+        return loop(r, element, scope, out);
+    if (word(r, "if")) {
+        kiln__expr *condition = parse(r, KILN__EXPR_NO_CHOICE);
+        if (!condition || !kiln__expr_eval_bool(condition, scope, "the condition", &holds, r->diag))
+            return false;
+        return !holds || clauses(r, element, scope, out);
+    }
+    if (peek(r) != ']')
+        return expect(r, ']');
+    return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
+}
+
+/* Each round has an arena of its own, or a long loop would fill memory with the same clauses again and again. */
+static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
+{
+    if (++r->nesting > 16)
+        return FAIL(r, r->at, "a list nested too deep");
+    kiln__arena *around = r->arena, own = {.mem = r->home->mem};
+    r->arena = &own;
+    bool fine = clauses_inside(r, element, scope, out);
+    if (own.failed)
+        fine = no_memory(r);
+    kiln__arena_free(&own);
+    r->arena = around;
+    r->nesting--;
+    return fine;
+}
+
+static bool brackets(reader *r, char close, const kiln__scope *scope, values *out)
+{
+    if (accept(r, close))
+        return true;
+    kiln__expr *first = parse_value(r);
+    if (!first)
+        return false;
+    peek(r);
+    size_t at = r->at;
+    if (word(r, "for")) {
+        if (close != ']')
+            return FAIL(r, at, "a comprehension stands in brackets: [...]");
+        r->at = at;
+        size_t end = closing(r);
+        if (!clauses(r, first, scope, out))
+            return false;
+        r->at = end;
+        return expect(r, ']');
+    }
+    kiln_value v;
+    if (!kiln__expr_eval(first, scope, &v, r->diag) || !add(r, out, v))
+        return false;
+    while (accept(r, ',')) {
+        if (peek(r) == close)
+            break;
+        if (!step(r) || !value(r, scope, &v) || !add(r, out, v))
+            return false;
+    }
+    return expect(r, close);
+}
+
+static bool product(reader *r, const kiln__scope *scope, values *out)
+{
+    if (accept(r, '['))
+        return brackets(r, ']', scope, out);
+    if (accept(r, '('))
+        return brackets(r, ')', scope, out);
+    if (word(r, "range"))
+        return expect(r, '(') && range(r, scope, out);
+    if (word(r, "list") || word(r, "tuple"))
+        return expect(r, '(') && sum(r, scope, out) && expect(r, ')');
+    if (r->at < r->length)
+        return FAIL(r, r->at, "expected a list such as [1, 2] or range(8), found '%c'", r->text[r->at]);
+    return FAIL(r, r->at, "expected a list such as [1, 2] or range(8), found the end");
+}
+
+static bool sum(reader *r, const kiln__scope *scope, values *out)
+{
+    if (++r->nesting > 16)
+        return FAIL(r, r->at, "a list nested too deep");
+    do {
+        if (!product(r, scope, out))
+            return false;
+    } while (accept(r, '+'));
+    r->nesting--;
+    return true;
+}
+
+bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
+                     size_t limit, kiln_value **list, size_t *count, kiln__diag *diag)
+{
+    reader r = {.arena = arena, .home = arena, .text = text, .length = length, .pos = pos, .limit = limit,
+                .steps = limit < SIZE_MAX / 8 ? 4 * limit + 1000 : limit, .diag = diag};
+    values out = {.arena = arena};
+    if (length > KILN__EXPR_LENGTH)
+        return FAIL(&r, 0, "a list of more than %d characters", KILN__EXPR_LENGTH);
+    if (!sum(&r, scope, &out))
+        return false;
+    if (peek(&r) || r.at < length)
+        return FAIL(&r, r.at, "expected '+' or the end, found '%c'", text[r.at]);
+    *list = out.data;
+    *count = out.count;
+    return true;
+}

@@ -1,0 +1,115 @@
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expr/code.h"
+
+/* The process may have set a locale with a decimal comma; specs are written with a point. glibc hands out a static
+ * object for "C", so this costs nothing; where it fails all the same, the process's locale has to do. */
+double kiln__parse_double(const char *text, char **end)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c)
+        return strtod(text, end);
+    double value = strtod_l(text, end, c);
+    freelocale(c);
+    return value;
+}
+
+void kiln__print_double(char *room, size_t size, double value)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(room, size, "%.*g", digits, value);
+        if (strtod(room, NULL) == value)
+            break;
+    }
+    if (c) {
+        uselocale(old);
+        freelocale(c);
+    }
+    size_t length = strlen(room);
+    if (isfinite(value) && !strpbrk(room, ".e") && length + 3 <= size)
+        memcpy(room + length, ".0", 3);
+}
+
+void kiln__value_print(kiln__text *out, kiln_value value)
+{
+    char room[40];
+    switch (value.kind) {
+    case KILN_INT:
+        kiln__text_printf(out, "%lld", (long long)value.as.i);
+        return;
+    case KILN_FLOAT:
+        kiln__print_double(room, sizeof room, value.as.f);
+        kiln__text_puts(out, room);
+        return;
+    case KILN_BOOL:
+        kiln__text_puts(out, value.as.i ? "true" : "false");
+        return;
+    case KILN_TEXT:
+        kiln__text_puts(out, value.as.text);
+        return;
+    }
+}
+
+bool kiln__value_equal(kiln_value a, kiln_value b)
+{
+    if (a.kind == KILN_TEXT || b.kind == KILN_TEXT)
+        return a.kind == b.kind && strcmp(a.as.text, b.as.text) == 0;
+    if (a.kind == KILN_FLOAT && b.kind == KILN_FLOAT)
+        return a.as.f == b.as.f;
+    if (a.kind != KILN_FLOAT && b.kind != KILN_FLOAT)
+        return a.as.i == b.as.i;
+    double f = a.kind == KILN_FLOAT ? a.as.f : b.as.f;
+    return (long double)f == (long double)(a.kind == KILN_FLOAT ? b.as.i : a.as.i); /* 64 bits of mantissa or more */
+}
+
+bool kiln__value_truth(kiln_value value)
+{
+    switch (value.kind) {
+    case KILN_INT:
+    case KILN_BOOL:
+        return value.as.i != 0;
+    case KILN_FLOAT:
+        return value.as.f != 0;
+    case KILN_TEXT:
+        break;
+    }
+    return false;
+}
+
+bool kiln__is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool kiln__is_name_part(char c)
+{
+    return kiln__is_name_start(c) || (c >= '0' && c <= '9');
+}
+
+bool kiln__name_reserved(const char *name)
+{
+    static const char *const words[] = {"and", "or", "not", "if", "else", "in", "for", "true", "false", "device",
+#define KILN_X(op, text, least, most) text,
+                                        KILN__FUNCTIONS(KILN_X)
+#undef KILN_X
+    };
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        if (strcmp(name, words[i]) == 0)
+            return true;
+    return false;
+}
+
+bool kiln__name_valid(const char *name)
+{
+    if (!kiln__is_name_start(*name))
+        return false;
+    for (const char *c = name + 1; *c; c++)
+        if (!kiln__is_name_part(*c))
+            return false;
+    return !kiln__name_reserved(name);
+}

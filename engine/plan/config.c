@@ -1,0 +1,382 @@
+/* config.c - a choice, resolved: every param, size and let has its value. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+/* ---- names and values of a choice ---- */
+
+static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec, const char *name,
+                                const kiln__variant **variant, kiln_error **error)
+{
+    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[0];
+    if (*variant)
+        return KILN_OK;
+    kiln__text list = {.mem = mem};
+    const char *near = NULL;
+    for (size_t i = 0; i < spec->variant_count; i++) {
+        kiln__text_printf(&list, "%s%s", i ? ", " : "", spec->variants[i].name);
+        if (!near)
+            near = kiln__nearest(name, &spec->variants[i].name, 1);
+    }
+    kiln_status status =
+        near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'; did you mean '%s'?", spec->name,
+                          name, near)
+             : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'; it has: %s", spec->name, name,
+                          kiln__text_get(&list));
+    kiln__text_free(&list);
+    return status;
+}
+
+/* Fails with the nearest of `count` names, which lie `stride` bytes apart, each the first member of a struct. */
+static kiln_status unknown_name(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
+                                const void *names, size_t stride, size_t count, kiln_error **error)
+{
+    kiln__text list = {.mem = mem};
+    const char *near = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *const *at = (const char *const *)(const void *)((const char *)names + i * stride);
+        kiln__text_printf(&list, "%s%s", i ? ", " : "", *at);
+        if (!near)
+            near = kiln__nearest(name, at, 1);
+    }
+    kiln_status status =
+        near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?", owner, what, name,
+                          near)
+             : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner, what, name,
+                          count ? kiln__text_get(&list) : "none");
+    kiln__text_free(&list);
+    return status;
+}
+
+/* The value of a param that `value` means: integers for floats, 0 and 1 or words for booleans, numbers for names that
+ * look like them. Not in the list: NULL. */
+static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
+{
+    for (size_t i = 0; i < param->count; i++)
+        if (kiln__value_equal(param->values[i], value))
+            return &param->values[i];
+    const kiln_value *found = NULL;
+    kiln__text given = {.mem = mem}, listed = {.mem = mem};
+    kiln__value_print(&given, value);
+    for (size_t i = 0; i < param->count && !found; i++) {
+        if (param->values[i].kind == value.kind || (param->values[i].kind != KILN_TEXT && value.kind != KILN_TEXT))
+            continue;
+        listed.length = 0;
+        kiln__value_print(&listed, param->values[i]);
+        if (!listed.failed && !given.failed && strcmp(kiln__text_get(&listed), kiln__text_get(&given)) == 0)
+            found = &param->values[i];
+    }
+    kiln__text_free(&given);
+    kiln__text_free(&listed);
+    return found;
+}
+
+static double number_of(kiln_value value)
+{
+    return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
+}
+
+/* KILN_ERROR_CONSTRAINT with the values that there are. */
+static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
+                               kiln_error **error)
+{
+    kiln__text text = {.mem = mem};
+    size_t nearest = 0;
+    bool numbers = value.kind != KILN_TEXT && param->values[0].kind != KILN_TEXT;
+    kiln__text_printf(&text, "%s = ", param->name);
+    kiln__value_print(&text, value);
+    kiln__text_printf(&text, " is none of its values: ");
+    for (size_t i = 0; i < param->count && i < 64; i++) {
+        kiln__text_puts(&text, i ? ", " : "");
+        kiln__value_print(&text, param->values[i]);
+    }
+    for (size_t i = 0; numbers && i < param->count; i++) {
+        double a = number_of(param->values[i]) - number_of(value), b = number_of(param->values[nearest]) - number_of(value);
+        if ((a < 0 ? -a : a) < (b < 0 ? -b : b))
+            nearest = i;
+    }
+    if (param->count > 64)
+        kiln__text_printf(&text, ", ... (%zu values)", param->count);
+    if (numbers && param->count > 1) {
+        kiln__text_puts(&text, "; the nearest is ");
+        kiln__value_print(&text, param->values[nearest]);
+    }
+    kiln_status status = text.failed ? kiln__fail_memory(error)
+                                     : kiln__fail(mem, error, KILN_ERROR_CONSTRAINT, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    return status;
+}
+
+/* ---- params and sizes ---- */
+
+static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, const kiln_choice *choice,
+                              kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    for (size_t i = 0; i < variant->param_count; i++)
+        config->params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
+    for (size_t c = 0; c < choice->param_count; c++) {
+        const kiln_setting *given = &choice->params[c];
+        size_t p = 0;
+        while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
+            p++;
+        if (p == variant->param_count)
+            return unknown_name(mem, variant->name, "param", given->name, variant->params, sizeof *variant->params,
+                                variant->param_count, error);
+        const kiln_value *value = find_value(mem, &variant->params[p], given->value);
+        if (!value)
+            return not_a_value(mem, &variant->params[p], given->value, error);
+        config->params[p].value = *value;
+    }
+    return KILN_OK;
+}
+
+/* A size is an integer, unless the spec gives another kind for it. */
+static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *given, kiln_setting *size,
+                                kiln_error **error)
+{
+    kiln_value value = given->value;
+    if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
+        value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
+    if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
+        value.as.f == (double)(int64_t)value.as.f)
+        value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
+    if (value.kind != size->value.kind || value.kind == KILN_TEXT) {
+        kiln__text text = {.mem = mem};
+        kiln__value_print(&text, given->value);
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is no %s", size->name,
+                                        kiln__text_get(&text), size->value.kind == KILN_INT ? "integer" : "number");
+        kiln__text_free(&text);
+        return status;
+    }
+    if (value.kind == KILN_INT && value.as.i < 0)
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " is negative", size->name, value.as.i);
+    size->value = value;
+    return KILN_OK;
+}
+
+static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const kiln_choice *choice, kiln_error **error)
+{
+    const kiln_spec *spec = config->spec;
+    const kiln__sizes *set = NULL;
+    const char *wanted = choice->size_set ? choice->size_set : engine->info.simulated ? "tiny" : NULL;
+    for (size_t i = 0; wanted && !set && i < spec->size_set_count; i++)
+        if (strcmp(spec->size_sets[i].name, wanted) == 0)
+            set = &spec->size_sets[i];
+    if (!set && choice->size_set)
+        return unknown_name(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
+                            sizeof *spec->size_sets, spec->size_set_count, error);
+    if (!set)
+        set = &spec->size_sets[0];
+    config->size_set = set->name;
+    config->size_count = set->count;
+    config->sizes = kiln__arena_alloc(&config->arena, (set->count + 1) * sizeof *config->sizes);
+    if (!config->sizes)
+        return kiln__fail_memory(error);
+    if (set->count)
+        memcpy(config->sizes, set->settings, set->count * sizeof *config->sizes);
+    for (size_t c = 0; c < choice->size_count; c++) {
+        size_t s = 0;
+        while (s < set->count && strcmp(config->sizes[s].name, choice->sizes[c].name) != 0)
+            s++;
+        if (s == set->count)
+            return unknown_name(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
+                                sizeof *config->sizes, set->count, error);
+        kiln_status status = convert_size(engine->mem, &choice->sizes[c], &config->sizes[s], error);
+        if (status != KILN_OK)
+            return status;
+    }
+    return KILN_OK;
+}
+
+/* ---- lets and constraints ---- */
+
+static bool is_input(const kiln__variant *variant, const char *name, size_t length)
+{
+    for (size_t i = 0; i < variant->input_count; i++)
+        if (strlen(variant->inputs[i].name) == length && memcmp(variant->inputs[i].name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* True if the let has a value before inputs are made. */
+static bool is_ready(const kiln__config *config, const kiln__expr *expr)
+{
+    for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
+        const char *name = kiln__expr_name(expr, i), *dot = strchr(name, '.');
+        if (dot && is_input(config->variant, name, (size_t)(dot - name)))
+            return false;
+        for (size_t l = 0; !dot && l < config->variant->let_count; l++) {
+            kiln_value value;
+            if (strcmp(config->variant->lets[l].name, name) == 0 &&
+                !kiln__scope_find(kiln__config_scope(config), name, &value))
+                return false;
+        }
+    }
+    return true;
+}
+
+static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kiln_error **error)
+{
+    const kiln__variant *variant = config->variant;
+    kiln__diag diag = {.mem = mem};
+    for (size_t i = 0; i < variant->let_count; i++) {
+        kiln_value value;
+        if (!is_ready(config, variant->lets[i].expr))
+            continue;
+        if (!kiln__expr_eval(variant->lets[i].expr, kiln__config_scope(config), &value, &diag))
+            break;
+        config->lets[config->let_count++] = (kiln_setting){variant->lets[i].name, value};
+        config->scopes[3].count = config->let_count;
+    }
+    return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+}
+
+static kiln_status check_constraints(const kiln_allocator *mem, const kiln__config *config, kiln_error **error)
+{
+    kiln__space *space;
+    if (config->variant->where_count == 0)
+        return KILN_OK;
+    kiln_status status = kiln__space_open(mem, config->variant, &config->scopes[1], NULL, 0, &space, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__space_check(space, config->params, error);
+    kiln__space_free(space);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static void link_scopes(kiln_engine *engine, kiln__config *config)
+{
+    config->scopes[0] = (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings};
+    config->scopes[1] = (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
+    config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count,
+                                      .settings = config->params};
+    config->scopes[3] = (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
+}
+
+/* Everything but the check of the constraints. */
+kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                              kiln__config **config, kiln_error **error)
+{
+    const kiln__variant *variant;
+    kiln_status status = kiln__engine_device(engine, error);
+    if (status == KILN_OK)
+        status = find_variant(engine->mem, spec, choice->variant, &variant, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__config *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    made->spec = spec;
+    made->variant = variant;
+    made->arena.mem = engine->mem;
+    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
+    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
+    status = made->params && made->lets ? set_sizes(engine, made, choice, error) : kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = set_params(engine->mem, made, choice, error);
+    if (status == KILN_OK) {
+        link_scopes(engine, made);
+        *config = made;
+    } else {
+        kiln__config_free(made);
+    }
+    return status;
+}
+
+kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                              kiln__config **config, kiln_error **error)
+{
+    static const kiln_choice nothing = {0};
+    kiln__config *made;
+    kiln_status status = kiln__config_open(engine, spec, choice ? choice : &nothing, &made, error);
+    if (status != KILN_OK)
+        return status;
+    status = check_constraints(engine->mem, made, error);
+    if (status == KILN_OK)
+        status = set_lets(engine->mem, made, error);
+    if (status == KILN_OK)
+        *config = made;
+    else
+        kiln__config_free(made);
+    return status;
+}
+
+void kiln__config_free(kiln__config *config)
+{
+    if (!config)
+        return;
+    const kiln_allocator *mem = config->arena.mem;
+    kiln__arena_free(&config->arena);
+    kiln__free(mem, config);
+}
+
+const kiln__scope *kiln__config_scope(const kiln__config *config)
+{
+    return &config->scopes[3];
+}
+
+void kiln__config_print(const kiln__config *config, kiln__text *out)
+{
+    kiln__text_puts(out, config->variant->name);
+    for (size_t i = 0; i < config->variant->param_count; i++) {
+        kiln__text_printf(out, " %s=", config->params[i].name);
+        kiln__value_print(out, config->params[i].value);
+    }
+}
+
+/* ---- the size of a space ---- */
+
+static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                 const kiln__variant *variant, uint64_t *raw, uint64_t *valid, kiln_error **error)
+{
+    /* Sizes and device names come from a configuration; params are those of the walk, so none are given to it. */
+    kiln_choice sizes = {.variant = variant->name, .size_set = choice->size_set, .sizes = choice->sizes,
+                         .size_count = choice->size_count};
+    kiln__config *config;
+    kiln__space *space = NULL;
+    kiln_status status = kiln__config_open(engine, spec, &sizes, &config, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__space_open(engine->mem, variant, &config->scopes[1], choice->params, choice->param_count, &space,
+                              error);
+    if (status == KILN_OK) {
+        *raw = kiln__space_raw(space);
+        status = kiln__space_count(space, valid, error);
+        kiln__space_free(space);
+    }
+    kiln__config_free(config);
+    return status;
+}
+
+kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
+                            uint64_t *valid, kiln_error **error)
+{
+    static const kiln_choice nothing = {0};
+    uint64_t all_raw = 0, all_valid = 0;
+    if (!engine || !spec || !raw || !valid)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_space_size needs an engine, a spec and room for both numbers");
+    choice = choice ? choice : &nothing;
+    for (size_t i = 0; i < spec->variant_count; i++) {
+        uint64_t one_raw, one_valid;
+        if (choice->variant && strcmp(choice->variant, spec->variants[i].name) != 0)
+            continue;
+        kiln_status status = variant_space(engine, spec, choice, &spec->variants[i], &one_raw, &one_valid, error);
+        if (status != KILN_OK)
+            return status;
+        all_raw = all_raw > UINT64_MAX - one_raw ? UINT64_MAX : all_raw + one_raw;
+        all_valid += one_valid;
+    }
+    if (choice->variant && !kiln__spec_variant(spec, choice->variant)) {
+        const kiln__variant *variant;
+        return find_variant(engine->mem, spec, choice->variant, &variant, error);
+    }
+    *raw = all_raw;
+    *valid = all_valid;
+    return KILN_OK;
+}

@@ -1,0 +1,618 @@
+/* layout.c - a plan's inputs, and its buffers: shape, memory, initial content. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error)
+{
+    kiln_error *pending = plan->pending;
+    plan->pending = NULL;
+    if (!pending)
+        return kiln__diag_finish(diag, status, error);
+    kiln__text_free(&diag->text);
+    status = kiln_error_status(pending);
+    if (error && !*error)
+        *error = pending;
+    else
+        kiln_error_free(pending);
+    return status;
+}
+
+/* ---- inputs ---- */
+
+/* Everything that determines what an input exports. Inputs that it uses are made by now. */
+static bool input_key(kiln_plan *plan, const kiln__input *input, const kiln__call_args *args, kiln__text *key)
+{
+    kiln__text_printf(key, "input %s(", input->function);
+    for (size_t i = 0; i < input->arg_count; i++) {
+        const kiln__arg *arg = &input->args[i];
+        const char *name = arg->expr && kiln__expr_name_count(arg->expr) == 1 ? kiln__expr_name(arg->expr, 0) : "";
+        size_t root = strcspn(name, ".");
+        kiln__text_printf(key, "%s%s=", i ? "," : "", arg->name);
+        for (size_t k = 0; k < plan->variant->input_count; k++)
+            if (plan->inputs[k].entry && strlen(plan->inputs[k].input->name) == root && root &&
+                memcmp(plan->inputs[k].input->name, name, root) == 0)
+                kiln__text_printf(key, "%s %s ", plan->inputs[k].entry->key, name + root);
+        for (size_t k = 0; k < args->count; k++)
+            if (args->args[k].kind == KILN__CALL_VALUE && strcmp(args->args[k].name, arg->name) == 0) {
+                kiln__value_print(key, args->args[k].value);
+                kiln__text_printf(key, " %d", (int)args->args[k].value.kind);
+            }
+    }
+    kiln__text_puts(key, ")");
+    return !key->failed;
+}
+
+static kiln_status make_input(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
+{
+    const kiln__input *written = input->input;
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln__text key = {.mem = plan->mem};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < written->arg_count && status == KILN_OK; i++)
+        status = kiln__call_add_written(&args, &written->args[i], &plan->scope, error);
+    if (status == KILN_OK && !input_key(plan, written, &args, &key))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        input->entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
+    if (status == KILN_OK && !input->entry) {
+        kiln__export *exports = NULL;
+        status = kiln__plan_call(plan, written->function, KILN_HOST_INPUT, &args, written->pos, &exports, error);
+        if (status == KILN_OK)
+            status = kiln__shared_add(plan->shared, kiln__text_get(&key), exports, &input->entry, error);
+    }
+    kiln__text_free(&key);
+    kiln__call_args_free(&args);
+    return status;
+}
+
+kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error)
+{
+    if (input->entry)
+        return KILN_OK;
+    if (input->making)
+        return kiln__fail(plan->mem, error, KILN_ERROR_SPEC, "the input '%s' needs itself", input->input->name);
+    input->making = true;
+    kiln_status status = make_input(plan, input, error);
+    input->making = false;
+    return status;
+}
+
+/* The input that a dotted name starts with, and *rest behind the dot; NULL: none. */
+static kiln__plan_input *input_of(kiln_plan *plan, const char *name, const char **rest)
+{
+    size_t root = strcspn(name, ".");
+    for (size_t i = 0; name[root] && i < plan->variant->input_count; i++)
+        if (strlen(plan->inputs[i].input->name) == root && memcmp(plan->inputs[i].input->name, name, root) == 0) {
+            *rest = name + root + 1;
+            return &plan->inputs[i];
+        }
+    return NULL;
+}
+
+/* The scope's look-up: exports, and lets that use exports. */
+static bool find_name(void *user, const char *name, kiln_value *value)
+{
+    kiln_plan *plan = user;
+    const char *rest;
+    kiln__plan_input *input = input_of(plan, name, &rest);
+    if (input) {
+        if (kiln__plan_input_make(plan, input, &plan->pending) != KILN_OK)
+            return false;
+        const kiln__export *found = kiln__export_find(input->entry->values, rest);
+        if (!found || found->is_array)
+            return false;
+        *value = found->value;
+        return true;
+    }
+    for (size_t i = 0; i < plan->variant->let_count; i++) {
+        if (strcmp(plan->variant->lets[i].name, name) != 0)
+            continue;
+        kiln_value known;
+        if (kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
+            return false; /* the configuration's scope has it */
+        kiln__diag diag = {.mem = plan->mem};
+        plan->lookups++;
+        bool found = kiln__expr_eval(plan->variant->lets[i].expr, &plan->scope, value, &diag);
+        plan->lookups--;
+        kiln_error *why = NULL;
+        if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
+            plan->pending = why;
+        return found;
+    }
+    return false;
+}
+
+/* ---- looking buffers up ---- */
+
+kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        if (strcmp(plan->buffers[i].buffer->name, name) == 0)
+            return &plan->buffers[i];
+    return NULL;
+}
+
+kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name)
+{
+    kiln__plan_buffer *buffer = kiln__plan_buffer_find(plan, name);
+    return buffer ? &plan->buffers[plan->slots[buffer - plan->buffers]] : NULL;
+}
+
+kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error)
+{
+    kiln__text list = {.mem = plan->mem};
+    const char *near = NULL;
+    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
+        kiln__text_printf(&list, "%s%s", i ? ", " : "", plan->buffers[i].buffer->name);
+        if (!near)
+            near = kiln__nearest(name, &plan->buffers[i].buffer->name, 1);
+    }
+    kiln_status status =
+        near ? kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s %s has no buffer '%s'; did you mean '%s'?",
+                          plan->spec->name, plan->variant->name, name, near)
+             : kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s %s has no buffer '%s'; it has: %s",
+                          plan->spec->name, plan->variant->name, name, kiln__text_get(&list));
+    kiln__text_free(&list);
+    return status;
+}
+
+/* ---- files ---- */
+
+static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape)
+{
+    kiln__text_printf(out, "%s[", kiln__type_name(type));
+    for (int d = 0; d < dims; d++)
+        kiln__text_printf(out, "%s%" PRIu64, d ? ", " : "", shape[d]);
+    kiln__text_puts(out, "]");
+}
+
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__entry **entry,
+                             kiln_error **error)
+{
+    kiln__arena arena = {.mem = plan->mem};
+    kiln_array array;
+    kiln_status status = KILN_OK;
+    if (!file)
+        status = kiln__engine_find_file(plan->engine, plan->spec->folder, named, &arena, &file, error);
+    const char *key = status == KILN_OK ? kiln__arena_printf(&arena, "file %s", file) : NULL;
+    if (status == KILN_OK && !key)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        *entry = kiln__shared_find(plan->shared, key);
+    if (status == KILN_OK && !*entry) {
+        uint64_t limit = plan->engine->memory_limit ? plan->engine->memory_limit : kiln__host_memory();
+        status = kiln__npy_read(plan->mem, file, limit, &array, error);
+        if (status == KILN_OK) {
+            kiln__export *value = kiln__export_of(plan->mem, "file", &array);
+            if (!value)
+                kiln__array_free(plan->mem, &array);
+            status = value ? kiln__shared_add(plan->shared, key, value, entry, error) : kiln__fail_memory(error);
+        }
+    }
+    kiln__arena_free(&arena);
+    return status;
+}
+
+/* ---- shapes ---- */
+
+/* The array of an input that `from: A.csr.values` means. */
+static kiln_status exported_array(kiln_plan *plan, const kiln__buffer *buffer, const kiln_array **array,
+                                  kiln__plan_input **input, kiln_error **error)
+{
+    const char *rest = "";
+    kiln__diag diag = {.mem = plan->mem};
+    *input = input_of(plan, buffer->fill.text, &rest);
+    if (*input) {
+        kiln_status status = kiln__plan_input_make(plan, *input, error);
+        if (status != KILN_OK)
+            return status;
+        const kiln__export *found = kiln__export_find((*input)->entry->values, rest);
+        if (found && found->is_array) {
+            *array = &found->array;
+            return KILN_OK;
+        }
+    }
+    kiln__diag_add(&diag, buffer->fill.pos, "no input exports an array '%s'", buffer->fill.text);
+    return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+}
+
+/* Takes type and shape from data, or checks them against what the spec says. */
+static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array *array, const char *from,
+                         kiln_error **error)
+{
+    bool same = !b->buffer->type_known || b->type == array->type;
+    same = same && (b->buffer->dims < 0 || b->dims == array->dims);
+    for (int d = 0; same && b->buffer->dims >= 0 && d < b->dims; d++)
+        same = b->shape[d] == array->shape[d];
+    if (!same) {
+        kiln__text text = {.mem = plan->mem};
+        kiln__text_printf(&text, "%s holds ", from);
+        shape_text(&text, array->type, array->dims, array->shape);
+        kiln__text_printf(&text, ", but buffer %s is ", b->buffer->name);
+        shape_text(&text, b->buffer->type_known ? b->type : array->type, b->buffer->dims < 0 ? array->dims : b->dims,
+                   b->buffer->dims < 0 ? array->shape : b->shape);
+        kiln_status status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "%s", kiln__text_get(&text));
+        kiln__text_free(&text);
+        return status;
+    }
+    b->type = array->type;
+    b->dims = array->dims;
+    memcpy(b->shape, array->shape, sizeof b->shape);
+    return KILN_OK;
+}
+
+/* What the spec itself says of type and shape. */
+static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
+{
+    const kiln__buffer *buffer = b->buffer;
+    kiln__diag diag = {.mem = plan->mem};
+    kiln_value value;
+    b->type = buffer->type;
+    if (buffer->type_expr && kiln__expr_eval(buffer->type_expr, &plan->scope, &value, &diag) &&
+        (value.kind != KILN_TEXT || !kiln__type_find(value.as.text, &b->type)))
+        kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr), "the type of buffer '%s' must name one of kiln's types",
+                       buffer->name);
+    b->dims = buffer->dims < 0 ? 0 : buffer->dims;
+    memset(b->shape, 0, sizeof b->shape);
+    for (int d = 0; d < b->dims; d++) {
+        int64_t extent;
+        if (!kiln__expr_eval_int(buffer->shape[d], &plan->scope, "an extent", &extent, &diag))
+            continue;
+        if (extent < 0)
+            kiln__diag_add(&diag, kiln__expr_pos(buffer->shape[d]), "an extent of buffer '%s' is negative: %" PRId64,
+                           buffer->name, extent);
+        else
+            b->shape[d] = (uint64_t)extent;
+    }
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+}
+
+static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
+{
+    const kiln__buffer *buffer = b->buffer;
+    const kiln_array *array = NULL;
+    kiln__plan_input *input;
+    kiln__entry *entry;
+    uint64_t bytes;
+    kiln_status status = written_shape(plan, b, error);
+    if (status == KILN_OK && (b->file || buffer->fill.kind == KILN__FILL_FILE)) {
+        status = kiln__plan_file(plan, b->file, buffer->fill.text, &entry, error);
+        if (status == KILN_OK)
+            status = adopt(plan, b, &entry->values->array, b->file ? b->file : buffer->fill.text, error);
+    } else if (status == KILN_OK && buffer->fill.kind == KILN__FILL_FROM) {
+        status = exported_array(plan, buffer, &array, &input, error);
+        if (status == KILN_OK)
+            status = adopt(plan, b, array, buffer->fill.text, error);
+    }
+    if (status != KILN_OK)
+        return status;
+    if (!kiln__array_bytes(b->type, b->dims, b->shape, &bytes))
+        return kiln__fail(plan->mem, error, KILN_ERROR_REFUSED, "buffer %s %s would have more than 2^63 bytes",
+                          buffer->name, buffer->shape_text ? buffer->shape_text : "");
+    if (b->owner != KILN__OWNER_NONE && b->bytes != bytes)
+        kiln__plan_release(plan, b);
+    b->bytes = bytes;
+    b->elements = bytes / kiln__type_bytes(b->type);
+    return KILN_OK;
+}
+
+/* ---- initial contents ---- */
+
+static kiln_status fill_values(kiln_plan *plan, const kiln__fill *fill, kiln__fill_values *values, kiln_error **error)
+{
+    kiln__diag diag = {.mem = plan->mem};
+    kiln_value a = {.kind = KILN_INT}, b = {.kind = KILN_INT};
+    int64_t seed = 0;
+    if (fill->a && kiln__expr_eval(fill->a, &plan->scope, &a, &diag) && a.kind == KILN_TEXT)
+        kiln__diag_add(&diag, kiln__expr_pos(fill->a), "a number is needed here, not a text");
+    if (fill->b && kiln__expr_eval(fill->b, &plan->scope, &b, &diag) && b.kind == KILN_TEXT)
+        kiln__diag_add(&diag, kiln__expr_pos(fill->b), "a number is needed here, not a text");
+    if (fill->seed)
+        kiln__expr_eval_int(fill->seed, &plan->scope, "a seed", &seed, &diag);
+    *values = (kiln__fill_values){.kind = fill->kind, .seed = (uint64_t)seed};
+    values->integers = a.kind != KILN_FLOAT && b.kind != KILN_FLOAT;
+    values->ia = a.kind == KILN_FLOAT ? 0 : a.as.i;
+    values->ib = b.kind == KILN_FLOAT ? 0 : b.as.i;
+    values->a = a.kind == KILN_FLOAT ? a.as.f : (double)values->ia;
+    values->b = b.kind == KILN_FLOAT ? b.as.f : (double)values->ib;
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+}
+
+/* Everything that determines a buffer's initial content, in b->key. */
+static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
+{
+    const kiln__fill *fill = &b->buffer->fill;
+    kiln__text key = {.mem = plan->mem};
+    kiln_status status = KILN_OK;
+    const kiln_array *array;
+    kiln__plan_input *input;
+    kiln__entry *entry;
+    if (b->key)
+        return KILN_OK;
+    if (b->file || fill->kind == KILN__FILL_FILE) {
+        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+        if (status == KILN_OK)
+            kiln__text_puts(&key, entry->key);
+    } else if (fill->kind == KILN__FILL_FROM) {
+        status = exported_array(plan, b->buffer, &array, &input, error);
+        if (status == KILN_OK)
+            kiln__text_printf(&key, "%s.%s", input->entry->key, fill->text);
+    } else {
+        kiln__fill_values v;
+        status = fill_values(plan, fill, &v, error);
+        kiln__text_puts(&key, "fill ");
+        shape_text(&key, b->type, b->dims, b->shape);
+        if (status == KILN_OK && v.integers)
+            kiln__text_printf(&key, " %d %" PRId64 " %" PRId64 " %" PRIu64, (int)v.kind, v.ia, v.ib, v.seed);
+        else if (status == KILN_OK)
+            kiln__text_printf(&key, " %d %a %a %" PRIu64, (int)v.kind, v.a, v.b, v.seed);
+    }
+    if (status == KILN_OK && !key.failed)
+        b->key = kiln__strdup(plan->mem, kiln__text_get(&key));
+    if (status == KILN_OK && !b->key)
+        status = kiln__fail_memory(error);
+    kiln__text_free(&key);
+    return status;
+}
+
+/* Makes the entry of a fill by numbers. */
+static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__entry **entry, kiln_error **error)
+{
+    kiln__fill_values values;
+    kiln_array array;
+    kiln_status status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
+    if (status == KILN_OK)
+        status = fill_values(plan, &b->buffer->fill, &values, error);
+    if (status == KILN_OK)
+        status = kiln__array_make(plan->mem, b->type, b->dims, b->shape, &array, error);
+    if (status != KILN_OK)
+        return status;
+    kiln_error *why = NULL;
+    kiln_status filled = kiln__array_fill(&array, &values, plan->mem, &why);
+    if (filled != KILN_OK) { /* with the place of the fill */
+        kiln__diag diag = {.mem = plan->mem};
+        kiln__diag_add(&diag, b->buffer->fill.pos, "buffer '%s': %s", b->buffer->name, kiln_error_message(why));
+        kiln_error_free(why);
+        kiln__array_free(plan->mem, &array);
+        return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    }
+    kiln__export *value = kiln__export_of(plan->mem, b->buffer->name, &array);
+    if (!value) {
+        kiln__array_free(plan->mem, &array);
+        return kiln__fail_memory(error);
+    }
+    return kiln__shared_add(plan->shared, b->key, value, entry, error);
+}
+
+kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array *array, bool *temporary,
+                               kiln_error **error)
+{
+    const kiln__fill *fill = &b->buffer->fill;
+    kiln_status status;
+    *temporary = false;
+    if (b->custom) {
+        *temporary = true;
+        return kiln__plan_download(plan, b, array, error);
+    }
+    if (fill->kind == KILN__FILL_NONE && !b->file) {
+        *temporary = true;
+        status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
+        return status == KILN_OK ? kiln__array_make(plan->mem, b->type, b->dims, b->shape, array, error) : status;
+    }
+    if (fill->kind == KILN__FILL_FROM && !b->file) {
+        const kiln_array *found;
+        kiln__plan_input *input;
+        status = exported_array(plan, b->buffer, &found, &input, error);
+        if (status == KILN_OK)
+            *array = *found;
+        return status;
+    }
+    status = content_key(plan, b, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__entry *entry = kiln__shared_find(plan->shared, b->key);
+    if (!entry && (b->file || fill->kind == KILN__FILL_FILE))
+        status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
+    else if (!entry)
+        status = make_content(plan, b, &entry, error);
+    if (status == KILN_OK)
+        *array = entry->values->array;
+    return status;
+}
+
+/* ---- memory ---- */
+
+void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *b)
+{
+    if (b->owner == KILN__OWNER_PLAN)
+        kiln__shared_release(plan->shared, b->pointer, b->bytes);
+    b->owner = KILN__OWNER_NONE;
+    b->pointer = 0;
+    b->filled = b->custom = false;
+    plan->ready = false;
+    plan->steps.ready = plan->before.ready = false;
+}
+
+void kiln__plan_forget(kiln_plan *plan)
+{
+    plan->laid_out = plan->ready = false;
+    plan->steps.ready = plan->before.ready = false;
+    for (size_t i = 0; i < plan->variant->input_count; i++)
+        plan->inputs[i].entry = NULL; /* found again by its key, if that is still what it was */
+    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
+        plan->slots[i] = (unsigned)i;
+        if (!plan->buffers[i].custom)
+            plan->buffers[i].filled = false;
+        kiln__free(plan->mem, plan->buffers[i].key);
+        plan->buffers[i].key = NULL;
+    }
+}
+
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error)
+{
+    if (plan->laid_out)
+        return KILN_OK;
+    plan->scope = (kiln__scope){.outer = kiln__config_scope(plan->config), .find = find_name, .user = plan};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
+        status = kiln__plan_input_make(plan, &plan->inputs[i], error);
+    for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++)
+        status = shape_buffer(plan, &plan->buffers[i], error);
+    plan->laid_out = status == KILN_OK;
+    return status;
+}
+
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
+{
+    uint64_t need = 0;
+    kiln_status status = kiln__plan_layout(plan, error);
+    for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
+        const kiln__plan_buffer *b = &plan->buffers[i];
+        if (b->owner == KILN__OWNER_NONE && __builtin_add_overflow(need, b->bytes, &need))
+            return kiln__fail(plan->mem, error, KILN_ERROR_REFUSED, "the buffers of %s would have more than 2^64 bytes",
+                              plan->spec->name);
+    }
+    if (status != KILN_OK || need == 0) {
+        for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++)
+            if (plan->buffers[i].owner == KILN__OWNER_NONE)
+                plan->buffers[i].owner = KILN__OWNER_PLAN; /* of no bytes */
+        return status;
+    }
+    /* What earlier plans gave back counts as free: allocation frees it where it does not fit. */
+    char what[160];
+    snprintf(what, sizeof what, "the buffers of %s", plan->spec->name);
+    if (plan->shared->spare_count == 0)
+        status = kiln__engine_check_memory(plan->engine, need, false, what, error);
+    for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
+        kiln__plan_buffer *b = &plan->buffers[i];
+        if (b->owner != KILN__OWNER_NONE)
+            continue;
+        snprintf(what, sizeof what, "buffer %s %s", b->buffer->name, b->buffer->shape_text ? b->buffer->shape_text : "");
+        if (b->bytes)
+            status = kiln__shared_alloc(plan->shared, b->bytes, what, &b->pointer, error);
+        if (status == KILN_OK)
+            b->owner = KILN__OWNER_PLAN;
+    }
+    plan->steps.ready = plan->before.ready = false;
+    return status;
+}
+
+kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *b, kiln_array *array, kiln_error **error)
+{
+    kiln_status status = kiln__engine_check_memory(plan->engine, b->bytes, true, b->buffer->name, error);
+    if (status == KILN_OK)
+        status = kiln__array_make(plan->mem, b->type, b->dims, b->shape, array, error);
+    if (status != KILN_OK || b->bytes == 0)
+        return status;
+    CUresult result = plan->engine->driver.cuMemcpyDtoH_(array->data, b->pointer, (size_t)b->bytes);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    kiln__array_free(plan->mem, array);
+    return kiln__driver_fail(&plan->engine->driver, plan->mem, result, error, "copying buffer %s from the device",
+                             b->buffer->name);
+}
+
+static kiln_status upload(kiln_plan *plan, const kiln__plan_buffer *b, CUdeviceptr to, kiln_error **error)
+{
+    kiln_array array;
+    bool temporary;
+    kiln_status status = kiln__plan_content(plan, (kiln__plan_buffer *)(uintptr_t)b, &array, &temporary, error);
+    if (status != KILN_OK)
+        return status;
+    CUresult result = plan->engine->driver.cuMemcpyHtoD_(to, array.data, (size_t)b->bytes);
+    if (temporary)
+        kiln__array_free(plan->mem, &array);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    return kiln__driver_fail(&plan->engine->driver, plan->mem, result, error, "copying buffer %s to the device",
+                             b->buffer->name);
+}
+
+/* The copy on the device that a sweep keeps of a content, made if it can be; 0: there is no room for one. */
+static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr *copy, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    kiln__text key = {.mem = plan->mem};
+    *copy = 0;
+    kiln_status status = content_key(plan, b, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__text_printf(&key, "device %s", b->key);
+    kiln__entry *entry = key.failed ? NULL : kiln__shared_find(plan->shared, kiln__text_get(&key));
+    if (entry) {
+        *copy = entry->device;
+    } else if (!key.failed && driver->cuMemAlloc_(copy, (size_t)b->bytes) == CUDA_SUCCESS) {
+        status = upload(plan, b, *copy, error);
+        if (status == KILN_OK)
+            status = kiln__shared_add(plan->shared, kiln__text_get(&key), NULL, &entry, error);
+        if (status == KILN_OK) {
+            entry->device = *copy;
+            entry->device_bytes = b->bytes;
+        } else {
+            driver->cuMemFree_(*copy);
+            *copy = 0;
+        }
+    } else {
+        *copy = 0;
+    }
+    kiln__text_free(&key);
+    return status;
+}
+
+static kiln_status fill_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_error **error)
+{
+    CUdeviceptr copy = 0;
+    kiln_status status = KILN_OK;
+    if (b->bytes == 0 || (b->buffer->fill.kind == KILN__FILL_NONE && !b->file))
+        return KILN_OK;
+    if (plan->shared->sweep)
+        status = kept_copy(plan, b, &copy, error);
+    if (status != KILN_OK)
+        return status;
+    if (!copy)
+        return upload(plan, b, b->pointer, error);
+    CUresult result = plan->engine->driver.cuMemcpyDtoD_(b->pointer, copy, (size_t)b->bytes);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    return kiln__driver_fail(&plan->engine->driver, plan->mem, result, error, "filling buffer %s", b->buffer->name);
+}
+
+kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error)
+{
+    if (plan->ready && !again)
+        return KILN_OK;
+    kiln_status status = kiln__plan_allocate(plan, error);
+    for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
+        kiln__plan_buffer *b = &plan->buffers[i];
+        if (b->custom || (b->filled && !again))
+            continue;
+        status = fill_buffer(plan, b, error);
+        b->filled = status == KILN_OK;
+    }
+    plan->ready = status == KILN_OK;
+    return status;
+}
+
+kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
+        const kiln__plan_buffer *b = &plan->buffers[i];
+        bool ours = b->owner == KILN__OWNER_PLAN ? !b->custom : b->buffer->out;
+        if (!ours || b->bytes == 0 || b->buffer->fill.kind != KILN__FILL_NONE || b->file)
+            continue;
+        size_t width;
+        uint32_t pattern = kiln__poison_pattern(b->type, &width);
+        size_t count = (size_t)b->bytes / width;
+        CUresult result =
+            width == 4   ? driver->cuMemsetD32Async_(b->pointer, pattern, count, NULL)
+            : width == 2 ? driver->cuMemsetD16Async_(b->pointer, (unsigned short)pattern, count, NULL)
+                         : driver->cuMemsetD8Async_(b->pointer, (unsigned char)pattern, count, NULL);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver, plan->mem, result, error, "poisoning buffer %s", b->buffer->name);
+    }
+    return KILN_OK;
+}

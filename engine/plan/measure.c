@@ -1,0 +1,219 @@
+/* measure.c - how long the steps take.
+ *
+ * On a GPU: an event before and one after each repetition, on the default stream; the median and its 95 % interval.
+ * before_each runs between repetitions, outside the events. The L2 is flushed between repetitions, unless told not to,
+ * where the plan's buffers would fit in it, because otherwise only a problem that follows itself would be measured;
+ * the flush also keeps the device busy while the host enqueues what is timed, so that no time of the host gets between
+ * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
+ * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
+ *
+ * On the simulated device there is nothing to measure but the time of the host, which is reported as such. */
+#include <inttypes.h>
+
+#include "plan/internal.h"
+
+enum { GROUP = 16, BATCH_MOST = 256 };
+#define SHORT 20e-6
+#define BATCH 100e-6
+
+typedef struct timer {
+    kiln_plan *plan;
+    const kiln__driver *driver;
+    CUevent start[GROUP], end[GROUP];
+    unsigned events;
+    bool flush;
+    unsigned batch;
+    kiln_error **error;
+} timer;
+
+static kiln_status failed(timer *t, CUresult result, const char *what)
+{
+    return kiln__driver_fail(t->driver, t->plan->mem, result, t->error, "%s while measuring %s", what,
+                             t->plan->spec->name);
+}
+
+static kiln_status make_events(timer *t)
+{
+    for (; t->events < GROUP; t->events++) {
+        CUresult result = t->driver->cuEventCreate_(&t->start[t->events], CU_EVENT_DEFAULT);
+        if (result != CUDA_SUCCESS)
+            return failed(t, result, "making an event");
+        result = t->driver->cuEventCreate_(&t->end[t->events], CU_EVENT_DEFAULT);
+        if (result != CUDA_SUCCESS) {
+            t->driver->cuEventDestroy_(t->start[t->events]);
+            return failed(t, result, "making an event");
+        }
+    }
+    return KILN_OK;
+}
+
+static void free_events(timer *t)
+{
+    for (unsigned i = 0; i < t->events; i++) {
+        t->driver->cuEventDestroy_(t->start[i]);
+        t->driver->cuEventDestroy_(t->end[i]);
+    }
+}
+
+/* Whether the L2 is flushed, and the memory for it. */
+static kiln_status prepare_flush(timer *t, unsigned flags)
+{
+    kiln__shared *shared = t->plan->shared;
+    uint64_t l2 = t->plan->engine->info.l2_bytes, used = 0;
+    for (size_t i = 0; i < t->plan->variant->buffer_count; i++)
+        used += t->plan->buffers[i].bytes;
+    t->flush = l2 > 0 && !(flags & KILN_RUN_KEEP_L2) && ((flags & KILN_RUN_FLUSH_L2) || used <= l2);
+    if (!t->flush || shared->flush)
+        return KILN_OK;
+    CUresult result = t->driver->cuMemAlloc_(&shared->flush, (size_t)(2 * l2));
+    if (result != CUDA_SUCCESS) {
+        shared->flush = 0;
+        return failed(t, result, "allocating what flushes the L2");
+    }
+    shared->flush_bytes = 2 * l2;
+    return KILN_OK;
+}
+
+/* Enqueues one repetition between the events number `slot`. */
+static kiln_status repetition(timer *t, unsigned slot)
+{
+    kiln_status status = kiln__steps_enqueue(t->plan, true, NULL, t->error);
+    CUresult result = CUDA_SUCCESS;
+    if (status == KILN_OK && t->flush)
+        result = t->driver->cuMemsetD8Async_(t->plan->shared->flush, 0, (size_t)t->plan->shared->flush_bytes, NULL);
+    if (status == KILN_OK && result == CUDA_SUCCESS)
+        result = t->driver->cuEventRecord_(t->start[slot], NULL);
+    for (unsigned i = 0; i < t->batch && status == KILN_OK && result == CUDA_SUCCESS; i++)
+        status = kiln__steps_enqueue(t->plan, false, NULL, t->error);
+    if (status == KILN_OK && result == CUDA_SUCCESS)
+        result = t->driver->cuEventRecord_(t->end[slot], NULL);
+    return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "enqueueing a repetition") : status;
+}
+
+/* `count` repetitions into samples[]. */
+static kiln_status group(timer *t, unsigned count, double *samples)
+{
+    kiln_status status = KILN_OK;
+    for (unsigned i = 0; i < count && status == KILN_OK; i++)
+        status = repetition(t, i);
+    CUresult result = status == KILN_OK ? t->driver->cuEventSynchronize_(t->end[count - 1]) : CUDA_SUCCESS;
+    for (unsigned i = 0; i < count && status == KILN_OK && result == CUDA_SUCCESS; i++) {
+        float milliseconds = 0;
+        result = t->driver->cuEventElapsedTime_(&milliseconds, t->start[i], t->end[i]);
+        samples[i] = (double)milliseconds * 1e-3 / t->batch;
+    }
+    return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "waiting for a repetition") : status;
+}
+
+static double seconds_since(uint64_t start)
+{
+    return (double)(kiln__now_ns() - start) * 1e-9;
+}
+
+/* A few untimed repetitions, and the batch that their time asks for. */
+static kiln_status warm_up(timer *t, double budget, uint64_t start, double *each)
+{
+    double samples[3];
+    kiln_status status = KILN_OK;
+    t->batch = 1;
+    for (unsigned i = 0; i < 3 && status == KILN_OK && (i == 0 || seconds_since(start) < 0.1 * budget); i++) {
+        status = group(t, 1, &samples[i]);
+        *each = samples[i];
+    }
+    if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && *each < SHORT) {
+        double want = BATCH / (*each > 1e-7 ? *each : 1e-7) + 1;
+        t->batch = want < BATCH_MOST ? (unsigned)want : BATCH_MOST;
+    }
+    return status;
+}
+
+static kiln_status sample(timer *t, const kiln_run_options *options, double *samples, unsigned most,
+                          kiln_result *result)
+{
+    double budget = options->budget > 0 ? options->budget : 1;
+    double precision = options->precision > 0 ? options->precision : 0.01, each = 0;
+    unsigned least = options->min_repetitions ? options->min_repetitions : 7, count = 0;
+    uint64_t start = kiln__now_ns();
+    least = least < most ? least : most;
+    kiln_status status = warm_up(t, budget, start, &each);
+    while (status == KILN_OK && count < most) {
+        double left = budget - seconds_since(start), cost = each * t->batch + 1e-5;
+        unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
+        take = take < most - count ? take : most - count;
+        if (count == 0 && take < GROUP && take < least)
+            take = least < GROUP ? least : GROUP; /* the fewest that are asked for are taken whatever they cost */
+        status = group(t, take, samples + count);
+        if (status != KILN_OK)
+            break;
+        count += take;
+        kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
+        bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
+        if (count >= least && (precise || seconds_since(start) >= budget))
+            break;
+    }
+    result->repetitions = count;
+    return status;
+}
+
+static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
+{
+    const kiln_device_info *info = &plan->engine->info;
+    timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
+    unsigned most = options->max_repetitions ? options->max_repetitions : 1000;
+    most = most < 1000000 ? most : 1000000;
+    double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
+    if (!samples)
+        return kiln__fail_memory(error);
+    pthread_mutex_lock(&plan->engine->measuring);
+    kiln_status status = make_events(&t);
+    if (status == KILN_OK)
+        status = prepare_flush(&t, options->flags);
+    if (status == KILN_OK)
+        status = sample(&t, options, samples, most, result);
+    free_events(&t);
+    pthread_mutex_unlock(&plan->engine->measuring);
+    kiln__free(plan->mem, samples);
+    if (status != KILN_OK)
+        return status;
+    result->measured = 1;
+    double compute = info->peak_flops > 0 ? result->flops / info->peak_flops : 0;
+    double memory = info->peak_bandwidth > 0 ? result->bytes / info->peak_bandwidth : 0;
+    if (result->seconds > 0)
+        result->roofline = (compute > memory ? compute : memory) / result->seconds;
+    return KILN_OK;
+}
+
+/* The checked run was the first repetition; more of them only where a budget asks for them. */
+static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                           kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    unsigned most = options->max_repetitions ? options->max_repetitions : 1000, count = 1;
+    double samples[GROUP] = {first}, low, high;
+    uint64_t start = kiln__now_ns();
+    kiln_status status = KILN_OK;
+    if (options->budget <= 0 || (options->flags & KILN_RUN_NO_MEASURE))
+        most = 1;
+    while (status == KILN_OK && count < most && count < GROUP && seconds_since(start) + first < options->budget) {
+        status = kiln__steps_enqueue(plan, true, NULL, error);
+        if (status == KILN_OK)
+            driver->cuCtxSynchronize_();
+        uint64_t from = kiln__now_ns();
+        if (status == KILN_OK)
+            status = kiln__steps_enqueue(plan, false, NULL, error);
+        CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
+        if (done != CUDA_SUCCESS)
+            status = kiln__driver_fail(driver, plan->mem, done, error, "running %s again", plan->spec->name);
+        samples[count++] = seconds_since(from);
+    }
+    kiln__median(samples, count, &result->host_seconds, &low, &high);
+    result->repetitions = count;
+    return status;
+}
+
+kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                               kiln_error **error)
+{
+    return plan->engine->info.simulated ? on_host(plan, options, first, result, error)
+                                        : on_device(plan, options, result, error);
+}

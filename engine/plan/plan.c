@@ -1,0 +1,470 @@
+/* plan.c - a plan's life: code loaded, buffers bound, read and written, sizes changed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+/* ---- the module ---- */
+
+static CUresult load_image(kiln_plan *plan, const void *image, char *log, size_t room)
+{
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)room};
+    log[0] = '\0';
+    return plan->engine->driver.cuModuleLoadDataEx_(&plan->module, image, 2, options, values);
+}
+
+/* Machine code where there is some and the device takes it, else PTX. */
+static kiln_status load_module(kiln_plan *plan, kiln_error **error)
+{
+    char log[4096];
+    const kiln__unit *unit = &plan->code.unit;
+    kiln_engine *engine = plan->engine;
+    if (engine->want_cubin && unit->cubin && unit->cubin_length) {
+        CUresult result = load_image(plan, unit->cubin, log, sizeof log);
+        if (result == CUDA_SUCCESS)
+            return KILN_OK;
+        if (!unit->ptx || kiln__driver_is_sticky(result))
+            return kiln__driver_fail(&engine->driver, plan->mem, result, error, "loading the machine code");
+        kiln__logf(&engine->log, KILN_LOG_WARNING, "%s %s: the device does not take the machine code (%d); using PTX",
+                   plan->spec->name, plan->variant->name, (int)result);
+    }
+    if (!unit->ptx)
+        return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "%s: the compiled code has no PTX", plan->spec->name);
+    CUresult result = load_image(plan, unit->ptx, log, sizeof log);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    log[sizeof log - 1] = '\0';
+    return kiln__driver_fail(&engine->driver, plan->mem, result, error, "loading the code of %s %s%s%s",
+                             plan->spec->name, plan->variant->name, log[0] ? ":\n" : "", log);
+}
+
+static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    const char *symbol = kiln__code_symbol(&plan->code, kernel->name);
+    int value = 0;
+    if (!symbol)
+        return kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s: the source has no kernel '%s' (is it declared extern \"C\" __global__?)",
+                          plan->spec->name, kernel->name);
+    kiln_status status = KILN_OK;
+    if (plan->code.unit.ptx)
+        status = kiln__signature_read(&plan->arena, plan->code.unit.ptx, plan->code.unit.ptx_length, symbol,
+                                      &kernel->signature, error);
+    if (status != KILN_OK)
+        return status;
+    CUresult result = driver->cuModuleGetFunction_(&kernel->function, plan->module, symbol);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute_(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, kernel->function);
+    kernel->static_shared = value > 0 ? (uint64_t)value : 0;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuFuncGetAttribute_(&kernel->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                             kernel->function);
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
+}
+
+/* Loads the plan's code and finds its kernels. The context is current. */
+static kiln_status load(kiln_plan *plan, kiln_error **error)
+{
+    const char *const *names;
+    kiln_status status =
+        kiln__config_kernels(plan->config, plan->mem, &plan->arena, &names, &plan->kernel_count, error);
+    if (status != KILN_OK) {
+        plan->kernel_count = 0;
+        return status;
+    }
+    plan->kernels = kiln__arena_alloc(&plan->arena, (plan->kernel_count + 1) * sizeof *plan->kernels);
+    if (!plan->kernels)
+        return kiln__fail_memory(error);
+    status = load_module(plan, error);
+    for (size_t i = 0; i < plan->kernel_count && status == KILN_OK; i++) {
+        plan->kernels[i].name = names[i];
+        status = find_kernel(plan, &plan->kernels[i], error);
+    }
+    return status;
+}
+
+/* ---- making and freeing ---- */
+
+static bool make_tables(kiln_plan *plan)
+{
+    const kiln__variant *variant = plan->variant;
+    size_t buffers = variant->buffer_count, a = kiln__steps_most_args(variant->steps, variant->step_count);
+    size_t b = kiln__steps_most_args(variant->before, variant->before_count), args = (a > b ? a : b) + 1;
+    kiln__arena *arena = &plan->arena;
+    plan->inputs = kiln__arena_alloc(arena, (variant->input_count + 1) * sizeof *plan->inputs);
+    plan->buffers = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->buffers);
+    plan->slots = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->slots);
+    plan->steps.final = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->slots);
+    plan->before.final = kiln__arena_alloc(arena, (buffers + 1) * sizeof *plan->slots);
+    plan->values = kiln__arena_alloc(arena, args * sizeof *plan->values);
+    plan->pointers = kiln__arena_alloc(arena, args * sizeof *plan->pointers);
+    if (arena->failed)
+        return false;
+    for (size_t i = 0; i < variant->input_count; i++)
+        plan->inputs[i].input = &variant->inputs[i];
+    for (size_t i = 0; i < buffers; i++) {
+        plan->buffers[i].buffer = &variant->buffers[i];
+        plan->slots[i] = (unsigned)i;
+    }
+    plan->dynamic = kiln__steps_dynamic(variant->steps, variant->step_count);
+    plan->before_dynamic = kiln__steps_dynamic(variant->before, variant->before_count);
+    return true;
+}
+
+kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__code *code, kiln_plan **plan,
+                            kiln_error **error)
+{
+    kiln_plan *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    CUcontext previous = NULL;
+    if (!made) {
+        kiln__config_free(config);
+        kiln__code_free(code);
+        memset(code, 0, sizeof *code);
+        return kiln__fail_memory(error);
+    }
+    made->engine = engine;
+    made->mem = engine->mem;
+    made->spec = config->spec;
+    made->variant = config->variant;
+    made->config = config;
+    made->code = *code;
+    memset(code, 0, sizeof *code);
+    made->arena.mem = made->steps.arena.mem = made->before.arena.mem = engine->mem;
+    kiln_status status = kiln__shared_open(engine, made->spec, &made->own, error);
+    if (status == KILN_OK) {
+        made->own->sweep = false;
+        made->shared = made->own;
+        status = make_tables(made) ? kiln__engine_enter(engine, &previous, error) : kiln__fail_memory(error);
+    }
+    if (status == KILN_OK) {
+        status = load(made, error);
+        kiln__engine_leave(engine, previous);
+    }
+    if (status == KILN_OK)
+        *plan = made;
+    else
+        kiln_plan_free(made);
+    return status;
+}
+
+static kiln_status make_code(kiln_engine *engine, const kiln__config *config, kiln__code *code, kiln_error **error)
+{
+    kiln__code_job *job;
+    memset(code, 0, sizeof *code);
+    kiln_status status = kiln__code_start(engine, config, 0, engine->want_cubin, &job, error);
+    return status == KILN_OK ? kiln__code_take(job, code, error) : status;
+}
+
+kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+                           kiln_error **error)
+{
+    kiln__config *config;
+    kiln__code code;
+    if (!engine || !spec || !plan)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_plan_open needs an engine, a spec and a place for the plan");
+    kiln_status status = kiln__config_make(engine, spec, choice, &config, error);
+    if (status != KILN_OK)
+        return status;
+    status = make_code(engine, config, &code, error);
+    if (status != KILN_OK) {
+        kiln__config_free(config);
+        return status;
+    }
+    return kiln__plan_make(engine, config, &code, plan, error);
+}
+
+void kiln_plan_free(kiln_plan *plan)
+{
+    if (!plan)
+        return;
+    CUcontext previous = NULL;
+    const kiln_allocator *mem = plan->mem;
+    if (kiln__engine_enter(plan->engine, &previous, NULL) == KILN_OK) {
+        for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
+            if (plan->buffers[i].buffer)
+                kiln__plan_release(plan, &plan->buffers[i]);
+        if (plan->module)
+            plan->engine->driver.cuModuleUnload_(plan->module);
+        kiln__engine_leave(plan->engine, previous);
+    }
+    for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
+        kiln__free(mem, plan->buffers[i].key);
+    kiln__shared_free(plan->own);
+    kiln__free(mem, plan->steps.ops);
+    kiln__free(mem, plan->before.ops);
+    kiln__arena_free(&plan->steps.arena);
+    kiln__arena_free(&plan->before.arena);
+    kiln__arena_free(&plan->arena);
+    kiln_error_free(plan->pending);
+    kiln__code_free(&plan->code);
+    kiln__config_free(plan->config);
+    kiln__free(mem, plan);
+}
+
+void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
+{
+    if (shared)
+        plan->shared = shared;
+}
+
+/* ---- resize ---- */
+
+/* A text that is the same for two configurations of one variant exactly where their code is: the values of everything
+ * that becomes a macro or an option, and the kernels' names. */
+static bool code_values(const kiln__config *config, kiln__text *out)
+{
+    const kiln__variant *variant = config->variant;
+    const kiln__scope *scope = kiln__config_scope(config);
+    const char *const *names;
+    size_t count;
+    kiln_value value;
+    for (size_t i = 0; i < variant->bake_count; i++)
+        if (kiln__scope_find(scope, variant->bake[i], &value)) {
+            kiln__text_puts(out, " ");
+            kiln__value_print(out, value);
+        }
+    for (size_t i = 0; i < variant->define_count; i++)
+        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, NULL)) {
+            kiln__text_puts(out, " ");
+            kiln__value_print(out, value);
+        }
+    for (size_t i = 0; i < variant->option_count; i++) {
+        kiln__text_puts(out, "\n");
+        kiln__template_fill(variant->options[i], scope, out, NULL);
+    }
+    for (size_t p = 0; p < variant->param_count; p++)
+        for (size_t i = 0; i < variant->params[p].option_count; i++) {
+            kiln__text_puts(out, "\n");
+            kiln__template_fill(variant->params[p].options[i], scope, out, NULL);
+        }
+    kiln__arena arena = {.mem = out->mem};
+    if (kiln__config_kernels(config, out->mem, &arena, &names, &count, NULL) != KILN_OK)
+        out->failed = true;
+    for (size_t i = 0; !out->failed && i < count; i++)
+        kiln__text_printf(out, "\n%s", names[i]);
+    kiln__arena_free(&arena);
+    return !out->failed;
+}
+
+/* Exchanges configuration, code and module; the old ones are freed if all goes well, the new ones otherwise. */
+static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_error **error)
+{
+    kiln_plan *fresh;
+    kiln__code code;
+    kiln_status status = make_code(plan->engine, config, &code, error);
+    if (status != KILN_OK) {
+        kiln__config_free(config);
+        return status;
+    }
+    status = kiln__plan_make(plan->engine, config, &code, &fresh, error);
+    if (status != KILN_OK)
+        return status;
+    /* The new plan keeps the old one's buffers; the old one's code goes with the shell of the new. */
+    kiln_plan shell = *fresh;
+    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
+        shell.buffers[i] = plan->buffers[i];
+        plan->buffers[i] = (kiln__plan_buffer){.buffer = plan->buffers[i].buffer};
+    }
+    shell.shared = plan->shared;
+    kiln__shared *own = shell.own;
+    shell.own = plan->own;
+    *fresh = *plan;
+    fresh->own = own;
+    fresh->shared = own;
+    *plan = shell;
+    kiln_plan_free(fresh);
+    return KILN_OK;
+}
+
+kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error)
+{
+    kiln__text old = {.mem = plan->mem}, now = {.mem = plan->mem};
+    kiln__config *config;
+    size_t had = plan->config->size_count;
+    kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
+    if (!all)
+        return kiln__fail_memory(error);
+    memcpy(all, plan->config->sizes, had * sizeof *all);
+    if (count)
+        memcpy(all + had, sizes, count * sizeof *all);
+    kiln_choice choice = {.variant = plan->variant->name, .params = plan->config->params,
+                          .param_count = plan->variant->param_count, .size_set = plan->config->size_set, .sizes = all,
+                          .size_count = had + count};
+    kiln_status status = kiln__config_make(plan->engine, plan->spec, &choice, &config, error);
+    kiln__free(plan->mem, all);
+    if (status != KILN_OK)
+        return status;
+    bool known = code_values(plan->config, &old) && code_values(config, &now);
+    bool same = known && strcmp(kiln__text_get(&old), kiln__text_get(&now)) == 0;
+    kiln__text_free(&old);
+    kiln__text_free(&now);
+    if (same) {
+        kiln__config_free(plan->config);
+        plan->config = config;
+    } else {
+        status = replace_code(plan, config, error);
+    }
+    if (status == KILN_OK) {
+        kiln__plan_forget(plan);
+        plan->dynamic = kiln__steps_dynamic(plan->variant->steps, plan->variant->step_count);
+        plan->before_dynamic = kiln__steps_dynamic(plan->variant->before, plan->variant->before_count);
+        for (size_t i = 0; i < plan->kernel_count; i++)
+            plan->kernels[i].known = false;
+        CUcontext previous;
+        status = kiln__engine_enter(plan->engine, &previous, error);
+        if (status == KILN_OK) {
+            status = kiln__plan_layout(plan, error); /* drops what no longer has the right size */
+            kiln__engine_leave(plan->engine, previous);
+        }
+    }
+    return status;
+}
+
+/* ---- buffers ---- */
+
+kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes, kiln_error **error)
+{
+    CUcontext previous;
+    kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
+    if (!b)
+        return kiln__plan_no_buffer(plan, buffer, error);
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__plan_layout(plan, error);
+    if (status == KILN_OK && bytes < b->bytes)
+        status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
+                            "buffer %s has %" PRIu64 " bytes with these sizes; the memory given for it has %zu",
+                            buffer, b->bytes, bytes);
+    if (status == KILN_OK && !pointer && b->bytes)
+        status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s cannot be bound to a null pointer", buffer);
+    if (status == KILN_OK) {
+        kiln__plan_release(plan, b);
+        b->owner = KILN__OWNER_CALLER;
+        b->pointer = pointer;
+        b->custom = true;
+    }
+    kiln__engine_leave(plan->engine, previous);
+    return status;
+}
+
+kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes, kiln_error **error)
+{
+    kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* what is worked out here is kept, and changes nothing seen */
+    const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
+    if (!b)
+        return kiln__plan_no_buffer(plan, buffer, error);
+    kiln_status status = kiln__plan_layout(mutable, error);
+    if (status == KILN_OK)
+        *bytes = b->bytes;
+    return status;
+}
+
+kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *pointer, kiln_error **error)
+{
+    CUcontext previous;
+    if (!kiln__plan_buffer_find(plan, buffer))
+        return kiln__plan_no_buffer(plan, buffer, error);
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__plan_fill(plan, false, error);
+    if (status == KILN_OK)
+        *pointer = kiln__plan_buffer_named(plan, buffer)->pointer;
+    kiln__engine_leave(plan->engine, previous);
+    return status;
+}
+
+/* Both directions: `data` is read where `to_device`, written otherwise. */
+static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, size_t bytes, bool to_device,
+                            kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    CUcontext previous;
+    if (!kiln__plan_buffer_find(plan, buffer))
+        return kiln__plan_no_buffer(plan, buffer, error);
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    status = to_device ? kiln__plan_allocate(plan, error) : kiln__plan_fill(plan, false, error);
+    kiln__plan_buffer *b = kiln__plan_buffer_named(plan, buffer);
+    if (status == KILN_OK && bytes != b->bytes)
+        status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s has %" PRIu64 " bytes, not %zu", buffer,
+                            b->bytes, bytes);
+    /* Launches may be under way on a stream that the copy's own stream does not wait for. */
+    CUresult result = CUDA_SUCCESS;
+    if (status == KILN_OK)
+        result = driver->cuCtxSynchronize_();
+    if (status == KILN_OK && result == CUDA_SUCCESS && bytes)
+        result = to_device ? driver->cuMemcpyHtoD_(b->pointer, data, bytes)
+                           : driver->cuMemcpyDtoH_(data, b->pointer, bytes);
+    if (status == KILN_OK && result != CUDA_SUCCESS)
+        status = kiln__driver_fail(driver, plan->mem, result, error, "copying buffer %s %s the device", buffer,
+                                   to_device ? "to" : "from");
+    if (status == KILN_OK && to_device)
+        b->filled = b->custom = true;
+    kiln__engine_leave(plan->engine, previous);
+    return status;
+}
+
+kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const void *data, size_t bytes, kiln_error **error)
+{
+    return transfer(plan, buffer, (void *)(uintptr_t)data, bytes, true, error);
+}
+
+kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error)
+{
+    return transfer(plan, buffer, data, bytes, false, error);
+}
+
+/* ---- launches ---- */
+
+static kiln_status enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
+{
+    CUcontext previous;
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    if (!plan->ready)
+        status = kiln__plan_fill(plan, false, error);
+    if (status == KILN_OK)
+        status = kiln__steps_enqueue(plan, before, stream, error);
+    kiln__engine_leave(plan->engine, previous);
+    return status;
+}
+
+kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error)
+{
+    return enqueue(plan, false, stream, error);
+}
+
+kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error)
+{
+    return enqueue(plan, true, stream, error);
+}
+
+size_t kiln_plan_kernel_count(const kiln_plan *plan)
+{
+    return plan->kernel_count;
+}
+
+void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
+{
+    memset(info, 0, sizeof *info);
+    if (kernel >= plan->kernel_count)
+        return;
+    const kiln__plan_kernel *k = &plan->kernels[kernel];
+    if (!k->known)
+        kiln__steps_geometry((kiln_plan *)(uintptr_t)plan);
+    info->name = k->name;
+    info->function = k->function;
+    memcpy(info->grid, k->grid, sizeof info->grid);
+    memcpy(info->block, k->block, sizeof info->block);
+    info->dynamic_shared = k->dynamic_shared;
+    info->from_cache = plan->code.from_cache;
+}

@@ -1,0 +1,132 @@
+/* run.c - fill, launch, verify, measure. */
+#include <math.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+/* The files of a run take the place of fills until it is over. */
+static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
+{
+    for (size_t i = 0; i < options->input_count; i++) {
+        kiln__plan_buffer *b = kiln__plan_buffer_find(plan, options->inputs[i].buffer);
+        if (!b)
+            return kiln__plan_no_buffer(plan, options->inputs[i].buffer, error);
+        b->file = options->inputs[i].path;
+    }
+    for (size_t i = 0; i < options->output_count; i++)
+        if (!kiln__plan_buffer_find(plan, options->outputs[i].buffer))
+            return kiln__plan_no_buffer(plan, options->outputs[i].buffer, error);
+    return KILN_OK;
+}
+
+static kiln_status write_outputs(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < options->output_count && status == KILN_OK; i++) {
+        kiln_array array;
+        const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, options->outputs[i].buffer);
+        status = kiln__plan_download(plan, b, &array, error);
+        if (status != KILN_OK)
+            break;
+        status = kiln__npy_write(plan->mem, options->outputs[i].path, &array, error);
+        kiln__array_free(plan->mem, &array);
+    }
+    return status;
+}
+
+static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error **error)
+{
+    kiln__diag diag = {.mem = plan->mem};
+    for (size_t i = 0; i < plan->variant->metric_count; i++) {
+        const kiln__named_expr *metric = &plan->variant->metrics[i];
+        double *to = strcmp(metric->name, "flops") == 0   ? &result->flops
+                     : strcmp(metric->name, "bytes") == 0 ? &result->bytes
+                                                          : NULL;
+        if (to)
+            kiln__expr_eval_float(metric->expr, &plan->scope, metric->name, to, &diag);
+    }
+    return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+}
+
+/* before_each, the steps, and the end of both. *seconds: wall time of the steps alone. */
+static kiln_status run_once(kiln_plan *plan, double *seconds, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    kiln_status status = kiln__steps_enqueue(plan, true, NULL, error);
+    if (status != KILN_OK)
+        return status;
+    CUresult result = driver->cuCtxSynchronize_();
+    uint64_t start = kiln__now_ns();
+    if (result == CUDA_SUCCESS) {
+        status = kiln__steps_enqueue(plan, false, NULL, error);
+        if (status != KILN_OK)
+            return status;
+        result = driver->cuCtxSynchronize_();
+    }
+    *seconds = (double)(kiln__now_ns() - start) * 1e-9;
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    kiln__text label = {.mem = plan->mem};
+    kiln__config_print(plan->config, &label);
+    status = kiln__driver_fail(driver, plan->mem, result, error, "running %s %s", plan->spec->name,
+                               kiln__text_get(&label));
+    kiln__text_free(&label);
+    return status;
+}
+
+static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
+                              kiln_error **error)
+{
+    double first = 0;
+    bool check = !(options->flags & KILN_RUN_NO_VERIFY);
+    kiln_status status = kiln__plan_fill(plan, true, error);
+    if (status == KILN_OK)
+        status = set_metrics(plan, result, error);
+    /* References come first: what they are computed from may be overwritten by the steps. */
+    if (status == KILN_OK && check)
+        status = kiln__plan_references(plan, error);
+    if (status == KILN_OK && check)
+        status = kiln__plan_poison(plan, error);
+    if (status == KILN_OK)
+        status = run_once(plan, &first, error);
+    if (status == KILN_OK && check)
+        status = kiln__plan_verify(plan, result, error);
+    if (status == KILN_OK)
+        status = write_outputs(plan, options, error);
+    if (status == KILN_OK && (plan->engine->info.simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
+        status = kiln__plan_measure(plan, options, first, result, error);
+    return status;
+}
+
+kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_result *result, kiln_error **error)
+{
+    kiln_run_options options = {.size = sizeof options};
+    kiln_result made = {.cache_hits = plan->code.from_cache, .cache_misses = !plan->code.from_cache,
+                        .compile_ns = plan->code.compile_ns};
+    CUcontext previous;
+    if (given && given->size)
+        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
+    if (status != KILN_OK)
+        return status;
+    bool files = options.input_count > 0;
+    status = set_files(plan, &options, error);
+    if (status == KILN_OK && files)
+        kiln__plan_forget(plan); /* shapes and contents may come from the files */
+    if (status == KILN_OK)
+        status = run_inside(plan, &options, &made, error);
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        plan->buffers[i].file = NULL;
+    if (files)
+        kiln__plan_forget(plan);
+    if (!plan->shared->sweep) { /* an embedding application wants its memory back more than a second run */
+        kiln__shared_drop(plan->shared, "fill ");
+        kiln__shared_drop(plan->shared, "file ");
+        kiln__shared_drop(plan->shared, "host ");
+        kiln__shared_drop(plan->shared, "variant ");
+    }
+    kiln__engine_leave(plan->engine, previous);
+    if (status == KILN_OK && result)
+        *result = made;
+    return status;
+}

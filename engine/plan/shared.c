@@ -1,0 +1,138 @@
+/* shared.c - what is made once and used by the plans of a sweep. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error)
+{
+    (void)spec; /* keys say what they are of */
+    kiln__shared *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    made->engine = engine;
+    made->mem = engine->mem;
+    made->sweep = true;
+    *shared = made;
+    return KILN_OK;
+}
+
+kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key)
+{
+    kiln__entry *entry = shared->entries;
+    while (entry && strcmp(entry->key, key) != 0)
+        entry = entry->next;
+    return entry;
+}
+
+kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__entry **entry,
+                             kiln_error **error)
+{
+    size_t length = strlen(key) + 1;
+    kiln__entry *made = kiln__calloc(shared->mem, 1, sizeof *made + length);
+    if (!made) {
+        kiln__exports_free(shared->mem, values);
+        return kiln__fail_memory(error);
+    }
+    made->key = memcpy(made + 1, key, length);
+    made->values = values;
+    made->next = shared->entries;
+    shared->entries = made;
+    *entry = made;
+    return KILN_OK;
+}
+
+static void free_entry(kiln__shared *shared, kiln__entry *entry)
+{
+    if (entry->device)
+        shared->engine->driver.cuMemFree_(entry->device);
+    kiln__exports_free(shared->mem, entry->values);
+    kiln__free(shared->mem, entry);
+}
+
+void kiln__shared_drop(kiln__shared *shared, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    for (kiln__entry **at = &shared->entries; *at;) {
+        kiln__entry *entry = *at;
+        if (strncmp(entry->key, prefix, length) != 0) {
+            at = &entry->next;
+            continue;
+        }
+        *at = entry->next;
+        free_entry(shared, entry);
+    }
+}
+
+void kiln__shared_drop_device(kiln__shared *shared)
+{
+    const kiln__driver *driver = &shared->engine->driver;
+    kiln__shared_drop(shared, "device ");
+    for (size_t i = 0; i < shared->spare_count; i++)
+        driver->cuMemFree_(shared->spare[i].pointer);
+    shared->spare_count = 0;
+    if (shared->flush)
+        driver->cuMemFree_(shared->flush);
+    shared->flush = 0;
+}
+
+kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
+                               kiln_error **error)
+{
+    const kiln__driver *driver = &shared->engine->driver;
+    for (size_t i = 0; i < shared->spare_count; i++)
+        if (shared->spare[i].bytes == bytes) {
+            *pointer = shared->spare[i].pointer;
+            shared->spare[i] = shared->spare[--shared->spare_count];
+            return KILN_OK;
+        }
+    CUresult result = driver->cuMemAlloc_(pointer, (size_t)bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && (shared->spare_count || shared->entries)) {
+        kiln__shared_drop_device(shared);
+        result = driver->cuMemAlloc_(pointer, (size_t)bytes);
+    }
+    if (result == CUDA_SUCCESS)
+        return KILN_OK;
+    return kiln__driver_fail(driver, shared->mem, result, error, "cuMemAlloc of %" PRIu64 " bytes for %s", bytes, what);
+}
+
+void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes)
+{
+    if (!pointer)
+        return;
+    if (shared->sweep && shared->spare_count < 64 &&
+        kiln__grow(shared->mem, &shared->spare, &shared->spare_capacity, shared->spare_count + 1,
+                   sizeof *shared->spare)) {
+        shared->spare[shared->spare_count++] = (kiln__device_block){pointer, bytes};
+        return;
+    }
+    shared->engine->driver.cuMemFree_(pointer);
+}
+
+void kiln__shared_free(kiln__shared *shared)
+{
+    if (!shared)
+        return;
+    CUcontext previous = NULL;
+    bool device = shared->engine->device_open &&
+                  kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
+    if (device)
+        kiln__shared_drop_device(shared); /* without a context the memory went with it */
+    kiln__shared_drop(shared, "");
+    if (device)
+        kiln__engine_leave(shared->engine, previous);
+    kiln__free(shared->mem, shared->spare);
+    kiln__free(shared->mem, shared);
+}
+
+kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array)
+{
+    size_t length = strlen(name) + 1;
+    kiln__export *made = kiln__calloc(mem, 1, sizeof *made + length);
+    if (!made)
+        return NULL;
+    made->name = memcpy(made + 1, name, length);
+    made->is_array = true;
+    made->array = *array;
+    return made;
+}

@@ -1,0 +1,275 @@
+#include <math.h>
+#include <string.h>
+
+#include "plan/signature.h"
+
+/* ---- words of PTX ---- */
+
+typedef struct scanner { const char *at, *end, *word; size_t length; } scanner;
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+           c == '%' || c == '.';
+}
+
+static void skip_blank(scanner *s)
+{
+    while (s->at < s->end) {
+        if (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r') {
+            s->at++;
+        } else if (*s->at == '/' && s->end - s->at > 1 && s->at[1] == '/') {
+            while (s->at < s->end && *s->at != '\n')
+                s->at++;
+        } else if (*s->at == '/' && s->end - s->at > 1 && s->at[1] == '*') {
+            s->at += 2;
+            while (s->at < s->end && !(*s->at == '*' && s->end - s->at > 1 && s->at[1] == '/'))
+                s->at++;
+            s->at = s->end - s->at > 1 ? s->at + 2 : s->end;
+        } else {
+            return;
+        }
+    }
+}
+
+/* The next word, a quoted text, or a single character of punctuation. False at the end. */
+static bool next(scanner *s)
+{
+    skip_blank(s);
+    if (s->at >= s->end)
+        return false;
+    s->word = s->at;
+    if (*s->at == '"') {
+        do
+            s->at++;
+        while (s->at < s->end && *s->at != '"' && *s->at != '\n');
+        s->at += s->at < s->end;
+    } else if (is_word(*s->at)) {
+        while (s->at < s->end && is_word(*s->at))
+            s->at++;
+    } else {
+        s->at++;
+    }
+    s->length = (size_t)(s->at - s->word);
+    return true;
+}
+
+static bool is(const scanner *s, const char *text)
+{
+    return s->length == strlen(text) && memcmp(s->word, text, s->length) == 0;
+}
+
+static bool number(const scanner *s, uint32_t *value)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->length; i++) {
+        if (s->word[i] < '0' || s->word[i] > '9' || sum > 1u << 20)
+            return false;
+        sum = sum * 10 + (unsigned)(s->word[i] - '0');
+    }
+    *value = (uint32_t)sum;
+    return s->length > 0;
+}
+
+/* ".u64": kind and bytes. */
+static bool type_of(const scanner *s, kiln__param_type *type)
+{
+    if (s->length < 3 || s->word[0] != '.' || !strchr("usfb", s->word[1]))
+        return false;
+    uint32_t bits;
+    scanner digits = {.word = s->word + 2, .length = s->length - 2};
+    if (!number(&digits, &bits) || (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128))
+        return false;
+    type->kind = s->word[1];
+    type->bytes = bits / 8;
+    return true;
+}
+
+/* ---- the list of parameters ---- */
+
+typedef struct named { const char *name; size_t length; kiln__param_type type; } named;
+
+/* One parameter, from after `.param` to the comma or parenthesis behind it. */
+static bool read_param(scanner *s, named *param)
+{
+    bool typed = false;
+    memset(param, 0, sizeof *param);
+    while (next(s)) {
+        if (is(s, ",") || is(s, ")"))
+            return typed && param->name;
+        if (is(s, ".align")) {
+            if (!next(s))
+                return false;
+        } else if (is(s, ".ptr")) {
+            param->type.pointer = true;
+        } else if (is(s, "[")) {
+            uint32_t count;
+            if (!typed || !next(s) || !number(s, &count) || count > (1u << 20) / param->type.bytes || !next(s) || !is(s, "]"))
+                return false;
+            param->type.array = true;
+            param->type.bytes *= count;
+        } else if (s->word[0] == '.') {
+            typed |= type_of(s, &param->type); /* others are state spaces of pointers */
+        } else if (typed && !param->name) {
+            param->name = s->word;
+            param->length = s->length;
+        } else {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* ---- which parameters are pointers ----
+ * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
+ * it was a pointer. */
+
+static void find_pointers(scanner *s, named *params, size_t count)
+{
+    enum { KEPT = 64 };
+    struct { const char *name; size_t length, param; } registers[KEPT]; /* that hold a parameter, the latest ones */
+    size_t kept = 0, depth = 0;
+    while (next(s)) {
+        depth += is(s, "{");
+        if (is(s, "}") && --depth == 0)
+            return;
+        if (depth == 0 && is(s, ";"))
+            return; /* a declaration */
+        bool load = is(s, "ld.param.u64") || is(s, "ld.param.b64");
+        bool convert = s->length > 4 && memcmp(s->word, "cvta", 4) == 0;
+        if (!load && !convert)
+            continue;
+        if (!next(s))
+            return;
+        const char *to = s->word;
+        size_t to_length = s->length;
+        if (!next(s) || !is(s, ",") || !next(s) || (load && (!is(s, "[") || !next(s))))
+            continue;
+        for (size_t i = 0; load && i < count; i++)
+            if (params[i].length == s->length && memcmp(params[i].name, s->word, s->length) == 0) {
+                registers[kept % KEPT].name = to;
+                registers[kept % KEPT].length = to_length;
+                registers[kept++ % KEPT].param = i;
+            }
+        for (size_t i = 0; convert && i < (kept < KEPT ? kept : KEPT); i++)
+            if (registers[i].length == s->length && memcmp(registers[i].name, s->word, s->length) == 0)
+                params[registers[i].param].type.pointer = true;
+    }
+}
+
+static kiln_status broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
+{
+    return kiln__fail(arena->mem, error, KILN_ERROR_INTERNAL, "the parameters of kernel '%s' cannot be read from its PTX",
+                      symbol);
+}
+
+static kiln_status read_entry(kiln__arena *arena, scanner *s, const char *symbol, kiln__signature *signature,
+                              kiln_error **error)
+{
+    named *params = NULL;
+    size_t count = 0, capacity = 0;
+    kiln_status status = KILN_OK;
+    if (!next(s) || !is(s, "("))
+        return KILN_OK; /* no list: no parameters */
+    while (next(s) && !is(s, ")")) {
+        if (!kiln__grow(arena->mem, &params, &capacity, count + 1, sizeof *params)) {
+            status = kiln__fail_memory(error);
+            goto done;
+        }
+        if (!is(s, ".param") || !read_param(s, &params[count]) || params[count].type.bytes == 0) {
+            status = broken(arena, symbol, error);
+            goto done;
+        }
+        count++;
+        if (is(s, ")"))
+            break;
+    }
+    if (s->at >= s->end) {
+        status = broken(arena, symbol, error);
+        goto done;
+    }
+    find_pointers(s, params, count);
+    signature->params = kiln__arena_alloc(arena, (count + 1) * sizeof *signature->params);
+    if (!signature->params) {
+        status = kiln__fail_memory(error);
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        signature->params[i] = params[i].type;
+    signature->count = count;
+done:
+    kiln__free(arena->mem, params);
+    return status;
+}
+
+kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
+                                 kiln__signature *signature, kiln_error **error)
+{
+    scanner s = {.at = ptx, .end = ptx + length};
+    *signature = (kiln__signature){0};
+    while (next(&s))
+        if (is(&s, ".entry") && next(&s) && is(&s, symbol))
+            return read_entry(arena, &s, symbol, signature, error);
+    return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);
+}
+
+/* ---- values ---- */
+
+const char *kiln__param_type_text(const kiln__param_type *type)
+{
+    if (type->array)
+        return "a structure by value";
+    if (type->pointer)
+        return "a pointer";
+    if (type->kind == 'f')
+        return type->bytes == 4 ? "a float" : type->bytes == 8 ? "a double" : "a 16-bit float";
+    switch (type->bytes) {
+    case 1:
+        return "an 8-bit integer";
+    case 2:
+        return "a 16-bit integer";
+    case 4:
+        return "a 32-bit integer";
+    default:
+        return "a pointer or a 64-bit integer";
+    }
+}
+
+static const char *store_float(const kiln__param_type *type, double value, uint64_t *slot)
+{
+    if (type->bytes == 8) {
+        memcpy(slot, &value, sizeof value);
+        return NULL;
+    }
+    if (type->bytes != 4)
+        return "16-bit floats cannot be given by value; pass a buffer";
+    float narrow = (float)value;
+    if (isfinite(value) && !isfinite(narrow))
+        return "the value is beyond the range of a float";
+    memcpy(slot, &narrow, sizeof narrow);
+    return NULL;
+}
+
+const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot)
+{
+    *slot = 0;
+    if (type->pointer)
+        return "a pointer stands here: name a buffer";
+    if (type->array)
+        return "a structure by value cannot be given; pass its members one by one";
+    if (value.kind == KILN_TEXT)
+        return "a text cannot be passed to a kernel";
+    if (type->kind == 'f')
+        return store_float(type, value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i, slot);
+    if (value.kind == KILN_FLOAT)
+        return "an integer stands here, the value is a float; write int(...)";
+    if (type->bytes > 8)
+        return "integers of more than 64 bits cannot be given";
+    if (type->bytes < 8) {
+        int bits = (int)type->bytes * 8;
+        if (value.as.i < -((int64_t)1 << (bits - 1)) || value.as.i > ((int64_t)1 << bits) - 1)
+            return "the value does not fit";
+    }
+    *slot = (uint64_t)value.as.i; /* little-endian: the low bytes come first */
+    return NULL;
+}

@@ -1,0 +1,785 @@
+/* steps.c - the steps of a variant, evaluated into operations of the driver.
+ *
+ * One walk evaluates the steps. Where nothing depends on the device's data, the walk runs once and its operations are
+ * kept as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
+ * walks anew and each operation runs as soon as it is known. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+enum { PROGRAM_MOST = 1 << 16 }; /* operations that are kept; longer ones are walked every time */
+
+typedef struct walk {
+    kiln_plan *plan;
+    CUstream stream;
+    kiln__program *program;      /* NULL: run each operation at once */
+    bool too_long;
+    kiln_error **error;
+} walk;
+
+/* ---- what the steps are like, before any value is known ---- */
+
+bool kiln__steps_dynamic(const kiln__step *steps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].kind == KILN__STEP_WHILE || steps[i].kind == KILN__STEP_HOST)
+            return true;
+        if (steps[i].kind == KILN__STEP_REPEAT &&
+            kiln__steps_dynamic(steps[i].as.repeat.steps, steps[i].as.repeat.step_count))
+            return true;
+    }
+    return false;
+}
+
+size_t kiln__steps_most_args(const kiln__step *steps, size_t count)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t here = 0;
+        if (steps[i].kind == KILN__STEP_LAUNCH)
+            here = steps[i].as.launch.arg_count;
+        else if (steps[i].kind == KILN__STEP_REPEAT)
+            here = kiln__steps_most_args(steps[i].as.repeat.steps, steps[i].as.repeat.step_count);
+        else if (steps[i].kind == KILN__STEP_WHILE)
+            here = kiln__steps_most_args(steps[i].as.loop.steps, steps[i].as.loop.step_count);
+        most = here > most ? here : most;
+    }
+    return most;
+}
+
+/* ---- failures ---- */
+
+static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...) KILN__PRINTF(4, 5);
+static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const char *format, ...)
+{
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln__text text = {.mem = w->plan->mem};
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    kiln__diag_add(&diag, pos, "%s", kiln__text_get(&text));
+    kiln__text_free(&text);
+    return kiln__diag_finish(&diag, status, w->error);
+}
+
+static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *step, const char *what)
+{
+    kiln_error *why = NULL;
+    kiln_status status = kiln__driver_fail(&w->plan->engine->driver, w->plan->mem, result, &why, "%s", what);
+    kiln__text name = {.mem = w->plan->mem};
+    kiln__config_print(w->plan->config, &name);
+    if (step->pos.source)
+        kiln__fail_cuda(w->plan->mem, w->error, status, (int)result, "%s:%u:%u: %s: %s", step->pos.source->name,
+                        step->pos.line, step->pos.column, kiln__text_get(&name), kiln_error_message(why));
+    else
+        kiln__fail_cuda(w->plan->mem, w->error, status, (int)result, "%s: %s", kiln__text_get(&name),
+                        kiln_error_message(why));
+    kiln__text_free(&name);
+    kiln_error_free(why);
+    return status;
+}
+
+/* ---- one operation ---- */
+
+static CUresult run_clustered(const kiln__driver *driver, const kiln__op *op, CUstream stream)
+{
+    CUlaunchAttribute attributes[2] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+         .value.clusterDim = {op->as.launch.cluster[0], op->as.launch.cluster[1], op->as.launch.cluster[2]}},
+        {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+    };
+    CUlaunchConfig config = {
+        .gridDimX = op->as.launch.grid[0], .gridDimY = op->as.launch.grid[1], .gridDimZ = op->as.launch.grid[2],
+        .blockDimX = op->as.launch.block[0], .blockDimY = op->as.launch.block[1], .blockDimZ = op->as.launch.block[2],
+        .sharedMemBytes = op->as.launch.shared, .hStream = stream, .attrs = attributes,
+        .numAttrs = op->as.launch.cooperative ? 2 : 1,
+    };
+    if (!driver->cuLaunchKernelEx_)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return driver->cuLaunchKernelEx_(&config, op->as.launch.function, op->as.launch.args, NULL);
+}
+
+static inline CUresult run_op(const kiln__driver *driver, const kiln__op *op, CUstream stream)
+{
+    switch (op->kind) {
+    case KILN__OP_LAUNCH:
+        if (op->as.launch.clustered)
+            return run_clustered(driver, op, stream);
+        if (op->as.launch.cooperative)
+            return driver->cuLaunchCooperativeKernel_(
+                op->as.launch.function, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
+                op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared, stream,
+                op->as.launch.args);
+        return driver->cuLaunchKernel_(op->as.launch.function, op->as.launch.grid[0], op->as.launch.grid[1],
+                                       op->as.launch.grid[2], op->as.launch.block[0], op->as.launch.block[1],
+                                       op->as.launch.block[2], op->as.launch.shared, stream, op->as.launch.args, NULL);
+    case KILN__OP_SET:
+        if (op->as.set.width == 4)
+            return driver->cuMemsetD32Async_(op->as.set.to, op->as.set.pattern, (size_t)op->as.set.count, stream);
+        if (op->as.set.width == 2)
+            return driver->cuMemsetD16Async_(op->as.set.to, (unsigned short)op->as.set.pattern,
+                                             (size_t)op->as.set.count, stream);
+        return driver->cuMemsetD8Async_(op->as.set.to, (unsigned char)op->as.set.pattern, (size_t)op->as.set.count,
+                                        stream);
+    case KILN__OP_COPY:
+        break;
+    }
+    return driver->cuMemcpyDtoDAsync_(op->as.copy.to, op->as.copy.from, (size_t)op->as.copy.bytes, stream);
+}
+
+static kiln_status op_failed(walk *w, CUresult result, const kiln__op *op)
+{
+    char what[400];
+    if (op->kind == KILN__OP_LAUNCH)
+        snprintf(what, sizeof what, "launching %.100s with grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic "
+                                    "shared memory",
+                 op->kernel->name, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
+                 op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared);
+    else
+        snprintf(what, sizeof what, op->kind == KILN__OP_SET ? "filling a buffer" : "copying between buffers");
+    return driver_failed(w, result, op->step, what);
+}
+
+/* Runs the operation, or keeps it. */
+static kiln_status emit(walk *w, const kiln__op *op)
+{
+    kiln__program *program = w->program;
+    if (!program) {
+        CUresult result = run_op(&w->plan->engine->driver, op, w->stream);
+        return result == CUDA_SUCCESS ? KILN_OK : op_failed(w, result, op);
+    }
+    if (program->count >= PROGRAM_MOST) {
+        w->too_long = true;
+        return KILN_ERROR_UNSUPPORTED; /* not seen outside: the caller walks instead */
+    }
+    if (!kiln__grow(w->plan->mem, &program->ops, &program->capacity, program->count + 1, sizeof *program->ops))
+        return kiln__fail_memory(w->error);
+    program->ops[program->count++] = *op;
+    return KILN_OK;
+}
+
+/* ---- launch ---- */
+
+static kiln__plan_kernel *find_kernel(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_status *status)
+{
+    kiln_plan *plan = w->plan;
+    const kiln__template *name = step->as.launch.kernel;
+    kiln__text filled = {.mem = plan->mem};
+    kiln__diag diag = {.mem = plan->mem};
+    const char *text = kiln__template_text(name);
+    if (strpbrk(text, "{}")) {
+        kiln__template_fill(name, scope, &filled, &diag);
+        text = kiln__text_get(&filled);
+    }
+    *status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, w->error);
+    kiln__plan_kernel *found = NULL;
+    for (size_t i = 0; i < plan->kernel_count && *status == KILN_OK && !found; i++)
+        if (strcmp(plan->kernels[i].name, text) == 0)
+            found = &plan->kernels[i];
+    if (*status == KILN_OK && !found)
+        *status = fail_at(w, KILN_ERROR_NOT_FOUND, step->pos, "kernel '%s' was not compiled with this configuration",
+                          text);
+    kiln__text_free(&filled);
+    return found;
+}
+
+/* A buffer that an argument names; NULL where it is an expression. */
+static const kiln__plan_buffer *named_buffer(const kiln_plan *plan, const kiln__expr *expr)
+{
+    if (kiln__expr_name_count(expr) != 1 || strcmp(kiln__expr_text(expr), kiln__expr_name(expr, 0)) != 0)
+        return NULL;
+    return kiln__plan_buffer_named(plan, kiln__expr_name(expr, 0));
+}
+
+static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t index, const kiln__expr *expr,
+                           const kiln__scope *scope, uint64_t *slot)
+{
+    const kiln__param_type *type = &kernel->signature.params[index];
+    const kiln__plan_buffer *buffer = named_buffer(w->plan, expr);
+    kiln__pos pos = kiln__expr_pos(expr);
+    const char *text = kiln__expr_text(expr);
+    if (buffer) {
+        if (type->array || type->bytes != 8 || type->kind == 'f')
+            return fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' is a buffer, but the kernel takes %s",
+                           index + 1, kernel->name, text, kiln__param_type_text(type));
+        *slot = buffer->pointer;
+        return KILN_OK;
+    }
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln_value value;
+    kiln__expr_eval(expr, scope, &value, &diag);
+    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+    if (status != KILN_OK)
+        return status;
+    const char *why = kiln__param_store(type, value, slot);
+    if (!why)
+        return KILN_OK;
+    kiln__text given = {.mem = w->plan->mem};
+    kiln__value_print(&given, value);
+    status = fail_at(w, KILN_ERROR_LAUNCH, pos, "argument %zu of %s: '%s' = %s, but the kernel takes %s: %s", index + 1,
+                     kernel->name, text, kiln__text_get(&given), kiln__param_type_text(type), why);
+    kiln__text_free(&given);
+    return status;
+}
+
+static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_kernel *kernel, const kiln__scope *scope,
+                            kiln__op *op)
+{
+    size_t count = step->as.launch.arg_count;
+    uint64_t *values = w->plan->values;
+    void **pointers = w->plan->pointers;
+    if (count != kernel->signature.count)
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "%s takes %zu arguments, %zu are given", kernel->name,
+                       kernel->signature.count, count);
+    if (w->program) {
+        values = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *values);
+        pointers = kiln__arena_alloc(&w->program->arena, (count + 1) * sizeof *pointers);
+        if (!values || !pointers)
+            return kiln__fail_memory(w->error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        pointers[i] = &values[i];
+        kiln_status status = one_arg(w, kernel, i, step->as.launch.args[i], scope, &values[i]);
+        if (status != KILN_OK)
+            return status;
+    }
+    op->as.launch.args = pointers;
+    return KILN_OK;
+}
+
+static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__scope *scope, const char *what,
+                            const int64_t most[3], unsigned dims[3])
+{
+    kiln__diag diag = {.mem = w->plan->mem};
+    for (int d = 0; d < 3; d++) {
+        int64_t value;
+        char name[16];
+        snprintf(name, sizeof name, "%s %c", what, "xyz"[d]);
+        if (!kiln__expr_eval_int(exprs[d], scope, name, &value, &diag))
+            break;
+        if (value < 0 || value > most[d]) {
+            kiln__pos pos = kiln__expr_pos(exprs[d]);
+            kiln__text_free(&diag.text);
+            return fail_at(w, KILN_ERROR_LAUNCH, pos, "%s = %" PRId64 " is outside 0 .. %" PRId64, name, value, most[d]);
+        }
+        dims[d] = (unsigned)value;
+    }
+    return kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+}
+
+/* Checks the block and the shared memory against the device and the kernel; raises the kernel's limit of dynamic
+ * shared memory where it is needed. */
+static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__op *op)
+{
+    const kiln_device_info *info = &w->plan->engine->info;
+    const unsigned *block = op->as.launch.block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    uint64_t shared = kernel->static_shared + op->as.launch.shared;
+    kiln__pos pos = kiln__expr_pos(step->as.launch.block[0]);
+    if (threads == 0)
+        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %u x %u x %u has no threads", block[0], block[1], block[2]);
+    if (threads > (uint64_t)info->max_threads_per_block)
+        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %" PRIu64 " threads; the device allows %d", threads,
+                       info->max_threads_per_block);
+    if (kernel->max_threads > 0 && threads > (uint64_t)kernel->max_threads)
+        return fail_at(w, KILN_ERROR_LAUNCH, pos,
+                       "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds", threads,
+                       kernel->name, kernel->max_threads);
+    if (shared > info->shared_per_block_optin && shared > info->shared_per_block)
+        return fail_at(w, KILN_ERROR_LAUNCH, step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos,
+                       "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %u dynamic); the device allows %" PRIu64
+                       " a block", shared, kernel->static_shared, op->as.launch.shared, info->shared_per_block_optin);
+    if (shared <= info->shared_per_block || op->as.launch.shared <= kernel->dynamic_limit)
+        return KILN_OK;
+    CUresult result = w->plan->engine->driver.cuFuncSetAttribute_(
+        kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)op->as.launch.shared);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(w, result, step, "raising the limit of dynamic shared memory");
+    kernel->dynamic_limit = op->as.launch.shared;
+    return KILN_OK;
+}
+
+static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    static const int64_t grid_most[3] = {INT32_MAX, 65535, 65535}, block_most[3] = {1024, 1024, 64};
+    static const int64_t cluster_most[3] = {16, 16, 16};
+    kiln__op op = {.kind = KILN__OP_LAUNCH, .step = step};
+    kiln_status status;
+    int64_t shared = 0;
+    kiln__plan_kernel *kernel = find_kernel(w, step, scope, &status);
+    if (kernel)
+        status = set_dims(w, step->as.launch.grid, scope, "grid", grid_most, op.as.launch.grid);
+    if (status != KILN_OK)
+        return status;
+    if (op.as.launch.grid[0] == 0 || op.as.launch.grid[1] == 0 || op.as.launch.grid[2] == 0)
+        return KILN_OK; /* nothing to do for a problem of no size */
+    status = set_dims(w, step->as.launch.block, scope, "block", block_most, op.as.launch.block);
+    if (status == KILN_OK && step->as.launch.cluster[0]) {
+        op.as.launch.clustered = true;
+        status = set_dims(w, step->as.launch.cluster, scope, "cluster", cluster_most, op.as.launch.cluster);
+    }
+    if (status == KILN_OK && step->as.launch.shared) {
+        kiln__diag diag = {.mem = w->plan->mem};
+        kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &shared, &diag);
+        status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+        if (status == KILN_OK && (shared < 0 || shared > INT32_MAX))
+            status = fail_at(w, KILN_ERROR_LAUNCH, kiln__expr_pos(step->as.launch.shared),
+                             "shared = %" PRId64 " bytes are not possible", shared);
+    }
+    if (status != KILN_OK)
+        return status;
+    op.kernel = kernel;
+    op.as.launch.function = kernel->function;
+    op.as.launch.shared = (unsigned)shared;
+    op.as.launch.cooperative = step->as.launch.cooperative;
+    status = check_block(w, step, kernel, &op);
+    if (status == KILN_OK)
+        status = set_args(w, step, kernel, scope, &op);
+    if (status != KILN_OK)
+        return status;
+    if (!kernel->known) {
+        kernel->known = true;
+        memcpy(kernel->grid, op.as.launch.grid, sizeof kernel->grid);
+        memcpy(kernel->block, op.as.launch.block, sizeof kernel->block);
+        kernel->dynamic_shared = op.as.launch.shared;
+    }
+    return emit(w, &op);
+}
+
+/* ---- fill, copy, symbol ---- */
+
+static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, step->as.fill.buffer);
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln_value value = {0};
+    kiln__expr_eval(step->as.fill.value, scope, &value, &diag);
+    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+    if (status != KILN_OK || b->bytes == 0)
+        return status;
+    kiln__pos pos = kiln__expr_pos(step->as.fill.value);
+    if (value.kind == KILN_TEXT)
+        return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer is filled with a number, not with a text");
+    /* One element, by the same rules and with the same checks as a whole buffer. */
+    uint64_t element = 0, extent = 1;
+    kiln_array one = {.type = b->type, .dims = 1, .shape = {extent}, .data = &element};
+    kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};
+    if (values.integers)
+        values.ia = value.as.i;
+    else
+        values.a = value.as.f;
+    kiln_error *why = NULL;
+    if (kiln__array_fill(&one, &values, w->plan->mem, &why) != KILN_OK) {
+        status = fail_at(w, KILN_ERROR_SPEC, pos, "buffer '%s': %s", step->as.fill.buffer, kiln_error_message(why));
+        kiln_error_free(why);
+        return status;
+    }
+    size_t width = kiln__type_bytes(b->type);
+    kiln__op op = {.kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
+    if (width < 8)
+        return emit(w, &op);
+    if ((uint32_t)element == (uint32_t)(element >> 32)) {
+        op.as.set.width = 4;
+        op.as.set.count *= 2;
+        return emit(w, &op);
+    }
+    /* The driver sets at most 4 bytes at once: the first element in halves, then copies that double. */
+    for (unsigned half = 0; half < 2 && status == KILN_OK; half++) {
+        op.as.set.to = b->pointer + 4 * half;
+        op.as.set.pattern = (uint32_t)(element >> 32 * half);
+        op.as.set.width = 4;
+        op.as.set.count = 1;
+        status = emit(w, &op);
+    }
+    for (uint64_t done = 8; done < b->bytes && status == KILN_OK; done *= 2) {
+        kiln__op copy = {.kind = KILN__OP_COPY, .step = step,
+                         .as.copy = {b->pointer + done, b->pointer, done < b->bytes - done ? done : b->bytes - done}};
+        status = emit(w, &copy);
+    }
+    return status;
+}
+
+/* An optional number of elements that is not negative; `missing` where it is not given. */
+static kiln_status elements(walk *w, const kiln__expr *expr, const kiln__scope *scope, const char *what,
+                            uint64_t missing, uint64_t *value)
+{
+    int64_t got = 0;
+    *value = missing;
+    if (!expr)
+        return KILN_OK;
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln__expr_eval_int(expr, scope, what, &got, &diag);
+    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+    if (status == KILN_OK && got < 0)
+        return fail_at(w, KILN_ERROR_LAUNCH, kiln__expr_pos(expr), "%s = %" PRId64 " is negative", what, got);
+    *value = (uint64_t)got;
+    return status;
+}
+
+/* Fails where count elements from `offset` on are not all in the buffer. */
+static kiln_status check_range(walk *w, const kiln__step *step, const char *name, const kiln__plan_buffer *b,
+                               uint64_t offset, uint64_t count)
+{
+    if (offset <= b->elements && count <= b->elements - offset)
+        return KILN_OK;
+    return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
+                   "%" PRIu64 " elements from %" PRIu64 " on are not all in '%s', which has %" PRIu64, count, offset,
+                   name, b->elements);
+}
+
+static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    const kiln__plan_buffer *from = kiln__plan_buffer_named(w->plan, step->as.copy.from);
+    const kiln__plan_buffer *to = kiln__plan_buffer_named(w->plan, step->as.copy.to);
+    uint64_t size = kiln__type_bytes(from->type), from_offset, to_offset, count;
+    if (size != kiln__type_bytes(to->type))
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "elements of '%s' are %s, those of '%s' %s", step->as.copy.from,
+                       kiln__type_name(from->type), step->as.copy.to, kiln__type_name(to->type));
+    kiln_status status = elements(w, step->as.copy.from_offset, scope, "from_offset", 0, &from_offset);
+    if (status == KILN_OK)
+        status = elements(w, step->as.copy.to_offset, scope, "to_offset", 0, &to_offset);
+    if (status == KILN_OK)
+        status = elements(w, step->as.copy.count, scope, "count",
+                          from->elements > from_offset ? from->elements - from_offset : 0, &count);
+    if (status == KILN_OK)
+        status = check_range(w, step, step->as.copy.from, from, from_offset, count);
+    if (status == KILN_OK)
+        status = check_range(w, step, step->as.copy.to, to, to_offset, count);
+    if (status != KILN_OK || count == 0)
+        return status;
+    kiln__op op = {.kind = KILN__OP_COPY, .step = step,
+                   .as.copy = {to->pointer + to_offset * size, from->pointer + from_offset * size, count * size}};
+    return emit(w, &op);
+}
+
+static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    const kiln__plan_buffer *from = kiln__plan_buffer_named(w->plan, step->as.symbol.from);
+    uint64_t size = kiln__type_bytes(from->type), offset, count;
+    CUdeviceptr to;
+    size_t room;
+    kiln_status status = elements(w, step->as.symbol.offset, scope, "offset", 0, &offset);
+    if (status == KILN_OK)
+        status = elements(w, step->as.symbol.count, scope, "count", from->elements > offset ? from->elements - offset : 0,
+                          &count);
+    if (status == KILN_OK)
+        status = check_range(w, step, step->as.symbol.from, from, offset, count);
+    if (status != KILN_OK)
+        return status;
+    CUresult result = w->plan->engine->driver.cuModuleGetGlobal_(&to, &room, w->plan->module, step->as.symbol.symbol);
+    if (result == CUDA_ERROR_NOT_FOUND)
+        return fail_at(w, KILN_ERROR_NOT_FOUND, step->pos,
+                       "the source has no __constant__ or __device__ variable '%s' (is it unused, or in C++ without "
+                       "extern \"C\"?)", step->as.symbol.symbol);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(w, result, step, "finding a symbol");
+    if (count * size > room)
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
+                       "%" PRIu64 " elements of '%s' are %" PRIu64 " bytes; the symbol '%s' has room for %zu", count,
+                       step->as.symbol.from, count * size, step->as.symbol.symbol, room);
+    kiln__op op = {.kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
+    return count ? emit(w, &op) : KILN_OK;
+}
+
+/* ---- host ---- */
+
+static kiln_status add_host_arg(walk *w, kiln__call_args *args, kiln_array *arrays, const kiln__arg *arg,
+                                kiln_array **array, const kiln__scope *scope)
+{
+    const kiln__plan_buffer *b = arg->expr ? named_buffer(w->plan, arg->expr) : NULL;
+    *array = NULL;
+    if (!b)
+        return kiln__call_add_written(args, arg, scope, w->error);
+    kiln_status status = kiln__plan_download(w->plan, b, arrays, w->error);
+    if (status != KILN_OK)
+        return status;
+    *array = arrays;
+    kiln__call_arg made = {.name = arg->name, .kind = KILN__CALL_ARRAY, .array = arrays, .writable = true};
+    return kiln__call_add(args, made) ? KILN_OK : kiln__fail_memory(w->error);
+}
+
+/* Buffers come to the host for the call; those that the function asked for as outputs go back. */
+static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    kiln_plan *plan = w->plan;
+    const kiln__driver *driver = &plan->engine->driver;
+    size_t count = step->as.host.arg_count, made = 0;
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln_array *arrays = kiln__calloc(plan->mem, count + 1, sizeof *arrays);
+    kiln_array **given = kiln__calloc(plan->mem, count + 1, sizeof *given);
+    CUresult result = driver->cuStreamSynchronize_(w->stream);
+    kiln_status status = !arrays || !given        ? kiln__fail_memory(w->error)
+                         : result == CUDA_SUCCESS ? KILN_OK
+                                                  : driver_failed(w, result, step, "waiting for the steps before");
+    for (; made < count && status == KILN_OK; made++)
+        status = add_host_arg(w, &args, &arrays[made], &step->as.host.args[made], &given[made], scope);
+    if (status == KILN_OK)
+        status = kiln__plan_call(plan, step->as.host.function, KILN_HOST_STEP, &args, step->pos, NULL, w->error);
+    for (size_t i = 0; i < args.count && status == KILN_OK; i++) {
+        if (!args.args[i].written)
+            continue;
+        for (size_t k = 0; k < count; k++) {
+            if (given[k] != args.args[i].array)
+                continue;
+            const kiln__plan_buffer *b = named_buffer(plan, step->as.host.args[k].expr);
+            result = b->bytes ? driver->cuMemcpyHtoD_(b->pointer, arrays[k].data, (size_t)b->bytes) : CUDA_SUCCESS;
+            if (result != CUDA_SUCCESS)
+                status = driver_failed(w, result, step, "copying a buffer back to the device");
+        }
+    }
+    for (size_t i = 0; given && i < made; i++)
+        if (given[i])
+            kiln__array_free(plan->mem, given[i]);
+    kiln__call_args_free(&args);
+    kiln__free(plan->mem, given);
+    kiln__free(plan->mem, arrays);
+    return status;
+}
+
+/* ---- repeat, while ---- */
+
+static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, const kiln__scope *scope);
+
+static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    int64_t times = 0;
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln__expr_eval_int(step->as.repeat.times, scope, "times", &times, &diag);
+    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+    if (status == KILN_OK && times < 0)
+        return fail_at(w, KILN_ERROR_SPEC, kiln__expr_pos(step->as.repeat.times), "times = %" PRId64 " is negative",
+                       times);
+    for (int64_t i = 0; i < times && status == KILN_OK; i++) {
+        kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT, .as.i = i}};
+        kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+        status = walk_steps(w, step->as.repeat.steps, step->as.repeat.step_count, &inner);
+    }
+    return status;
+}
+
+static kiln_status read_element(walk *w, const kiln__step *step, const struct kiln__read *read,
+                                const kiln__scope *scope, kiln_setting *setting)
+{
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, read->buffer);
+    uint64_t index, raw = 0;
+    double value;
+    kiln_status status = elements(w, read->element, scope, "the element", 0, &index);
+    if (status != KILN_OK)
+        return status;
+    if (index >= b->elements)
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' has %" PRIu64 " elements, no element %" PRIu64,
+                       read->buffer, b->elements, index);
+    size_t size = kiln__type_bytes(b->type);
+    CUresult result = w->plan->engine->driver.cuMemcpyDtoH_(&raw, b->pointer + index * size, size);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(w, result, step, "reading what a loop depends on");
+    setting->name = read->name;
+    if (b->type == KILN_f16 || b->type == KILN_f32 || b->type == KILN_f64) {
+        kiln__to_doubles(b->type, &raw, 0, 1, &value);
+        setting->value = (kiln_value){.kind = KILN_FLOAT, .as.f = value};
+        return KILN_OK;
+    }
+    if (b->type == KILN_u64 && raw > INT64_MAX)
+        return fail_at(w, KILN_ERROR_LAUNCH, read->pos, "'%s' holds %" PRIu64 ", more than expressions can count",
+                       read->buffer, raw);
+    bool is_signed = b->type == KILN_i8 || b->type == KILN_i16 || b->type == KILN_i32;
+    unsigned unused = (unsigned)(64 - 8 * size);
+    setting->value = (kiln_value){.kind = KILN_INT,
+                                  .as.i = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw};
+    return KILN_OK;
+}
+
+/* Waits for the stream and reads what the condition looks at. */
+static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_setting *settings)
+{
+    CUresult result = w->plan->engine->driver.cuStreamSynchronize_(w->stream);
+    if (result != CUDA_SUCCESS)
+        return driver_failed(w, result, step, "waiting for the steps of a loop");
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < step->as.loop.read_count && status == KILN_OK; i++)
+        status = read_element(w, step, &step->as.loop.reads[i], scope, &settings[i]);
+    return status;
+}
+
+static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scope)
+{
+    kiln_setting *settings = kiln__calloc(w->plan->mem, step->as.loop.read_count + 1, sizeof *settings);
+    kiln__scope inner = {.outer = scope, .count = step->as.loop.read_count, .settings = settings};
+    int64_t most = 0;
+    if (!settings)
+        return kiln__fail_memory(w->error);
+    kiln__diag diag = {.mem = w->plan->mem};
+    kiln__expr_eval_int(step->as.loop.at_most, scope, "at_most", &most, &diag);
+    kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+    for (int64_t times = 0; status == KILN_OK; times++) {
+        bool go = false;
+        status = read_all(w, step, scope, settings);
+        if (status != KILN_OK)
+            break;
+        kiln__expr_eval_bool(step->as.loop.cond, &inner, "cond", &go, &diag);
+        status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
+        if (status != KILN_OK || !go)
+            break;
+        if (times >= most)
+            status = fail_at(w, KILN_ERROR_TIMEOUT, step->pos, "the loop has not ended after at_most = %" PRId64
+                                                               " rounds", most);
+        else
+            status = walk_steps(w, step->as.loop.steps, step->as.loop.step_count, &inner);
+    }
+    kiln__free(w->plan->mem, settings);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static kiln_status swap(walk *w, const kiln__step *step)
+{
+    unsigned *a = &w->plan->slots[kiln__plan_buffer_find(w->plan, step->as.swap.a) - w->plan->buffers];
+    unsigned *b = &w->plan->slots[kiln__plan_buffer_find(w->plan, step->as.swap.b) - w->plan->buffers];
+    const kiln__plan_buffer *x = &w->plan->buffers[*a], *y = &w->plan->buffers[*b];
+    if (x->bytes != y->bytes || x->type != y->type)
+        return fail_at(w, KILN_ERROR_LAUNCH, step->pos, "'%s' and '%s' differ in type or size and cannot be swapped",
+                       step->as.swap.a, step->as.swap.b);
+    unsigned kept = *a;
+    *a = *b;
+    *b = kept;
+    if (w->program)
+        w->program->swaps = true;
+    return KILN_OK;
+}
+
+static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, const kiln__scope *scope)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+        const kiln__step *step = &steps[i];
+        switch (step->kind) {
+        case KILN__STEP_LAUNCH:
+            status = launch(w, step, scope);
+            break;
+        case KILN__STEP_FILL:
+            status = fill(w, step, scope);
+            break;
+        case KILN__STEP_COPY:
+            status = copy(w, step, scope);
+            break;
+        case KILN__STEP_SYMBOL:
+            status = symbol(w, step, scope);
+            break;
+        case KILN__STEP_SWAP:
+            status = swap(w, step);
+            break;
+        case KILN__STEP_HOST:
+            status = host(w, step, scope);
+            break;
+        case KILN__STEP_REPEAT:
+            status = repeat(w, step, scope);
+            break;
+        case KILN__STEP_WHILE:
+            status = loop(w, step, scope);
+            break;
+        }
+    }
+    return status;
+}
+
+static void reset_slots(kiln_plan *plan)
+{
+    for (size_t i = 0; i < plan->variant->buffer_count; i++)
+        plan->slots[i] = (unsigned)i;
+}
+
+/* Walks the steps into the program. *dynamic becomes true where they are too many to keep. */
+static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count,
+                         bool *dynamic, kiln_error **error)
+{
+    walk w = {.plan = plan, .program = program, .error = error};
+    kiln__arena_free(&program->arena);
+    program->count = 0;
+    program->swaps = false;
+    reset_slots(plan);
+    kiln_status status = walk_steps(&w, steps, count, &plan->scope);
+    if (w.too_long) {
+        *dynamic = true;
+        return KILN_OK;
+    }
+    if (status == KILN_OK)
+        memcpy(program->final, plan->slots, plan->variant->buffer_count * sizeof *plan->slots);
+    program->ready = status == KILN_OK;
+    return status;
+}
+
+kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error)
+{
+    kiln__program *program = before ? &plan->before : &plan->steps;
+    bool *dynamic = before ? &plan->before_dynamic : &plan->dynamic;
+    const kiln__step *steps = before ? plan->variant->before : plan->variant->steps;
+    size_t count = before ? plan->variant->before_count : plan->variant->step_count;
+    walk w = {.plan = plan, .stream = stream, .error = error};
+    if (!*dynamic && !program->ready) {
+        kiln_status status = build(plan, program, steps, count, dynamic, error);
+        if (status != KILN_OK)
+            return status;
+    }
+    if (*dynamic) {
+        reset_slots(plan);
+        return walk_steps(&w, steps, count, &plan->scope);
+    }
+    const kiln__driver *driver = &plan->engine->driver;
+    for (size_t i = 0; i < program->count; i++) {
+        CUresult result = run_op(driver, &program->ops[i], stream);
+        if (result != CUDA_SUCCESS)
+            return op_failed(&w, result, &program->ops[i]);
+    }
+    memcpy(plan->slots, program->final, plan->variant->buffer_count * sizeof *plan->slots);
+    return KILN_OK;
+}
+
+/* ---- geometry for kiln_plan_kernel() ---- */
+
+static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, const kiln__scope *scope)
+{
+    for (size_t i = 0; i < count; i++) {
+        const kiln__step *step = &steps[i];
+        if (step->kind == KILN__STEP_REPEAT) {
+            kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT}};
+            kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+            geometry(plan, step->as.repeat.steps, step->as.repeat.step_count, &inner);
+        } else if (step->kind == KILN__STEP_WHILE) {
+            geometry(plan, step->as.loop.steps, step->as.loop.step_count, scope);
+        }
+        if (step->kind != KILN__STEP_LAUNCH)
+            continue;
+        kiln__text name = {.mem = plan->mem};
+        int64_t dims[7] = {0};
+        bool ok = kiln__template_fill(step->as.launch.kernel, scope, &name, NULL);
+        for (int d = 0; d < 3 && ok; d++)
+            ok = kiln__expr_eval_int(step->as.launch.grid[d], scope, "grid", &dims[d], NULL) &&
+                 kiln__expr_eval_int(step->as.launch.block[d], scope, "block", &dims[3 + d], NULL);
+        if (ok && step->as.launch.shared)
+            ok = kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &dims[6], NULL);
+        for (size_t k = 0; k < plan->kernel_count && ok; k++) {
+            kiln__plan_kernel *kernel = &plan->kernels[k];
+            if (kernel->known || strcmp(kernel->name, kiln__text_get(&name)) != 0)
+                continue;
+            kernel->known = true;
+            for (int d = 0; d < 3; d++) {
+                kernel->grid[d] = (unsigned)dims[d];
+                kernel->block[d] = (unsigned)dims[3 + d];
+            }
+            kernel->dynamic_shared = (unsigned)dims[6];
+        }
+        kiln__text_free(&name);
+    }
+}
+
+void kiln__steps_geometry(kiln_plan *plan)
+{
+    const kiln__scope *scope = plan->laid_out ? &plan->scope : kiln__config_scope(plan->config);
+    geometry(plan, plan->variant->steps, plan->variant->step_count, scope);
+    kiln_error_free(plan->pending);
+    plan->pending = NULL;
+}

@@ -1,0 +1,339 @@
+/* verify.c - what the outputs should be, and whether they are. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+/* ---- references ----
+ * Each is a list of arrays by output name, kept in the shared part under a key that says what it follows from: sizes,
+ * inputs, initial contents. Contents that came from the caller have no key; such a reference serves one run. */
+
+#define ONCE "once " /* what the keys of those start with */
+
+static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__text *key)
+{
+    bool once = false;
+    kiln__text rest = {.mem = plan->mem};
+    for (size_t i = 0; i < plan->config->size_count; i++) {
+        kiln__text_printf(&rest, " %s=", plan->config->sizes[i].name);
+        kiln__value_print(&rest, plan->config->sizes[i].value);
+    }
+    for (size_t i = 0; i < plan->variant->input_count; i++)
+        kiln__text_printf(&rest, "\n%s", plan->inputs[i].entry->key);
+    for (size_t i = 0; i < plan->spec->buffer_count; i++) {
+        kiln_array array;
+        bool temporary = false;
+        kiln__plan_buffer *b = &plan->buffers[i];
+        once = once || (b->custom && !b->buffer->out);
+        /* The content's key is made with the content; where there is none, type and shape are all there is to say. */
+        kiln__text_printf(&rest, "\n%s %s", b->buffer->name, kiln__type_name(b->type));
+        for (int d = 0; d < b->dims; d++)
+            kiln__text_printf(&rest, " %" PRIu64, b->shape[d]);
+        if (b->custom || (b->buffer->fill.kind == KILN__FILL_NONE && !b->file))
+            continue;
+        if (kiln__plan_content(plan, b, &array, &temporary, NULL) != KILN_OK)
+            rest.failed = true;
+        kiln__text_printf(&rest, " %s", b->key ? b->key : "");
+    }
+    kiln__text_printf(key, "%s%s %s%s", once ? ONCE : "", verify->against == KILN__AGAINST_HOST ? "host" : "variant",
+                      verify->name, kiln__text_get(&rest));
+    bool made = !rest.failed && !key->failed;
+    kiln__text_free(&rest);
+    return made;
+}
+
+/* Adds an array to a list, which owns it then; frees it where that fails. */
+static kiln_status add_array(kiln_plan *plan, kiln__export **list, const char *name, kiln_array *array,
+                             kiln_error **error)
+{
+    kiln__export *made = kiln__export_of(plan->mem, name, array);
+    if (!made) {
+        kiln__array_free(plan->mem, array);
+        return kiln__fail_memory(error);
+    }
+    made->next = *list;
+    *list = made;
+    return KILN_OK;
+}
+
+/* ---- by a host function ---- */
+
+/* Every buffer of the spec under its name. Outputs are copies that the function writes; they end up in *outputs. Other
+ * arrays that were made for the call end up in *borrowed. */
+static kiln_status add_buffers(kiln_plan *plan, kiln__call_args *args, kiln__export **outputs, kiln__export **borrowed,
+                               kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++) {
+        kiln__plan_buffer *b = &plan->buffers[i];
+        kiln_array array;
+        bool temporary;
+        status = kiln__plan_content(plan, b, &array, &temporary, error);
+        if (status != KILN_OK)
+            return status;
+        if (b->buffer->out && !temporary) { /* the content is shared: the function gets its own */
+            kiln_array copy;
+            status = kiln__array_make(plan->mem, array.type, array.dims, array.shape, &copy, error);
+            if (status != KILN_OK)
+                return status;
+            if (b->bytes)
+                memcpy(copy.data, array.data, (size_t)b->bytes);
+            array = copy;
+            temporary = true;
+        }
+        kiln__call_arg arg = {.name = b->buffer->name, .kind = KILN__CALL_ARRAY, .writable = b->buffer->out};
+        kiln__export **list = b->buffer->out ? outputs : borrowed;
+        if (temporary) {
+            status = add_array(plan, list, b->buffer->name, &array, error);
+            arg.array = status == KILN_OK ? &(*list)->array : NULL;
+        } else {
+            kiln_array *kept = kiln__arena_alloc(&args->arena, sizeof *kept);
+            if (!kept)
+                return kiln__fail_memory(error);
+            *kept = array;
+            arg.array = kept;
+        }
+        if (status == KILN_OK && !kiln__call_add(args, arg))
+            status = kiln__fail_memory(error);
+    }
+    return status;
+}
+
+static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+{
+    kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
+    kiln__export *borrowed = NULL;
+    kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
+    for (size_t i = 0; i < plan->config->size_count && status == KILN_OK; i++) {
+        kiln__call_arg arg = {.name = plan->config->sizes[i].name, .value = plan->config->sizes[i].value};
+        status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
+    }
+    for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
+        if (!kiln__call_add_exports(&args, plan->inputs[i].input->name, plan->inputs[i].entry->values, ""))
+            status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__plan_call(plan, verify->name, KILN_HOST_REFERENCE, &args, verify->pos, NULL, error);
+    kiln__exports_free(plan->mem, borrowed);
+    kiln__call_args_free(&args);
+    return status;
+}
+
+/* ---- by another variant ---- */
+
+/* Gives the other plan what the caller put into this one's buffers. */
+static kiln_status hand_over(kiln_plan *plan, kiln_plan *other, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < plan->spec->buffer_count; i++)
+        other->buffers[i].file = plan->buffers[i].file;
+    status = kiln__plan_fill(other, false, error);
+    for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++) {
+        const kiln__plan_buffer *from = &plan->buffers[i], *to = &other->buffers[i];
+        if (!from->custom || from->buffer->out || from->bytes == 0)
+            continue;
+        if (from->bytes != to->bytes)
+            return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s has another size in variant %s",
+                              from->buffer->name, other->variant->name);
+        CUresult result = driver->cuMemcpyDtoD_(to->pointer, from->pointer, (size_t)from->bytes);
+        if (result != CUDA_SUCCESS)
+            status = kiln__driver_fail(driver, plan->mem, result, error, "copying buffer %s", from->buffer->name);
+    }
+    return status;
+}
+
+static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **outputs, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    kiln_status status = hand_over(plan, other, error);
+    if (status == KILN_OK)
+        status = kiln__steps_enqueue(other, true, NULL, error);
+    if (status == KILN_OK)
+        status = kiln__steps_enqueue(other, false, NULL, error);
+    if (status != KILN_OK)
+        return status;
+    CUresult result = driver->cuCtxSynchronize_();
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver, plan->mem, result, error, "running variant %s as the reference",
+                                 other->variant->name);
+    for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++) {
+        kiln_array array;
+        const char *name = other->buffers[i].buffer->name;
+        if (!other->buffers[i].buffer->out)
+            continue;
+        status = kiln__plan_download(other, kiln__plan_buffer_named(other, name), &array, error);
+        if (status == KILN_OK)
+            status = add_array(plan, outputs, name, &array, error);
+    }
+    return status;
+}
+
+static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
+{
+    kiln_plan *other;
+    kiln_choice choice = {.variant = verify->name, .size_set = plan->config->size_set, .sizes = plan->config->sizes,
+                          .size_count = plan->config->size_count};
+    kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__plan_share(other, plan->shared);
+    status = run_other(plan, other, outputs, error);
+    kiln_plan_free(other);
+    return status;
+}
+
+/* ---- any of them ---- */
+
+kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
+                                 kiln_error **error)
+{
+    kiln__export *outputs = NULL;
+    kiln__entry *entry = NULL;
+    if (verify->against == KILN__AGAINST_FILE) {
+        kiln_status status = kiln__plan_file(plan, NULL, verify->name, &entry, error);
+        if (status == KILN_OK)
+            *want = &entry->values->array;
+        return status;
+    }
+    kiln__text key = {.mem = plan->mem};
+    kiln_status status = reference_key(plan, verify, &key) ? KILN_OK : kiln__fail_memory(error);
+    if (status == KILN_OK)
+        entry = kiln__shared_find(plan->shared, kiln__text_get(&key));
+    if (status == KILN_OK && !entry) {
+        status = verify->against == KILN__AGAINST_HOST ? by_host(plan, verify, &outputs, error)
+                                                       : by_variant(plan, verify, &outputs, error);
+        if (status == KILN_OK)
+            status = kiln__shared_add(plan->shared, kiln__text_get(&key), outputs, &entry, error);
+        else
+            kiln__exports_free(plan->mem, outputs);
+    }
+    kiln__text_free(&key);
+    if (status != KILN_OK)
+        return status;
+    const kiln__export *found = kiln__export_find(entry->values, verify->buffer);
+    if (!found)
+        return kiln__fail(plan->mem, error, KILN_ERROR_INTERNAL, "the reference has no buffer %s", verify->buffer);
+    *want = &found->array;
+    return KILN_OK;
+}
+
+kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    const kiln_array *want;
+    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++)
+        status = kiln__plan_reference(plan, &plan->spec->verify[i], &want, error);
+    return status;
+}
+
+/* ---- comparison ---- */
+
+/* What is right to a type where the spec gives no tolerance. */
+static void tolerance_of(kiln_type type, double *rtol, double *atol)
+{
+    *rtol = type == KILN_f16 ? 1e-2 : type == KILN_f32 ? 1e-5 : type == KILN_f64 ? 1e-12 : 0;
+    *atol = type == KILN_f16 ? 1e-3 : type == KILN_f32 ? 1e-6 : type == KILN_f64 ? 1e-14 : 0;
+}
+
+static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got,
+                               kiln__difference *difference, kiln_error **error)
+{
+    const kiln_array *want;
+    double rtol = 0, atol = 0;
+    kiln__diag diag = {.mem = plan->mem};
+    kiln_status status = kiln__plan_reference(plan, verify, &want, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__expr_eval_float(verify->rtol, &plan->scope, "rtol", &rtol, &diag);
+    kiln__expr_eval_float(verify->atol, &plan->scope, "atol", &atol, &diag);
+    status = kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
+    if (status != KILN_OK)
+        return status;
+    bool same = got->type == want->type && got->dims == want->dims;
+    for (int d = 0; same && d < got->dims; d++)
+        same = got->shape[d] == want->shape[d];
+    if (!same)
+        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: the reference for %s has another type or shape than the buffer", plan->spec->name,
+                          verify->buffer);
+    if (!verify->exact && rtol == 0 && atol == 0)
+        tolerance_of(got->type, &rtol, &atol);
+    kiln__array_compare(verify->buffer, got, want, verify->exact, rtol, atol, difference);
+    return KILN_OK;
+}
+
+/* Outputs that nothing is known of: whether anything was written at all. */
+static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, const kiln_array *got,
+                               kiln__text *wrong)
+{
+    if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
+        return; /* was not poisoned, or is too short for its bytes to be told from a result */
+    size_t width, size = kiln__type_bytes(b->type);
+    uint32_t pattern = kiln__poison_pattern(b->type, &width);
+    uint64_t unwritten = 0;
+    const unsigned char *data = got->data;
+    for (uint64_t i = 0; i < b->elements; i++) {
+        bool same = true;
+        for (size_t k = 0; k < size; k++)
+            same = same && data[i * size + k] == (unsigned char)(pattern >> 8 * (k % width));
+        unwritten += same;
+    }
+    if (unwritten == b->elements)
+        kiln__text_printf(wrong, "\n  %s: never written", name);
+    else if (unwritten && size > 1)
+        kiln__logf(&plan->engine->log, KILN_LOG_INFO, "%s: %" PRIu64 " of %" PRIu64 " elements of %s were not written",
+                   plan->spec->name, unwritten, b->elements, name);
+}
+
+static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
+                                 kiln_error **error)
+{
+    const kiln__plan_buffer *b = kiln__plan_buffer_named(plan, name);
+    kiln_array got;
+    bool compared = false;
+    kiln_status status = kiln__plan_download(plan, b, &got, error);
+    if (status != KILN_OK)
+        return status;
+    for (size_t i = 0; i < plan->spec->verify_count && status == KILN_OK; i++) {
+        kiln__difference difference;
+        if (strcmp(plan->spec->verify[i].buffer, name) != 0)
+            continue;
+        compared = true;
+        status = compare_one(plan, &plan->spec->verify[i], &got, &difference, error);
+        if (status != KILN_OK)
+            break;
+        if (difference.worst_error > result->worst_error)
+            result->worst_error = difference.worst_error;
+        if (difference.wrong)
+            kiln__text_printf(wrong, "\n  %s", difference.text);
+        result->verified = 1;
+    }
+    if (status == KILN_OK && !compared)
+        look_at_unverified(plan, b, name, &got, wrong);
+    kiln__array_free(plan->mem, &got);
+    return status;
+}
+
+kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error)
+{
+    kiln__text wrong = {.mem = plan->mem};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++)
+        if (plan->buffers[i].buffer->out)
+            status = verify_output(plan, plan->buffers[i].buffer->name, &wrong, result, error);
+    if (status == KILN_OK && (wrong.length || wrong.failed)) {
+        kiln__text label = {.mem = plan->mem};
+        kiln__config_print(plan->config, &label);
+        /* A kernel that writes where it should not may have hit what the sweep keeps: that is made anew. */
+        kiln__shared_drop(plan->shared, "device ");
+        result->verified = 0;
+        status = wrong.failed ? kiln__fail_memory(error)
+                              : kiln__fail(plan->mem, error, KILN_ERROR_WRONG_ANSWER, "%s %s gives a wrong answer:%s",
+                                           plan->spec->name, kiln__text_get(&label), kiln__text_get(&wrong));
+        kiln__text_free(&label);
+    }
+    kiln__text_free(&wrong);
+    kiln__shared_drop(plan->shared, ONCE);
+    return status;
+}

@@ -1,0 +1,267 @@
+/* Launches, and how many blocks fit. A kernel has run when the call returns; a fault shows in the next call, as on a
+ * GPU, and stays the answer of every call until the context is gone. */
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda_occupancy.h>
+
+#include "sim/cu_internal.h"
+
+typedef struct shape { unsigned grid[3], block[3]; unsigned shared; bool cooperative; CUstream stream; } shape;
+
+static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                                                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+static const CUdevice_attribute block_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+
+/* ---- occupancy, by the toolkit's own arithmetic ---- */
+
+static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+{
+    const sim_profile *profile = sim_current_profile();
+    cudaOccDeviceProp device = {
+        .computeMajor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        .computeMinor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        .maxThreadsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .maxThreadsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+        .regsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .regsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .warpSize = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .sharedMemPerBlock = (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .sharedMemPerMultiprocessor =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .numSms = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .sharedMemPerBlockOptin =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        .reservedSharedMemPerBlock =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+    };
+    cudaOccFuncAttributes attributes = {
+        .maxThreadsPerBlock = (int)function->resources.max_threads,
+        .numRegs = (int)function->resources.register_estimate,
+        .sharedSizeBytes = (size_t)function->resources.static_shared,
+        .partitionedGCConfig = PARTITIONED_GC_OFF,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+        .maxDynamicSharedSizeBytes = (size_t)function->dynamic_limit,
+        .numBlockBarriers = 1,
+    };
+    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
+    cudaOccResult found;
+    memset(&found, 0, sizeof found);
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &attributes, &state, (int)threads,
+                                                (size_t)dynamic_shared) != CUDA_OCC_SUCCESS)
+        return 0;
+    return found.activeBlocksPerMultiprocessor > 0 ? found.activeBlocksPerMultiprocessor : 0;
+}
+
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t shared)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!blocks || threads <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    bool fits = (unsigned)threads <= function->resources.max_threads && shared <= (size_t)function->dynamic_limit;
+    *blocks = fits ? blocks_per_sm(function, (uint64_t)threads, shared) : 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- checks ---- */
+
+static CUresult check_shape(const sim_function *function, const shape *launch)
+{
+    const sim_profile *profile = sim_current_profile();
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
+            launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        blocks *= launch->grid[i];   /* at most 2^63 */
+    }
+    if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+        threads > function->resources.max_threads || launch->shared > (unsigned)function->dynamic_limit)
+        return CUDA_ERROR_INVALID_VALUE;
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    for (int i = 0; i < 3; i++)
+        if (source->req_threads[i] != 0 && source->req_threads[i] != launch->block[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    if (function->resources.static_shared + launch->shared >
+        (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (source->req_cluster[0] > 1 || source->req_cluster[1] > 1 || source->req_cluster[2] > 1)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (launch->cooperative && blocks > sms * (uint64_t)blocks_per_sm(function, threads, launch->shared))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+/* The two ways to hand arguments over: one pointer a parameter, or the whole block in `extra`. */
+static CUresult gather(const sim_function *function, void **arguments, void **extra, unsigned char *block)
+{
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    if (arguments && extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (arguments) {
+        for (uint32_t i = 0; i < source->param_count; i++) {
+            const ptx_symbol *param = &ptx->symbols[source->params[i]];
+            if (!arguments[i])
+                return CUDA_ERROR_INVALID_VALUE;
+            memcpy(block + param->offset, arguments[i], (size_t)param->bytes);
+        }
+        return CUDA_SUCCESS;
+    }
+    if (!extra)
+        return source->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1])
+            size = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size != source->param_bytes || (size > 0 && !buffer))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > 0)
+        memcpy(block, buffer, size);
+    return CUDA_SUCCESS;
+}
+
+/* ---- running ---- */
+
+static CUresult result_of(vm_fault_kind kind)
+{
+    switch (kind) {
+    case VM_OK:
+        return CUDA_SUCCESS;
+    case VM_FAULT_ADDRESS:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case VM_FAULT_MISALIGNED:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case VM_FAULT_INSTRUCTION:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case VM_FAULT_ASSERT:
+        return CUDA_ERROR_ASSERT;
+    case VM_FAULT_STEPS: /* a GPU's watchdog would end both */
+    case VM_FAULT_DEADLOCK:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case VM_FAULT_STACK:
+        return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case VM_FAULT_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case VM_FAULT_TRAP:
+    case VM_FAULT_STOPPED:
+        break;
+    }
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
+{
+    vm_launch what = {.module = function->module->vm, .kernel = function->kernel,
+                      .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative};
+    memcpy(what.grid, launch->grid, sizeof what.grid);
+    memcpy(what.block, launch->block, sizeof what.block);
+    vm_counters counters = {0};
+    vm_fault fault = {.kind = VM_OK};
+    uint64_t start = kiln__now_ns();
+    sim_pause(); /* `work` stays held: nothing that the kernel uses can go meanwhile */
+    vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
+    sim_resume();
+    sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
+    if (kind == VM_OK)
+        return CUDA_SUCCESS;
+    snprintf(context->fault, sizeof context->fault, "%s", fault.message);
+    if (kind == VM_FAULT_MEMORY) /* the host's shortage: nothing is wrong with the context */
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    context->sticky = result_of(kind);
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch_kernel(CUfunction handle, const shape *launch, void **arguments, void **extra)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    if (!function || !sim_stream_known(launch->stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    result = check_shape(function, launch);
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    unsigned char *params = kiln__calloc(sim_memory(), 1, (size_t)source->param_bytes + 1);
+    if (!params)
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    result = gather(function, arguments, extra, params);
+    if (result == CUDA_SUCCESS)
+        result = run(context, function, launch, params);
+    kiln__free(sim_memory(), params);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
+                            void **extra)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, stream};
+    return launch_kernel(function, &launch, arguments, extra);
+}
+
+CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                       CUstream stream, void **arguments)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, stream};
+    return launch_kernel(function, &launch, arguments, NULL);
+}
+
+/* Attributes that only advise are taken; one that would change what the kernel computes is refused. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        launch->cooperative = attribute->value.cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
+               attribute->value.clusterDim.z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    if (!config || (config->numAttrs > 0 && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    config->sharedMemBytes, false, config->hStream};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        CUresult result = read_attribute(&config->attrs[i], &launch);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return launch_kernel(function, &launch, arguments, extra);
+}

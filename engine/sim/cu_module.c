@@ -1,0 +1,363 @@
+/* Modules and kernels. */
+#include <string.h>
+
+#include "sim/cu_internal.h"
+
+/* ---- options of cuModuleLoadDataEx ---- */
+
+typedef struct jit_log { char *buffer; size_t size; void **written; } jit_log; /* size in, bytes written out */
+typedef struct jit_options { jit_log info, error; void **wall_time; } jit_options;
+
+static void put_number(void **value, size_t number)
+{
+    if (value)
+        *value = (void *)(uintptr_t)number;
+}
+
+/* The options travel as pointers: numbers by value, buffers by address. What tells a compiler how to optimise is taken
+ * and has no effect, for there is none here. */
+static CUresult read_options(unsigned count, const CUjit_option *options, void **values, jit_options *jit)
+{
+    memset(jit, 0, sizeof *jit);
+    if (count > 0 && (!options || !values))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        switch (options[i]) {
+        case CU_JIT_INFO_LOG_BUFFER:
+            jit->info.buffer = values[i];
+            break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            jit->info.size = (size_t)(uintptr_t)values[i];
+            jit->info.written = &values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER:
+            jit->error.buffer = values[i];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            jit->error.size = (size_t)(uintptr_t)values[i];
+            jit->error.written = &values[i];
+            break;
+        case CU_JIT_WALL_TIME:
+            jit->wall_time = &values[i];
+            break;
+        default:
+            if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
+                return CUDA_ERROR_INVALID_VALUE;
+            break;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static void put_log(const jit_log *log, const char *text)
+{
+    size_t used = 0;
+    if (log->buffer && log->size > 0) {
+        used = strlen(text);
+        if (used > log->size - 1)
+            used = log->size - 1;
+        memcpy(log->buffer, text, used);
+        log->buffer[used] = '\0';
+    }
+    put_number(log->written, used);
+}
+
+/* ---- loading ---- */
+
+/* Says in `log` why an image that is no PTX cannot be loaded; CUDA_SUCCESS for what may be PTX. */
+static CUresult check_image(const unsigned char *image, kiln__text *log)
+{
+    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, fatbin[] = {0x50, 0xed, 0x55, 0xba},
+                               wrapper[] = {0xb1, 0x43, 0x62, 0x46};
+    /* strncmp stops at a NUL, so an image shorter than the magic is not read past its end. */
+    const char *text = (const char *)image;
+    if (strncmp(text, (const char *)elf, sizeof elf) == 0 || strncmp(text, (const char *)fatbin, sizeof fatbin) == 0 ||
+        strncmp(text, (const char *)wrapper, sizeof wrapper) == 0) {
+        kiln__text_puts(log, "the image is machine code (a cubin or a fat binary); the simulated device runs PTX only: "
+                             "compile for compute_NN rather than sm_NN\n");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    if (!strstr(text, ".version")) {
+        kiln__text_puts(log, "the image is not PTX: it has no .version directive\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult result_of(ptx_result result)
+{
+    switch (result) {
+    case PTX_OK:
+        return CUDA_SUCCESS;
+    case PTX_INVALID:
+        return CUDA_ERROR_INVALID_PTX;
+    case PTX_UNSUPPORTED:
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case PTX_MEMORY:
+        break;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult load(sim_context *context, const void *image, sim_module **module, kiln__text *log)
+{
+    CUresult result = check_image(image, log);
+    if (result != CUDA_SUCCESS)
+        return result;
+    ptx_module *ptx = NULL;
+    result = result_of(ptx_parse(sim_memory(), image, strlen(image), &ptx, log));
+    if (result != CUDA_SUCCESS)
+        return result;
+    int cc = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+             sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    if (ptx->target > cc) {
+        kiln__text_printf(log, "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "
+                               "sm_%d\n", ptx->target, cc);
+        ptx_free(sim_memory(), ptx);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    vm_module *vm = NULL;
+    result = result_of(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
+    if (!made) {
+        vm_module_unload(context->device, vm);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->vm = vm;
+    *module = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                                void **values)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    jit_options jit;
+    result = module && image ? read_options(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    uint64_t start = kiln__now_ns();
+    kiln__text log = {.mem = sim_memory()};
+    sim_module *made = NULL;
+    result = load(context, image, &made, &log);
+    put_log(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
+    put_log(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
+    kiln__text_free(&log);
+    if (jit.wall_time) { /* a float in milliseconds, in the bytes of the pointer */
+        float milliseconds = (float)((double)(kiln__now_ns() - start) * 1e-6);
+        memcpy(jit.wall_time, &milliseconds, sizeof milliseconds);
+    }
+    if (result == CUDA_SUCCESS)
+        *module = SIM_HANDLE(CUmodule, made);
+    return sim_end_work(context, result);
+}
+
+void sim_module_close(sim_context *context, sim_module *module)
+{
+    while (module->functions) {
+        sim_function *function = module->functions;
+        module->functions = function->sibling;
+        sim_object_free(context, function);
+    }
+    vm_module_unload(context->device, module->vm);
+    sim_object_free(context, module);
+}
+
+CUresult sim_cuModuleUnload(CUmodule handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_module *module = sim_object_find(handle, SIM_MODULE);
+    if (!module)
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    sim_module_close(context, module);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule handle, const char *name)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_module *module = sim_object_find(handle, SIM_MODULE);
+    if (!module)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!name || !*name)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint64_t address = 0, size = 0;
+    if (!vm_module_global(module->vm, name, &address, &size))
+        return sim_end(CUDA_ERROR_NOT_FOUND);
+    if (pointer)
+        *pointer = address;
+    if (bytes)
+        *bytes = (size_t)size;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- kernels ---- */
+
+/* One object a kernel: asking again gives the same handle, with the attributes that were set on it. */
+static sim_function *function_of(sim_context *context, sim_module *module, int kernel)
+{
+    for (sim_function *function = module->functions; function; function = function->sibling)
+        if (function->kernel == kernel)
+            return function;
+    sim_function *made = sim_object_new(context, SIM_FUNCTION, sizeof *made);
+    if (!made)
+        return NULL;
+    made->module = module;
+    made->kernel = kernel;
+    made->carveout = -1;
+    vm_kernel_resources(module->vm, kernel, &made->resources);
+    int most = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    made->dynamic_limit = made->resources.static_shared < (uint64_t)most
+                              ? most - (int)made->resources.static_shared : 0;
+    made->sibling = module->functions;
+    module->functions = made;
+    return made;
+}
+
+CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_module *module = sim_object_find(handle, SIM_MODULE);
+    if (!module)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!function || !name || !*name)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    int kernel = vm_module_kernel(module->vm, name);
+    if (kernel < 0)
+        return sim_end(CUDA_ERROR_NOT_FOUND);
+    sim_function *found = function_of(context, module, kernel);
+    if (!found)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    *function = SIM_HANDLE(CUfunction, found);
+    return sim_end(CUDA_SUCCESS);
+}
+
+static int clamp_int(uint64_t value)
+{
+    return value > INT32_MAX ? INT32_MAX : (int)value;
+}
+
+static bool function_attribute(const sim_function *function, CUfunction_attribute attribute, int *value)
+{
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = clamp_int(function->resources.max_threads);
+        return true;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        *value = clamp_int(function->resources.static_shared);
+        return true;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        *value = clamp_int(function->resources.const_bytes);
+        return true;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        *value = clamp_int(function->resources.local_bytes);
+        return true;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        *value = clamp_int(function->resources.register_estimate);
+        return true;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* of the virtual architecture, not of the language */
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        *value = ptx->target;
+        return true;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+        *value = 0;
+        return true;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = function->dynamic_limit;
+        return true;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        *value = function->carveout;
+        return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+        *value = clamp_int(source->req_cluster[0]);
+        return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+        *value = clamp_int(source->req_cluster[1]);
+        return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        *value = clamp_int(source->req_cluster[2]);
+        return true;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        *value = 0;
+        return true;
+    default:
+        return false;
+    }
+}
+
+CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    bool known = value && function_attribute(function, attribute, value);
+    return sim_end(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    int most = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || (uint64_t)value + function->resources.static_shared > (uint64_t)most)
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        function->dynamic_limit = value;
+        return sim_end(CUDA_SUCCESS);
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: none */
+        if (value < -1 || value > 100)
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        function->carveout = value;
+        return sim_end(CUDA_SUCCESS);
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
+CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    if (!offset || index >= source->param_count)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const ptx_symbol *param = &ptx->symbols[source->params[index]];
+    *offset = (size_t)param->offset;
+    if (size)
+        *size = (size_t)param->bytes;
+    return sim_end(CUDA_SUCCESS);
+}

@@ -1,0 +1,431 @@
+/* The process's simulated device: initialisation, contexts, handles, locks. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/cu_internal.h"
+
+typedef struct slot { sim_object *object; uint32_t generation; uint32_t next_free; } slot;
+
+#define NO_SLOT UINT32_MAX
+#define SLOT_BITS 24
+#define STACK_DEPTH 64
+
+static struct {
+    pthread_mutex_t work, state;
+    bool initialized;
+    const sim_profile *profile;
+    const kiln_allocator *mem;
+    slot *slots;
+    size_t slot_capacity;
+    uint32_t slot_count, free_slot;
+    uint32_t generation;        /* never reused, so that a stale handle does not name a newer object */
+    sim_context primary;
+    uint64_t work_start;        /* under `work` */
+} sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT};
+
+static atomic_ullong total_ns, total_instructions;
+
+/* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
+static _Thread_local struct { CUcontext contexts[STACK_DEPTH]; unsigned depth; } stack;
+
+/* The primary context's handle is not in the table: it must stay the same when the context is made again. */
+#define PRIMARY_HANDLE ((uint64_t)0x51u << 56 | 0x10)
+
+const kiln_allocator *sim_memory(void)
+{
+    return sim.mem;
+}
+
+void sim_set_memory(const kiln_allocator *mem)
+{
+    pthread_mutex_lock(&sim.state);
+    sim.mem = mem;
+    pthread_mutex_unlock(&sim.state);
+}
+
+/* ---- handles: 32 bits of generation, 24 of slot, 4 of kind, 4 zero ---- */
+
+static uint64_t handle_of(uint32_t index, uint32_t generation, sim_kind kind)
+{
+    return (uint64_t)generation << 32 | (uint64_t)index << 8 | (uint64_t)kind << 4;
+}
+
+void *sim_object_find(const void *handle, sim_kind kind)
+{
+    uint64_t number = (uintptr_t)handle;
+    uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
+    if (index >= sim.slot_count || !sim.slots[index].object || sim.slots[index].object->handle != number ||
+        sim.slots[index].object->kind != kind)
+        return NULL;
+    return sim.slots[index].object;
+}
+
+static bool slot_take(uint32_t *index)
+{
+    if (sim.free_slot != NO_SLOT) {
+        *index = sim.free_slot;
+        sim.free_slot = sim.slots[*index].next_free;
+        return true;
+    }
+    if (sim.slot_count >= 1u << SLOT_BITS ||
+        !kiln__grow(sim.mem, &sim.slots, &sim.slot_capacity, (size_t)sim.slot_count + 1, sizeof *sim.slots))
+        return false;
+    *index = sim.slot_count++;
+    return true;
+}
+
+void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
+{
+    uint32_t index;
+    sim_object *object = kiln__calloc(sim.mem, 1, size);
+    if (!object || !slot_take(&index)) {
+        kiln__free(sim.mem, object);
+        return NULL;
+    }
+    if (++sim.generation == 0)
+        sim.generation = 1;
+    object->kind = kind;
+    object->handle = handle_of(index, sim.generation, kind);
+    object->next = context->objects;
+    if (object->next)
+        object->next->previous = object;
+    context->objects = object;
+    sim.slots[index] = (slot){.object = object, .generation = sim.generation};
+    return object;
+}
+
+void sim_object_free(sim_context *context, void *pointer)
+{
+    sim_object *object = pointer;
+    uint32_t index = (uint32_t)(object->handle >> 8) & ((1u << SLOT_BITS) - 1);
+    sim.slots[index].object = NULL;
+    sim.slots[index].next_free = sim.free_slot;
+    sim.free_slot = index;
+    if (object->previous)
+        object->previous->next = object->next;
+    else
+        context->objects = object->next;
+    if (object->next)
+        object->next->previous = object->previous;
+    kiln__free(sim.mem, object);
+}
+
+/* ---- calls ---- */
+
+const sim_profile *sim_current_profile(void)
+{
+    return sim.profile ? sim.profile : &sim_profiles[0];
+}
+
+CUresult sim_begin_bare(void)
+{
+    pthread_mutex_lock(&sim.state);
+    return sim.initialized ? CUDA_SUCCESS : sim_end(CUDA_ERROR_NOT_INITIALIZED);
+}
+
+CUresult sim_end(CUresult result)
+{
+    pthread_mutex_unlock(&sim.state);
+    return result;
+}
+
+/* Under the state lock: the context that the thread's stack names, if it is one that can be used. */
+static CUresult current(sim_context **context)
+{
+    if (!sim.initialized)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (stack.depth == 0 || !stack.contexts[stack.depth - 1])
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!sim.primary.retained)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *context = &sim.primary;
+    return sim.primary.sticky;
+}
+
+CUresult sim_begin(sim_context **context)
+{
+    pthread_mutex_lock(&sim.state);
+    CUresult result = current(context);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
+}
+
+CUresult sim_begin_work(sim_context **context)
+{
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin(context);
+    if (result != CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim.work);
+        return result;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_end_work(sim_context *context, CUresult result)
+{
+    context->clock_ns += kiln__now_ns() - sim.work_start;
+    pthread_mutex_unlock(&sim.state);
+    pthread_mutex_unlock(&sim.work);
+    return result;
+}
+
+void sim_pause(void)
+{
+    pthread_mutex_unlock(&sim.state);
+}
+
+void sim_resume(void)
+{
+    pthread_mutex_lock(&sim.state);
+}
+
+/* ---- initialisation ---- */
+
+CUresult sim_cuInit(unsigned flags)
+{
+    if (flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&sim.state);
+    sim.initialized = true;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+bool kiln__sim_profile(const char *name)
+{
+    bool done = false;
+    pthread_mutex_lock(&sim.state);
+    for (size_t i = 0; i < sim_profile_count && !done; i++) {
+        if (strcmp(sim_profiles[i].name, name ? name : "generic") != 0)
+            continue;
+        if (sim.primary.retained && sim_current_profile() != &sim_profiles[i])
+            break;
+        sim.profile = &sim_profiles[i];
+        done = true;
+    }
+    pthread_mutex_unlock(&sim.state);
+    return done;
+}
+
+const char *kiln__sim_profile_name(void)
+{
+    pthread_mutex_lock(&sim.state);
+    const char *name = sim_current_profile()->name;
+    pthread_mutex_unlock(&sim.state);
+    return name;
+}
+
+const char *kiln__sim_profile_at(size_t index)
+{
+    return index < sim_profile_count ? sim_profiles[index].name : NULL;
+}
+
+const char *kiln__sim_last_fault(void)
+{
+    static _Thread_local char copy[sizeof sim.primary.fault];
+    pthread_mutex_lock(&sim.state);
+    bool have = stack.depth > 0 && stack.contexts[stack.depth - 1] && sim.primary.retained;
+    memcpy(copy, sim.primary.fault, sizeof copy);
+    pthread_mutex_unlock(&sim.state);
+    return have ? copy : "";
+}
+
+void kiln__sim_totals(double *seconds, uint64_t *warp_instructions)
+{
+    *seconds = (double)atomic_load(&total_ns) * 1e-9;
+    *warp_instructions = atomic_load(&total_instructions);
+}
+
+void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
+{
+    atomic_fetch_add(&total_ns, nanoseconds);
+    atomic_fetch_add(&total_instructions, warp_instructions);
+}
+
+/* ---- the primary context ---- */
+
+static uint64_t environment(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static CUresult primary_open(sim_context *primary)
+{
+    const sim_profile *profile = sim_current_profile();
+    uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    vm_limits limits = {
+        .memory = sim_device_memory(profile),
+        .shared_per_block = optin,
+        .threads = (unsigned)environment("KILN_SIM_THREADS"),
+        .step_budget = environment("KILN_SIM_STEPS"),
+        .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+              sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+    };
+    vm_device *device = vm_device_new(sim.mem, &limits);
+    if (!device)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *primary = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = PRIMARY_HANDLE}, .device = device,
+                             .memory = limits.memory};
+    return CUDA_SUCCESS;
+}
+
+/* Frees all that was made in it and was not freed, as the driver does. Under both locks. */
+static void primary_close(sim_context *primary)
+{
+    sim_object *object = primary->objects;
+    while (object) { /* a module takes its functions along: start over from the head */
+        if (object->kind == SIM_MODULE)
+            sim_module_close(primary, (sim_module *)object);
+        else if (object->kind == SIM_FUNCTION) {
+            object = object->next; /* goes with its module */
+            continue;
+        } else
+            sim_object_free(primary, object);
+        object = primary->objects;
+    }
+    vm_device_free(primary->device);
+    *primary = (sim_context){0};
+    kiln__free(sim.mem, sim.slots);
+    sim.slots = NULL;
+    sim.slot_capacity = 0;
+    sim.slot_count = 0;
+    sim.free_slot = NO_SLOT;
+}
+
+static bool is_selected(CUdevice device)
+{
+    return device >= 0 && (size_t)device < sim_profile_count && &sim_profiles[device] == sim_current_profile();
+}
+
+CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!sim.primary.retained)
+        result = primary_open(&sim.primary);
+    if (result != CUDA_SUCCESS)
+        return sim_end(result);
+    sim.primary.retained++;
+    *context = (CUcontext)(uintptr_t)PRIMARY_HANDLE;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    pthread_mutex_lock(&sim.work); /* the last release waits for what is running */
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        if (!is_selected(device))
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (!sim.primary.retained)
+            result = CUDA_ERROR_INVALID_CONTEXT;
+        else if (--sim.primary.retained == 0)
+            primary_close(&sim.primary);
+        sim_end(result);
+    }
+    pthread_mutex_unlock(&sim.work);
+    return result;
+}
+
+/* ---- the thread's current context ---- */
+
+static bool is_context(CUcontext context)
+{
+    return (uintptr_t)context == PRIMARY_HANDLE;
+}
+
+bool kiln__sim_has_context(const void *context)
+{
+    return (uintptr_t)context == PRIMARY_HANDLE;
+}
+
+CUresult sim_cuCtxGetCurrent(CUcontext *context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *context = stack.depth ? stack.contexts[stack.depth - 1] : NULL;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetCurrent(CUcontext context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (context && !is_context(context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    if (context && stack.depth == 0)
+        stack.depth = 1;
+    if (context)
+        stack.contexts[stack.depth - 1] = context;
+    else if (stack.depth > 0)
+        stack.depth--;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxPushCurrent(CUcontext context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!is_context(context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    if (stack.depth == STACK_DEPTH)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    stack.contexts[stack.depth++] = context;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxPopCurrent(CUcontext *context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stack.depth == 0)
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    stack.depth--;
+    if (context)
+        *context = stack.contexts[stack.depth];
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetDevice(CUdevice *device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!device)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (stack.depth == 0)
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSynchronize(void)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
+    return result == CUDA_SUCCESS ? sim_end_work(context, CUDA_SUCCESS) : result;
+}

@@ -1,0 +1,268 @@
+/* ptx_table.c - the instruction table in use: names to indices, and the notation of ops.def compiled. */
+#include <string.h>
+
+#include "sim/ptx_internal.h"
+
+typedef struct ptx_row { const char *name; const char *const *forms; } ptx_row;
+
+static const ptx_row ptx_rows[] = {
+#define OP(name, text, decode, ...) {text, (const char *const[]){__VA_ARGS__, NULL}},
+#include "sim/ops.def"
+#undef OP
+};
+
+static const struct { const char *name; uint8_t bytes; } ptx_types[] = {
+#define PTX_X(name, text, bytes) {text, bytes},
+    PTX_TYPE_MAP(PTX_X)
+#undef PTX_X
+};
+
+static const char *const ptx_mods[] = {
+#define PTX_X(name, text) text,
+    PTX_MOD_MAP(PTX_X)
+#undef PTX_X
+};
+
+static const struct { const char *name; ptx_space space; } ptx_spaces[] = {
+    {"global", PTX_SPACE_GLOBAL}, {"shared", PTX_SPACE_SHARED}, {"local", PTX_SPACE_LOCAL},
+    {"const", PTX_SPACE_CONST},   {"param", PTX_SPACE_PARAM},
+};
+
+/* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
+static const char *const ptx_later_ops[] = {
+    "barrier.cluster", "clusterlaunchcontrol", "cp.async.bulk", "cp.async.mbarrier", "cp.reduce", "cvt.rs",
+    "fence.mbarrier_init", "fence.proxy", "getctarank", "istypep", "ldmatrix", "mapa", "mbarrier.arrive",
+    "mbarrier.arrive_drop", "mbarrier.complete_tx", "mbarrier.expect_tx", "mbarrier.init", "mbarrier.inval",
+    "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.try_wait", "mma", "mma.sp", "movmatrix", "multimem.cp",
+    "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "red.async", "setmaxnreg", "st.async",
+    "st.bulk", "stmatrix", "suld", "suq", "sured", "sust", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
+    "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma", "tcgen05.relinquish_alloc_permit",
+    "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy", "tensormap.replace", "tex", "tld4", "txq",
+    "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
+    "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4",
+    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load", "wmma.mma", "wmma.store",
+};
+
+static const char *const ptx_later_suffixes[] = {
+    "e2m1x2", "e2m1x4", "e2m3x2", "e2m3x4", "e3m2x2", "e3m2x4", "e4m3", "e4m3x2", "e4m3x4", "e5m2", "e5m2x2", "e5m2x4",
+    "f32x2", "oob", "rs", "s2", "s4", "u2", "u4", "ue8m0x2", "tensormap", "acquire::cluster", "multimem",
+};
+
+static const char *const ptx_later_sregs[] = {
+    "%aggr_smem_size", "%cluster_ctaid", "%cluster_ctarank", "%cluster_nctaid", "%cluster_nctarank", "%clusterid",
+    "%current_graph_exec", "%envreg", "%is_explicit_cluster", "%nclusterid", "%pm", "%reserved_smem_offset",
+};
+
+unsigned ptx_type_bytes(ptx_type type)
+{
+    return type < PTX_TYPE_COUNT ? ptx_types[type].bytes : 0;
+}
+
+const char *ptx_type_name(ptx_type type)
+{
+    return type < PTX_TYPE_COUNT ? ptx_types[type].name : "?";
+}
+
+const char *ptx_op_name(ptx_op op)
+{
+    return op < PTX_OP_COUNT ? ptx_rows[op].name : "?";
+}
+
+const char *const *ptx_op_forms(ptx_op op)
+{
+    return ptx_rows[op].forms;
+}
+
+static bool same(const char *name, const char *text, size_t length)
+{
+    return strncmp(name, text, length) == 0 && name[length] == '\0';
+}
+
+bool ptx_type_find(const char *text, size_t length, ptx_type *type)
+{
+    for (unsigned i = PTX_NONE + 1; i < PTX_TYPE_COUNT; i++) {
+        if (same(ptx_types[i].name, text, length)) {
+            *type = (ptx_type)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+ptx_suffix ptx_suffix_find(const char *text, size_t length)
+{
+    ptx_type type;
+    if (ptx_type_find(text, length, &type))
+        return (ptx_suffix){PTX_SUFFIX_TYPE, type};
+    for (unsigned i = 0; i < KILN__COUNT(ptx_spaces); i++)
+        if (same(ptx_spaces[i].name, text, length))
+            return (ptx_suffix){PTX_SUFFIX_SPACE, ptx_spaces[i].space};
+    for (unsigned i = 0; i < PTX_MOD_COUNT; i++)
+        if (same(ptx_mods[i], text, length))
+            return (ptx_suffix){PTX_SUFFIX_MOD, i};
+    return (ptx_suffix){PTX_SUFFIX_UNKNOWN, 0};
+}
+
+ptx_space ptx_mod_space(ptx_mod mod)
+{
+    switch (mod) {
+    case PTX_MOD_SHARED_CTA:
+    case PTX_MOD_SHARED_CLUSTER:
+        return PTX_SPACE_SHARED;
+    case PTX_MOD_PARAM_ENTRY:
+    case PTX_MOD_PARAM_FUNC:
+        return PTX_SPACE_PARAM;
+    default:
+        return PTX_SPACE_GENERIC;
+    }
+}
+
+/* If `name` is `text`, or `text` up to one of its dots, the length of `name`. */
+static size_t prefix(const char *name, const char *text, size_t length)
+{
+    size_t size = strlen(name);
+    return size <= length && memcmp(name, text, size) == 0 && (size == length || text[size] == '.') ? size : 0;
+}
+
+size_t ptx_op_find(const char *text, size_t length, ptx_op *op)
+{
+    size_t best = 0;
+    for (unsigned i = 0; i < PTX_OP_COUNT; i++) {
+        size_t size = prefix(ptx_rows[i].name, text, length);
+        if (size > best) {
+            best = size;
+            *op = (ptx_op)i;
+        }
+    }
+    return best;
+}
+
+const char *ptx_op_later(const char *text, size_t length)
+{
+    const char *found = NULL;
+    size_t best = 0;
+    for (unsigned i = 0; i < KILN__COUNT(ptx_later_ops); i++) {
+        size_t size = prefix(ptx_later_ops[i], text, length);
+        if (size > best) {
+            best = size;
+            found = ptx_later_ops[i];
+        }
+    }
+    return found;
+}
+
+bool ptx_suffix_later(const char *text, size_t length)
+{
+    for (unsigned i = 0; i < KILN__COUNT(ptx_later_suffixes); i++)
+        if (same(ptx_later_suffixes[i], text, length))
+            return true;
+    return false;
+}
+
+bool ptx_sreg_later(const char *text, size_t length)
+{
+    for (unsigned i = 0; i < KILN__COUNT(ptx_later_sregs); i++) {
+        size_t size = strlen(ptx_later_sregs[i]);
+        if (size <= length && memcmp(ptx_later_sregs[i], text, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- the notation ---- */
+
+static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
+{
+    if (length && text[length - 1] == '?') {
+        slot->optional = true;
+        length--;
+    }
+    while (length) {
+        const char *bar = memchr(text, '|', length);
+        size_t size = bar ? (size_t)(bar - text) : length;
+        ptx_suffix suffix = ptx_suffix_find(text, size);
+        switch (suffix.kind) {
+        case PTX_SUFFIX_TYPE:
+            slot->types |= 1u << suffix.value;
+            break;
+        case PTX_SUFFIX_SPACE:
+            slot->spaces |= (uint8_t)(1u << suffix.value);
+            break;
+        case PTX_SUFFIX_MOD:
+            slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64;
+            break;
+        default:
+            return false;
+        }
+        size += bar != NULL;
+        text += size;
+        length -= size;
+    }
+    return true;
+}
+
+static bool compile_operand(const char *text, size_t length, ptx_pattern *pattern)
+{
+    const char *end = text + length;
+    pattern->kind = *text++;
+    if (!strchr("dDsripmvVXxaltc", pattern->kind))
+        return false;
+    if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
+        pattern->optional = true;
+        end--;
+    }
+    if (text < end && *text == '~') {
+        pattern->relaxed = true;
+        text++;
+    }
+    const char *bar = memchr(text, '|', (size_t)(end - text));
+    if (bar) {
+        pattern->pred = same("|p", bar, (size_t)(end - bar)) ? 2 : 1;
+        end = bar;
+    }
+    if (text == end) {
+        pattern->type = PTX_PRED; /* p, and the kinds that have none */
+        return strchr("pltc", pattern->kind) != NULL;
+    }
+    if (*text == 'w') {
+        pattern->width = PTX_WIDENED;
+        text++;
+    } else if (*text >= '0' && *text <= '3') {
+        pattern->width = PTX_WRITTEN;
+    }
+    if (pattern->width != PTX_FIXED) {
+        pattern->type = (uint8_t)(*text - '0');
+        return text + 1 == end && pattern->type < 4;
+    }
+    ptx_type type;
+    if (!ptx_type_find(text, (size_t)(end - text), &type))
+        return false;
+    pattern->type = (uint8_t)type;
+    return true;
+}
+
+bool ptx_form_compile(const char *text, ptx_form *form)
+{
+    *form = (ptx_form){0};
+    bool operands = false;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (length == 1 && *text == ':') {
+            operands = true;
+        } else if (length && !operands) {
+            if (form->slot_count == KILN__COUNT(form->slots) || !compile_slot(text, length, &form->slots[form->slot_count++]))
+                return false;
+        } else if (length) {
+            if (form->operand_count == PTX_MAX_OPERANDS)
+                return false;
+            ptx_pattern *pattern = &form->operands[form->operand_count++];
+            if (!compile_operand(text, length, pattern))
+                return false;
+            if (!pattern->optional)
+                form->operands_needed = form->operand_count;
+        }
+        text += length;
+        text += *text == ' ';
+    }
+    return operands;
+}

@@ -1,0 +1,408 @@
+/* vm_internal.h - what the files of the interpreter share. README.md, section "Interpreter", says how they fit. */
+#ifndef KILN_SIM_VM_INTERNAL_H
+#define KILN_SIM_VM_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "sim/vm.h"
+
+#define VM_LANES 32u
+#define VM_ALL UINT32_MAX              /* the mask of a whole warp */
+#define VM_CODE_BASE 0x0600000000ull   /* "addresses" of functions: base + 16 * index */
+#define VM_LOCAL_BYTES_MAX 0x80000u    /* local memory of a thread, 512 KiB as on a GPU */
+#define VM_SHARED_WINDOW 0x1000000ull
+#define VM_POISON 0xA5
+#define VM_DEPTH_MAX 512u              /* nested calls */
+#define VM_BARRIERS 16u
+#define VM_PATHS VM_LANES
+#define VM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A kernel's own data races are the kernel's matter, so accesses on its behalf are not instrumented. */
+#if defined(__SANITIZE_THREAD__)
+#define VM_RACY __attribute__((no_sanitize_thread))
+#define VM_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VM_RACY __attribute__((no_sanitize("thread")))
+#define VM_TSAN 1
+#endif
+#endif
+#ifndef VM_RACY
+#define VM_RACY
+#endif
+
+/* Registers and device memory are bytes that instructions view as the type they name. */
+#define VM_VIEW __attribute__((may_alias))
+typedef uint8_t VM_VIEW vm_u8;
+typedef uint16_t VM_VIEW vm_u16;
+typedef uint32_t VM_VIEW vm_u32;
+typedef uint64_t VM_VIEW vm_u64;
+typedef int8_t VM_VIEW vm_s8;
+typedef int16_t VM_VIEW vm_s16;
+typedef int32_t VM_VIEW vm_s32;
+typedef int64_t VM_VIEW vm_s64;
+typedef float VM_VIEW vm_f32;
+typedef double VM_VIEW vm_f64;
+
+typedef struct vm_code vm_code;
+typedef struct vm_warp vm_warp;
+typedef struct vm_block vm_block;
+typedef struct vm_runner vm_runner;
+typedef struct vm_function vm_function;
+typedef struct vm_frame vm_frame;
+
+/* Executes one instruction for the lanes of the mask, which is never empty. */
+typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
+/* `full` may compute all 32 lanes: those not in the mask have left, and nothing reads their registers again. */
+typedef struct vm_handlers { vm_handler full, masked; } vm_handlers;
+
+/* The handlers that are built once for each instruction set of the host. */
+typedef enum vm_handler_id {
+#define VM_UN(name, ...) VM_H_##name,
+#define VM_BIN(name, ...) VM_H_##name,
+#define VM_TER(name, ...) VM_H_##name,
+#define VM_CMP(name, ...) VM_H_##name,
+#define VM_LOAD(name, ...) VM_H_##name,
+#define VM_STORE(name, ...) VM_H_##name,
+#define VM_OWN(name) VM_H_##name,
+#include "sim/vm_ops.def"
+    VM_H_COUNT
+} vm_handler_id;
+extern const vm_handlers vm_table_base[VM_H_COUNT];
+#if defined(VM_HAVE_AVX2)
+extern const vm_handlers vm_table_avx2[VM_H_COUNT];
+#endif
+#if defined(VM_HAVE_AVX512)
+extern const vm_handlers vm_table_avx512[VM_H_COUNT];
+#endif
+const vm_handlers *vm_table(void); /* the best that the host can run */
+
+/* vm_code.flags */
+enum {
+    VM_FTZ = 1, VM_SAT = 2, VM_NANS = 4, VM_XORSIGN = 8, VM_RELU = 16,          /* arithmetic */
+    VM_SIGNED = 1, VM_REG64 = 2, VM_STRONG = 4, VM_ADDR32 = 8, VM_REG16 = 16, VM_WRITES = 32, /* memory */
+    VM_INVERT = 1, VM_BOOL_AND = 2, VM_BOOL_OR = 4, VM_BOOL_XOR = 8, VM_COMBINE_NOT = 16 /* comparison */
+};
+
+/* One executable instruction. Operand slots are byte offsets: bit 0 clear, into the frame's registers; set, into the
+ * function's constants, which are broadcast to 32 lanes so that a handler sees one shape. */
+struct vm_code {
+    vm_handler full, masked;
+    uint32_t guard;                 /* slot of the predicate; bit 0: negated */
+    uint32_t insn;                  /* index in the PTX function: for lines */
+    uint32_t d, a, b, c, e;
+    uint8_t size, count, space, flags; /* memory: bytes of an element, elements, ptx_space */
+    union { uint64_t imm; const vm_code *target; };
+    const void *extra;
+};
+_Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
+
+/* Where lanes that parted meet again. */
+typedef struct vm_sync {
+    const vm_code *pc;              /* NULL: at the return of `frame` */
+    uint32_t expected, waiting;
+    struct vm_sync *parent;
+    vm_frame *frame;
+} vm_sync;
+
+struct vm_frame {
+    vm_frame *caller;
+    const vm_function *function;
+    const vm_code *back;            /* where the caller goes on */
+    const struct vm_call *call;     /* how return values travel */
+    vm_sync join;
+    uint32_t local_base, local_top; /* of every lane's local memory */
+    uint32_t depth;
+    size_t bytes;
+    unsigned char *params, *vars;   /* 32 parameter blocks; 32 sets of .param variables */
+    unsigned char *regs;            /* the register file, VM_ALIGN-ed */
+};
+
+typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
+/* Lanes that run together. */
+typedef struct vm_path {
+    const vm_code *pc;              /* waiting: the instruction it waits in */
+    uint32_t mask, arrived;         /* arrived: the lanes for which the waiting instruction's guard holds */
+    vm_sync *sync;
+    vm_frame *frame;
+    uint8_t state, barrier;
+} vm_path;
+
+enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4 };
+
+struct vm_warp {
+    /* the path that runs */
+    const vm_code *pc;
+    uint32_t mask, dead;            /* dead: lanes that have left or never were */
+    unsigned char *base[2];         /* registers, constants */
+    int event;
+    uint32_t cc;                    /* the carry flag of each lane */
+    vm_sync *sync;
+    vm_frame *frame, *root;
+    vm_block *block;
+    vm_runner *runner;
+    uint64_t issued, lanes, idle;   /* counters; instructions since lanes last met */
+    uint32_t index, current, path_count, sync_used, spins;
+    bool gave_way;                  /* its last turn ended in waiting for other warps */
+    vm_path paths[VM_PATHS];
+    vm_sync syncs[VM_LANES];
+    uint32_t tid[3][VM_LANES];
+};
+
+typedef struct vm_barrier {
+    uint32_t arrived, need;         /* threads; need 0: all that live */
+    uint32_t count;                 /* bar.red: threads whose predicate holds */
+    bool all, any;
+} vm_barrier;
+
+struct vm_block {
+    vm_runner *runner;
+    uint32_t id[3];
+    uint32_t warp_count, live;      /* live: threads that have not left */
+    vm_warp *warps;
+    unsigned char *shared, *local, *shared_raw, *local_raw;
+    uint64_t number;
+    uint32_t next_warp;
+    vm_barrier barriers[VM_BARRIERS];
+};
+
+/* A piece of device memory that an instruction touched last. */
+typedef struct vm_span { uint64_t base, end; unsigned char *host; } vm_span;
+
+typedef struct vm_pool { struct vm_chunk *free[24]; } vm_pool;
+
+/* One launch, shared by its runners. */
+typedef struct vm_run_state {
+    vm_device *device;
+    const vm_launch *launch;
+    const vm_function *kernel;
+    uint64_t shared_gap, shared_dynamic, shared_end; /* valid: [0, gap) and [dynamic, end) */
+    uint32_t local_bytes;
+    uint32_t block_threads, warps_per_block;
+    uint64_t block_count;
+    atomic_ullong next_block, steps;
+    atomic_int stop;                /* a fault was recorded, or the launch ended */
+    pthread_mutex_t lock;           /* fault, printing */
+    vm_fault *fault;
+    size_t resident;                /* blocks that a host thread may hold */
+    bool cooperative;
+} vm_run_state;
+
+struct vm_runner {
+    vm_run_state *run;
+    vm_span *cache;                 /* by vm_code.e of memory instructions */
+    vm_span recent[4];
+    unsigned recent_next;
+    uint64_t generation;
+    vm_pool pool;
+    vm_block **blocks;
+    size_t block_count, block_capacity;
+    vm_block *spare;
+    uint64_t clock;
+    vm_counters counters;
+};
+
+typedef struct vm_allocation {
+    uint64_t base, bytes;
+    unsigned char *host;
+    void *raw;
+    const char *name;               /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    bool constant;                  /* kernels must not write it */
+    struct vm_allocation *next;     /* in the graveyard */
+} vm_allocation;
+
+struct vm_device {
+    kiln_allocator mem_copy;
+    const kiln_allocator *mem;
+    vm_limits limits;
+    pthread_rwlock_t lock;
+    vm_allocation **live;           /* by address */
+    size_t live_count, live_capacity;
+    vm_allocation *graveyard;       /* freed while kernels run */
+    struct { uint64_t base, bytes; } freed[64]; /* the last ones, for messages */
+    unsigned freed_next;
+    uint64_t next_address, used;
+    unsigned running;
+    atomic_ullong generation;       /* moves when an allocation goes */
+};
+
+/* How the arguments and results of one call travel. */
+typedef struct vm_transfer {
+    uint32_t from, bytes;           /* offset among a lane's .param variables */
+    uint32_t slot;                  /* or a register, if is_register */
+    bool is_register, wide;
+} vm_transfer;
+typedef struct vm_call {
+    const vm_function *callee;      /* NULL: indirect */
+    uint32_t argument_count, result_count;
+    const vm_transfer *arguments, *results;
+    uint32_t builtin;               /* vm_builtin + 1, 0: none */
+} vm_call;
+
+struct vm_function {
+    const ptx_function *ptx;
+    const vm_module *module;
+    vm_code *code;
+    uint32_t code_count;
+    uint32_t *start;                /* by PTX instruction, insn_count + 1 of them */
+    uint32_t *reg_slot;
+    unsigned char *constants;
+    uint32_t constant_bytes, reg_bytes;
+    uint32_t local_bytes;
+    uint64_t closure_local;         /* with all that it may call */
+    uint64_t static_shared;         /* entries: end of what they may reach */
+    bool uses_dynamic, recursive;
+};
+
+struct vm_module {
+    vm_device *device;
+    ptx_module *ptx;
+    kiln__arena arena;
+    vm_function *functions;
+    uint64_t *address;              /* by symbol: global and const: device address; shared: offset; local: in its frame */
+    vm_allocation **storage;        /* by symbol, NULL if none */
+    uint64_t dynamic_base;          /* where dynamic shared memory starts in every kernel */
+    uint64_t const_bytes;
+    uint32_t cache_count;
+};
+
+/* ---- operands ---- */
+static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot)
+{
+    return w->base[slot & 1] + (slot & ~1u);
+}
+static inline uint32_t *vm_pred(const vm_warp *w, uint32_t slot)
+{
+    return (uint32_t *)(void *)vm_at(w, slot);
+}
+static inline vm_u32 *vm_r32(const vm_warp *w, uint32_t slot)
+{
+    return (vm_u32 *)(void *)vm_at(w, slot);
+}
+static inline vm_u64 *vm_r64(const vm_warp *w, uint32_t slot)
+{
+    return (vm_u64 *)(void *)vm_at(w, slot);
+}
+static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, uint32_t mask)
+{
+    uint32_t *p = vm_pred(w, slot);
+    *p = (*p & ~mask) | (value & mask);
+}
+#define VM_EACH(lane, mask)                                                                                            \
+    for (uint32_t lane##_left = (mask), lane = 0;                                                                      \
+         lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true); lane##_left &= lane##_left - 1)
+
+/* ---- vm_memory.c ---- */
+vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
+bool vm_find(vm_device *device, uint64_t address, vm_span *span);
+/* Finds the allocation of [low, high) for the instruction's cache. */
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
+void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
+void vm_running(vm_device *device, int change);
+
+/* ---- vm_access.c: memory lane by lane, with the faults ---- */
+/* Host pointer for `bytes` at `address` of one lane, or NULL with a fault recorded. */
+unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
+                        bool write);
+uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane);
+void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m);
+bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size);
+
+/* ---- vm_atomic.c ---- */
+void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_warp.c: paths, branches, calls ---- */
+void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_warp_select(vm_warp *w, const vm_path *path);
+void vm_warp_save(vm_warp *w);
+void vm_path_drop(vm_warp *w);                     /* the running path ends */
+bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
+void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
+/* Blocks in a warp operation until the lanes `need` are there; 0 or the lanes that take part now. */
+uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need);
+void vm_warp_run(vm_warp *w, uint64_t quantum);
+bool vm_warp_ready(const vm_warp *w);
+/* Lanes of the running path part until `meet` (NULL: for good); sends some of them to `target`. */
+vm_sync *vm_part(vm_warp *w, const vm_code *meet);
+void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
+
+/* ---- vm_call.c ---- */
+void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
+void vm_frame_return(vm_warp *w, vm_frame *frame);
+vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);
+void vm_frame_free(vm_warp *w, vm_frame *frame);
+void *vm_pool_get(vm_runner *runner, size_t bytes);
+void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes);
+void vm_pool_clear(vm_runner *runner);
+
+/* ---- vm_block.c, vm_barrier.c, vm_run.c ---- */
+void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_barriers_check(vm_block *block);
+vm_block *vm_block_new(vm_runner *runner);
+bool vm_block_start(vm_block *block, uint64_t number);
+void vm_block_free(vm_block *block);
+bool vm_block_run(vm_block *block, uint64_t quantum); /* true: it ended */
+
+/* ---- vm_collective.c ---- */
+void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_slow.c, vm_half.c: arithmetic that is rare enough to go lane by lane ---- */
+enum { VM_ADD, VM_SUB, VM_MUL, VM_FMA, VM_DIV, VM_RCP, VM_SQRT, VM_MIN, VM_MAX, VM_ABS, VM_NEG, VM_EX2, VM_TANH };
+void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
+double vm_half_get(unsigned type, uint32_t bits);
+uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
+double vm_half_fma(double a, double b, double c);
+/* Rounds to `mantissa` bits and an exponent range; the bits of that format. rounding: PTX_MOD_RN RZ RM RP RNA. */
+uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding);
+
+/* ---- vm_print.c ---- */
+typedef enum vm_builtin { VM_BUILTIN_PRINTF, VM_BUILTIN_ASSERT, VM_BUILTIN_MALLOC, VM_BUILTIN_FREE, VM_BUILTINS } vm_builtin;
+uint32_t vm_builtin_find(const char *name);        /* + 1; 0: none */
+void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_fault.c ---- */
+void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
+                    const char *format, ...) KILN__PRINTF(7, 8);
+void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_fault *fault);
+
+/* ---- vm_decode*.c ---- */
+bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
+
+#endif

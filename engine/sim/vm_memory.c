@@ -1,0 +1,248 @@
+/* vm_memory.c - global memory: allocations with their own host memory, found by address. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/vm_internal.h"
+
+#define HOST_ALIGN 64u      /* at least what the widest access of a kernel needs */
+#define RED_ZONE 512u
+#define ADDRESS_ALIGN 512u
+#define LARGE_BYTES (2u << 20)
+
+vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
+{
+    vm_device *device = kiln__calloc(mem, 1, sizeof *device);
+    if (!device)
+        return NULL;
+    if (mem) {
+        device->mem_copy = *mem;
+        device->mem = &device->mem_copy;
+    }
+    device->limits = *limits;
+    device->next_address = VM_GLOBAL_BASE;
+    atomic_init(&device->generation, 1);
+    if (pthread_rwlock_init(&device->lock, NULL) != 0) {
+        kiln__free(mem, device);
+        return NULL;
+    }
+    return device;
+}
+
+static void release(vm_device *device, vm_allocation *allocation)
+{
+    kiln__free(device->mem, allocation->raw);
+    kiln__free(device->mem, allocation);
+}
+
+static void bury(vm_device *device)
+{
+    while (device->graveyard) {
+        vm_allocation *gone = device->graveyard;
+        device->graveyard = gone->next;
+        release(device, gone);
+    }
+}
+
+void vm_device_free(vm_device *device)
+{
+    if (!device)
+        return;
+    bury(device);
+    for (size_t k = 0; k < device->live_count; k++)
+        release(device, device->live[k]);
+    kiln__free(device->mem, device->live);
+    pthread_rwlock_destroy(&device->lock);
+    kiln_allocator mem = device->mem_copy;
+    kiln__free(device->mem ? &mem : NULL, device);
+}
+
+/* The allocation that holds `address`, or the one before it: index + 1, 0 if all lie behind. Under the lock. */
+static size_t search(const vm_device *device, uint64_t address)
+{
+    size_t low = 0, high = device->live_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (device->live[middle]->base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t bytes)
+{
+    size_t at = search(device, address);
+    if (at == 0)
+        return NULL;
+    vm_allocation *found = device->live[at - 1];
+    uint64_t offset = address - found->base;
+    return offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found : NULL;
+}
+
+vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
+{
+    if (bytes == 0 || bytes > device->limits.memory || bytes > SIZE_MAX / 2)
+        return NULL;
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (!made)
+        return NULL;
+    pthread_rwlock_wrlock(&device->lock);
+    uint64_t align = bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN;
+    uint64_t base = (device->next_address + align - 1) & ~(align - 1);
+    bool room = bytes <= device->limits.memory - device->used && base < VM_GLOBAL_END &&
+                bytes + RED_ZONE <= VM_GLOBAL_END - base &&
+                kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1,
+                           sizeof *device->live);
+    if (room)
+        made->raw = kiln__alloc(device->mem, (size_t)bytes + HOST_ALIGN);
+    if (!made->raw) {
+        pthread_rwlock_unlock(&device->lock);
+        kiln__free(device->mem, made);
+        return NULL;
+    }
+    made->host = (unsigned char *)(((uintptr_t)made->raw + HOST_ALIGN - 1) & ~(uintptr_t)(HOST_ALIGN - 1));
+    made->base = base;
+    made->bytes = bytes;
+    made->name = name;
+    device->live[device->live_count++] = made; /* addresses only grow, so the index stays sorted */
+    device->next_address = base + bytes + RED_ZONE;
+    device->used += bytes;
+    pthread_rwlock_unlock(&device->lock);
+    memset(made->host, VM_POISON, (size_t)bytes);
+    return made;
+}
+
+uint64_t vm_alloc(vm_device *device, uint64_t bytes)
+{
+    vm_allocation *made = vm_allocate(device, bytes, NULL);
+    return made ? made->base : 0;
+}
+
+bool vm_free(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    bool right = found && found->base == address;
+    if (right) {
+        size_t at = search(device, address);
+        memmove(device->live + at - 1, device->live + at, (device->live_count - at) * sizeof *device->live);
+        device->live_count--;
+        device->used -= found->bytes;
+        device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
+        device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
+        atomic_fetch_add(&device->generation, 1);
+        found->next = device->graveyard; /* a running kernel may still look at it until it sees the generation */
+        device->graveyard = found;
+        if (device->running == 0)
+            bury(device);
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return right;
+}
+
+void vm_running(vm_device *device, int change)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    device->running += (unsigned)change;
+    if (device->running == 0)
+        bury(device);
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    vm_allocation *found = lookup(device, address, bytes);
+    void *pointer = found ? found->host + (address - found->base) : NULL;
+    pthread_rwlock_unlock(&device->lock);
+    return pointer;
+}
+
+bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found) {
+        *base = found->base;
+        *bytes = found->bytes;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+uint64_t vm_memory_used(const vm_device *device)
+{
+    vm_device *locked = (vm_device *)(uintptr_t)device; /* the lock is not part of the value */
+    pthread_rwlock_rdlock(&locked->lock);
+    uint64_t used = device->used;
+    pthread_rwlock_unlock(&locked->lock);
+    return used;
+}
+
+static bool find(vm_device *device, uint64_t address, vm_span *span, bool *constant)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found) {
+        *span = (vm_span){found->base, found->base + found->bytes, found->host};
+        *constant = found->constant;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+bool vm_find(vm_device *device, uint64_t address, vm_span *span)
+{
+    bool constant;
+    return find(device, address, span, &constant);
+}
+
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
+{
+    vm_runner *runner = w->runner;
+    for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
+        if (low >= runner->recent[k].base && high <= runner->recent[k].end && high > low) {
+            runner->cache[i->e] = runner->recent[k];
+            return true;
+        }
+    vm_span span;
+    bool constant;
+    if (!find(runner->run->device, low, &span, &constant) || high > span.end || high < low ||
+        (constant && i->flags & VM_WRITES))
+        return false;
+    runner->cache[i->e] = span;
+    if (!constant) /* what is remembered here serves stores too */
+        runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
+    return true;
+}
+
+void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    size_t at = search(device, address);
+    const vm_allocation *before = at ? device->live[at - 1] : NULL;
+    const vm_allocation *after = at < device->live_count ? device->live[at] : NULL;
+    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
+        if (device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes) {
+            snprintf(text, size, "in an allocation of %" PRIu64 " bytes that was freed", device->freed[k].bytes);
+            pthread_rwlock_unlock(&device->lock);
+            return;
+        }
+    if (before && address - before->base < before->bytes)
+        snprintf(text, size, "at offset %" PRIu64 " of %s%s%s (%" PRIu64 " bytes at 0x%" PRIx64 ")",
+                 address - before->base, before->name ? "'" : "an allocation", before->name ? before->name : "",
+                 before->name ? "'" : "", before->bytes, before->base);
+    else if (before && address - before->base < before->bytes + (1u << 20))
+        snprintf(text, size, "%" PRIu64 " bytes past the end of %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 address - before->base - before->bytes, before->name ? "'" : "the allocation",
+                 before->name ? before->name : "", before->name ? "'" : "", before->bytes, before->base);
+    else if (after && after->base - address < (1u << 20))
+        snprintf(text, size, "%" PRIu64 " bytes before %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 after->base - address, after->name ? "'" : "the allocation", after->name ? after->name : "",
+                 after->name ? "'" : "", after->bytes, after->base);
+    else
+        snprintf(text, size, "in no allocation");
+    pthread_rwlock_unlock(&device->lock);
+}

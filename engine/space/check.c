@@ -1,0 +1,87 @@
+/* One configuration against the constraints, with an answer that a reader can act on. */
+#include <string.h>
+
+#include "space/space.h"
+
+kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
+                            kiln_setting *lets, kiln_error **error)
+{
+    kiln__diag diag = {.mem = mem};
+    for (size_t i = 0; i < variant->let_count; i++) {
+        kiln__scope with = {.outer = scope, .count = i, .settings = lets};
+        lets[i].name = variant->lets[i].name;
+        if (!kiln__expr_eval(variant->lets[i].expr, &with, &lets[i].value, &diag))
+            return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    }
+    return KILN_OK;
+}
+
+/* The lets of a configuration, each computed when a constraint first needs it: one that cannot be computed may be
+ * guarded by a constraint before. */
+typedef struct asked {
+    const kiln__variant *variant;
+    kiln__scope scope; /* the lets that are known; then params, sizes and the device */
+    kiln_setting *lets;
+    kiln__diag *diag;
+} asked;
+
+/* Computes the lets that `expr` uses. As deep as lets use lets, which the spec bounds. */
+static bool prepare(asked *a, const kiln__expr *expr)
+{
+    for (size_t n = 0; n < kiln__expr_name_count(expr); n++)
+        for (size_t i = 0; i < a->variant->let_count; i++) {
+            const kiln__named_expr *let = &a->variant->lets[i];
+            if (*a->lets[i].name || strcmp(let->name, kiln__expr_name(expr, n)) != 0)
+                continue;
+            if (!prepare(a, let->expr) || !kiln__expr_eval(let->expr, &a->scope, &a->lets[i].value, a->diag))
+                return false;
+            a->lets[i].name = let->name;
+        }
+    return true;
+}
+
+static void report(asked *a, const kiln__expr *constraint)
+{
+    kiln__text names = {.mem = a->diag->mem};
+    for (size_t i = 0; i < kiln__expr_name_count(constraint); i++) {
+        kiln_value value;
+        const char *name = kiln__expr_name(constraint, i);
+        if (!kiln__scope_find(&a->scope, name, &value))
+            continue;
+        kiln__text_printf(&names, "%s%s = ", names.length ? ", " : ": ", name);
+        kiln__value_print(&names, value);
+    }
+    kiln__diag_add(a->diag, kiln__expr_pos(constraint), "this constraint does not hold%s", kiln__text_get(&names));
+    if (names.failed)
+        a->diag->text.failed = true;
+    kiln__text_free(&names);
+}
+
+kiln_status kiln__space_check_scope(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
+                                    kiln_error **error)
+{
+    kiln__diag diag = {.mem = mem};
+    asked a = {.variant = variant, .diag = &diag};
+    kiln_status status = KILN_OK;
+    a.lets = kiln__calloc(mem, variant->let_count, sizeof *a.lets);
+    if (!a.lets)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < variant->let_count; i++)
+        a.lets[i].name = "";
+    a.scope = (kiln__scope){.outer = scope, .count = variant->let_count, .settings = a.lets};
+    for (size_t i = 0; i < variant->where_count; i++) {
+        bool holds = false;
+        if (!prepare(&a, variant->where[i]) ||
+            !kiln__expr_eval_bool(variant->where[i], &a.scope, "a constraint", &holds, &diag)) {
+            status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+            break;
+        }
+        if (!holds) {
+            report(&a, variant->where[i]);
+            status = kiln__diag_finish(&diag, KILN_ERROR_CONSTRAINT, error);
+            break;
+        }
+    }
+    kiln__free(mem, a.lets);
+    return status;
+}

@@ -1,0 +1,232 @@
+#include <string.h>
+
+#include "spec/read.h"
+
+bool kiln__type_named(const char *text, kiln_type *type)
+{
+    static const struct { const char *name; kiln_type type; } names[] = {
+#define KILN_X(name, bytes, code) {#name, KILN_##name},
+        KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+        /* and as the sources call them */
+        {"char", KILN_i8}, {"signed char", KILN_i8}, {"int8_t", KILN_i8}, {"unsigned char", KILN_u8},
+        {"uint8_t", KILN_u8}, {"short", KILN_i16}, {"int16_t", KILN_i16}, {"unsigned short", KILN_u16},
+        {"uint16_t", KILN_u16}, {"int", KILN_i32}, {"int32_t", KILN_i32}, {"unsigned", KILN_u32},
+        {"unsigned int", KILN_u32}, {"uint32_t", KILN_u32}, {"long long", KILN_i64}, {"int64_t", KILN_i64},
+        {"unsigned long long", KILN_u64}, {"uint64_t", KILN_u64}, {"half", KILN_f16}, {"__half", KILN_f16},
+        {"float", KILN_f32}, {"double", KILN_f64}};
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        if (strcmp(names[i].name, text) == 0) {
+            *type = names[i].type;
+            return true;
+        }
+    return false;
+}
+
+static const char *const type_names[] = {
+#define KILN_X(name, bytes, code) #name,
+    KILN_TYPE_MAP(KILN_X)
+#undef KILN_X
+};
+
+static void read_type(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+{
+    if (node->kind != KILN__SCALAR) {
+        kiln__diag_add(r->diag, node->pos, "'type' must be a type such as f32, not %s", kiln__node_describe(node));
+        return;
+    }
+    for (size_t i = 0; i < KILN__COUNT(type_names); i++)
+        if (strcmp(type_names[i], node->text) == 0) {
+            buffer->type = (kiln_type)i;
+            buffer->type_known = true;
+            return;
+        }
+    const kiln__name *name = kiln__find_name(r, node->text);
+    if (!name && kiln__name_valid(node->text)) {
+        const char *near = kiln__nearest(node->text, type_names, KILN__COUNT(type_names));
+        kiln_type type;
+        if (kiln__type_named(node->text, &type))
+            near = type_names[type];
+        kiln__diag_add(r->diag, node->pos, near ? "unknown type '%s'; did you mean '%s'?"
+                       : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64", node->text, near);
+        return;
+    }
+    kiln_type type;
+    if (!name && kiln__type_named(node->text, &type)) { /* float and int, which are also functions */
+        kiln__diag_add(r->diag, node->pos, "unknown type '%s'; did you mean '%s'?", node->text, type_names[type]);
+        return;
+    }
+    buffer->type_expr = kiln__read_expr(r, node, "'type'", 0);
+    buffer->type_known = true;
+    for (size_t i = 0; name && name->param && i < name->param->count; i++) {
+        const kiln_value *value = &name->param->values[i];
+        if (value->kind == KILN_TEXT && kiln__type_named(value->as.text, &type)) {
+            if (i == name->param->initial)
+                buffer->type = type;
+            continue;
+        }
+        kiln__diag_add(r->diag, node->pos, "the values of '%s' are not all types", name->text);
+        return;
+    }
+}
+
+static void read_shape(kiln__reader *r, kiln__node *const *node, kiln__buffer *buffer)
+{
+    kiln__node *const *items;
+    size_t count = kiln__read_items(r, node, "'shape'", &items);
+    if (count > KILN_MAX_DIMS) {
+        kiln__diag_add(r->diag, (*node)->pos, "a shape of %zu dimensions; %d are the most", count, KILN_MAX_DIMS);
+        return;
+    }
+    buffer->dims = (int)count;
+    kiln__text text = {.mem = r->diag->mem};
+    kiln__text_puts(&text, "[");
+    for (size_t i = 0; i < count; i++) {
+        buffer->shape[i] = kiln__read_expr(r, items[i], "an extent", KILN__ALL_INPUTS);
+        kiln__text_printf(&text, "%s%s", i ? ", " : "", buffer->shape[i] ? kiln__expr_text(buffer->shape[i]) : "?");
+    }
+    kiln__text_puts(&text, "]");
+    buffer->shape_text = kiln__arena_strdup(r->arena, kiln__text_get(&text));
+    if (text.failed)
+        r->arena->failed = true;
+    kiln__text_free(&text);
+}
+
+/* ---- fills ---- */
+
+static const struct { const char *key; kiln__fill_kind kind; size_t least, most; const char *shape; } fills[] = {
+    {"value", KILN__FILL_VALUE, 1, 1, "one number"},
+    {"iota", KILN__FILL_IOTA, 1, 2, "[start, step]"},
+    {"uniform", KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
+    {"normal", KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
+    {"zipf", KILN__FILL_ZIPF, 2, 2, "[count, exponent]"},
+};
+
+static int64_t name_seed(const char *name)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash & 0x7fffffff;
+}
+
+static void read_fill(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+{
+    static const char *const keys[] = {"value", "iota", "uniform", "normal", "zipf", "seed", NULL};
+    kiln__fill *fill = &buffer->fill;
+    fill->pos = node->pos;
+    if (node->kind == KILN__SCALAR) {
+        fill->kind = KILN__FILL_VALUE;
+        fill->a = kiln__read_expr(r, node, "'fill'", KILN__ALL_INPUTS);
+        return;
+    }
+    if (!kiln__read_map(r, node, "'fill'", keys))
+        return;
+    size_t chosen = KILN__COUNT(fills);
+    for (size_t f = 0; f < KILN__COUNT(fills); f++) {
+        kiln__node *values = kiln__node_get(node, fills[f].key);
+        kiln__node *const *items;
+        if (!values)
+            continue;
+        if (chosen < KILN__COUNT(fills)) {
+            kiln__diag_add(r->diag, values->pos, "'fill' is '%s' or '%s', not both", fills[chosen].key, fills[f].key);
+            return;
+        }
+        chosen = f;
+        size_t count = kiln__read_items(r, &values, fills[f].key, &items);
+        if (count < fills[f].least || count > fills[f].most) {
+            kiln__diag_add(r->diag, values->pos, "'%s' takes %s", fills[f].key, fills[f].shape);
+            continue;
+        }
+        fill->kind = fills[f].kind;
+        fill->a = kiln__read_expr(r, items[0], "a number of 'fill'", KILN__ALL_INPUTS);
+        fill->b = count > 1 ? kiln__read_expr(r, items[1], "a number of 'fill'", KILN__ALL_INPUTS)
+                            : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
+    }
+    const kiln__node *seed = kiln__node_get(node, "seed");
+    if (chosen == KILN__COUNT(fills)) {
+        kiln__diag_add(r->diag, node->pos, "'fill' says nothing: a number, iota, uniform, normal or zipf");
+    } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
+        if (seed)
+            kiln__diag_add(r->diag, seed->pos, "'%s' is not random and takes no seed", fills[chosen].key);
+    } else if (seed) {
+        fill->seed = kiln__read_expr(r, seed, "'seed'", KILN__ALL_INPUTS);
+    } else { /* from the name, so that two buffers differ, and stay as they are when a third is added */
+        kiln_value value = {.kind = KILN_INT, .as.i = name_seed(buffer->name)};
+        fill->seed = kiln__expr_constant(r->arena, value, node->pos);
+    }
+}
+
+static void read_from(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+{
+    buffer->fill.pos = node->pos;
+    buffer->fill.kind = KILN__FILL_FROM;
+    buffer->fill.text = kiln__read_text(r, node, "'from'");
+    const char *dot = buffer->fill.text ? strchr(buffer->fill.text, '.') : NULL;
+    char *root = dot ? kiln__arena_strndup(r->scratch, buffer->fill.text, (size_t)(dot - buffer->fill.text)) : NULL;
+    if (!buffer->fill.text || (dot && !root))
+        return;
+    if (!dot || !dot[1]) {
+        kiln__diag_add(r->diag, node->pos, "'from' names what an input exports, such as A.csr.values");
+        return;
+    }
+    const kiln__name *input = kiln__find_name(r, root);
+    if (input && input->kind == KILN__NAME_INPUT)
+        return;
+    const char *near = kiln__nearest_name(r, root, 1u << KILN__NAME_INPUT);
+    kiln__diag_add(r->diag, node->pos, near ? "there is no input '%s'; did you mean '%s'?" : "there is no input '%s'",
+                   root, near);
+}
+
+static void read_buffer(kiln__reader *r, const kiln__node *map, bool of_spec, kiln__buffer *buffer)
+{
+    static const char *const keys[] = {"type", "shape", "fill", "from", "file", "out", NULL};
+    if (!kiln__read_map(r, map, "a buffer", keys))
+        return;
+    const kiln__node *type = kiln__node_get(map, "type"), *out = kiln__node_get(map, "out");
+    const kiln__node *sources[] = {kiln__node_get(map, "fill"), kiln__node_get(map, "from"),
+                                   kiln__node_get(map, "file")};
+    kiln__node *shape = kiln__node_get(map, "shape");
+    if ((sources[0] != NULL) + (sources[1] != NULL) + (sources[2] != NULL) > 1)
+        kiln__diag_add(r->diag, map->pos, "a buffer's content is one of 'fill', 'from' and 'file'");
+    bool comes_with_data = sources[1] || sources[2];
+    buffer->dims = comes_with_data ? -1 : 0;
+    if (type)
+        read_type(r, type, buffer);
+    else if (!comes_with_data)
+        kiln__read_need(r, map, "a buffer", "type");
+    if (shape)
+        read_shape(r, &shape, buffer);
+    else if (!comes_with_data)
+        kiln__read_need(r, map, "a buffer", "shape");
+    if (sources[0])
+        read_fill(r, sources[0], buffer);
+    if (sources[1])
+        read_from(r, sources[1], buffer);
+    if (sources[2]) {
+        buffer->fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = sources[2]->pos};
+        buffer->fill.text = kiln__read_text(r, sources[2], "'file'");
+    }
+    if (out && kiln__read_bool(r, out, "'out'", &buffer->out) && buffer->out && !of_spec) {
+        kiln__diag_add(r->diag, out->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");
+        buffer->out = false;
+    }
+}
+
+/* The names have been declared. */
+kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__node *node, bool of_spec, size_t *count)
+{
+    *count = node && node->kind == KILN__MAP && node->count <= KILN__MOST ? node->count : 0;
+    kiln__buffer *buffers = *count ? kiln__read_array(r, *count, sizeof *buffers) : NULL;
+    if (!buffers)
+        *count = 0;
+    for (size_t i = 0; i < *count; i++) {
+        buffers[i].name = kiln__arena_strdup(r->arena, node->keys[i]->text);
+        buffers[i].pos = node->keys[i]->pos;
+        if (!buffers[i].name)
+            return NULL;
+        buffers[i].shape_text = "?";
+        read_buffer(r, node->items[i], of_spec, &buffers[i]);
+    }
+    return buffers;
+}

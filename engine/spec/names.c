@@ -1,0 +1,317 @@
+/* The one namespace of a spec, and the check that every expression only uses what is known where it stands. */
+#include <string.h>
+
+#include "spec/read.h"
+
+static const char *const device_names[] = {
+#define KILN_X(name) "device." #name,
+    KILN__DEVICE_NAMES(KILN_X)
+#undef KILN_X
+};
+
+static const char *kind_text(kiln__name_kind kind)
+{
+    static const char *const texts[] = {"a size", "a param", "a let", "an input", "a buffer", "a loop's name"};
+    return texts[kind];
+}
+
+const kiln__name *kiln__find_name(const kiln__reader *r, const char *text)
+{
+    for (size_t i = r->name_count; i-- > 0;)
+        if (strcmp(r->names[i].text, text) == 0)
+            return &r->names[i];
+    return NULL;
+}
+
+const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned kinds)
+{
+    const char *names[4 * KILN__MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < r->name_count && count < KILN__COUNT(names); i++)
+        if (kinds & (1u << r->names[i].kind))
+            names[count++] = r->names[i].text;
+    return kiln__nearest(text, names, count);
+}
+
+static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind)
+{
+    if (!kiln__name_valid(text)) {
+        kiln__diag_add(r->diag, pos,
+                       kiln__name_reserved(text)
+                           ? "'%s' is a word of the expression language and cannot be a name"
+                           : "'%s' is no name: a name is letters, digits and '_', and starts with no digit",
+                       text);
+        return NULL;
+    }
+    if (strlen(text) > 63) {
+        kiln__diag_add(r->diag, pos, "the name '%.20s...' has more than 63 characters", text);
+        return NULL;
+    }
+    const kiln__name *taken = kiln__find_name(r, text);
+    if (taken) {
+        kiln__diag_add(r->diag, pos, "'%s' is already %s (line %u)", text, kind_text(taken->kind), taken->pos.line);
+        return NULL;
+    }
+    if (!kiln__grow(r->diag->mem, &r->names, &r->name_capacity, r->name_count + 1, sizeof *r->names)) {
+        r->arena->failed = true;
+        return NULL;
+    }
+    kiln__name *name = &r->names[r->name_count++];
+    *name = (kiln__name){.text = text, .kind = kind, .pos = pos};
+    if (kind == KILN__NAME_INPUT)
+        name->inputs = ++r->input_count;
+    return name;
+}
+
+void kiln__declare(kiln__reader *r, const kiln__node *key, kiln__name_kind kind, const kiln__param *param)
+{
+    kiln__name *name = add_name(r, key->text, key->pos, kind);
+    if (name)
+        name->param = param;
+}
+
+void kiln__declare_text(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind)
+{
+    add_name(r, text, pos, kind);
+}
+
+/* ---- names in expressions ---- */
+
+enum { VALUES = 1u << KILN__NAME_SIZE | 1u << KILN__NAME_PARAM | 1u << KILN__NAME_LET | 1u << KILN__NAME_LOOP };
+
+/* A text that is a value of some param was probably meant as one. */
+static bool is_param_value(const kiln__reader *r, const char *text)
+{
+    for (size_t i = 0; i < r->name_count; i++)
+        for (size_t v = 0; r->names[i].param && v < r->names[i].param->count; v++) {
+            const kiln_value *value = &r->names[i].param->values[v];
+            if (value->kind != KILN_TEXT)
+                break;
+            if (strcmp(value->as.text, text) == 0)
+                return true;
+        }
+    return false;
+}
+
+static void check_dotted(kiln__reader *r, const char *text, const char *dot, kiln__pos pos, size_t inputs)
+{
+    char root[64];
+    size_t length = (size_t)(dot - text);
+    if (length == 6 && memcmp(text, "device", 6) == 0) {
+        for (size_t i = 0; i < KILN__COUNT(device_names); i++)
+            if (strcmp(device_names[i], text) == 0)
+                return;
+        const char *near = kiln__nearest(text, device_names, KILN__COUNT(device_names));
+        kiln__diag_add(r->diag, pos, near ? "a device has no '%s'; did you mean '%s'?" : "a device has no '%s'",
+                       dot + 1, near);
+        return;
+    }
+    if (length >= sizeof root) {
+        kiln__diag_add(r->diag, pos, "unknown name '%.60s...'", text);
+        return;
+    }
+    memcpy(root, text, length);
+    root[length] = '\0';
+    const kiln__name *input = kiln__find_name(r, root);
+    if (!input || input->kind != KILN__NAME_INPUT) {
+        const char *near = kiln__nearest_name(r, root, 1u << KILN__NAME_INPUT);
+        kiln__diag_add(r->diag, pos,
+                       near ? "there is no input '%s', so no '%s'; did you mean '%s'?"
+                            : "there is no input '%s', so no '%s'",
+                       root, text, near);
+    } else if (input->inputs > inputs && !r->for_input) {
+        kiln__diag_add(r->diag, pos, "'%s' comes out of an input, and is needed before inputs are made", text);
+    } else if (input->inputs > inputs) {
+        kiln__diag_add(r->diag, pos, "the input '%s' is made later than this one", root);
+    }
+}
+
+static void check_name(kiln__reader *r, const char *text, kiln__pos pos, size_t inputs)
+{
+    const char *dot = strchr(text, '.');
+    if (dot) {
+        check_dotted(r, text, dot, pos, inputs);
+        return;
+    }
+    const kiln__name *name = kiln__find_name(r, text);
+    if (!name) {
+        const char *near = kiln__nearest_name(r, text, VALUES);
+        if (is_param_value(r, text))
+            kiln__diag_add(r->diag, pos, "unknown name '%s'; the text is written '%s' in quotes", text, text);
+        else
+            kiln__diag_add(r->diag, pos, near ? "unknown name '%s'; did you mean '%s'?" : "unknown name '%s'", text,
+                           near);
+    } else if (name->kind == KILN__NAME_BUFFER) {
+        kiln__diag_add(r->diag, pos, "'%s' is a buffer and has no value; a buffer stands alone, as an argument", text);
+    } else if (name->kind == KILN__NAME_INPUT) {
+        kiln__diag_add(r->diag, pos, "'%s' is an input; what it exports is written '%s.NAME'", text, text);
+    } else if (name->kind == KILN__NAME_LET && name->inputs > inputs) {
+        kiln__diag_add(r->diag, pos,
+                       !r->for_input ? "'%s' comes out of an input, and is needed before inputs are made"
+                                     : "'%s' uses an input that is made later than this one",
+                       text);
+    }
+}
+
+void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
+{
+    size_t count = kiln__expr_name_count(expr);
+    for (size_t i = 0; i < count; i++)
+        check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
+    kiln_value value;
+    if (count == 0)
+        kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is wrong at once */
+}
+
+static kiln__expr *parse(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    if (node->kind != KILN__SCALAR || node->length == 0) {
+        kiln__diag_add(r->diag, node->pos, "%s must be an expression, not %s", what, kiln__node_describe(node));
+        return NULL;
+    }
+    return kiln__expr_parse(r->arena, node->text, node->length, node->pos, 0, r->diag);
+}
+
+kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__node *node, const char *what, size_t inputs)
+{
+    kiln__expr *expr = parse(r, node, what);
+    if (expr)
+        kiln__check_expr(r, expr, inputs);
+    return expr;
+}
+
+/* The expression is one name alone. */
+static const char *lone_name(const kiln__expr *expr)
+{
+    return kiln__expr_name_count(expr) == 1 && strcmp(kiln__expr_name(expr, 0), kiln__expr_text(expr)) == 0
+               ? kiln__expr_name(expr, 0)
+               : NULL;
+}
+
+kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    kiln__expr *expr = parse(r, node, what);
+    const char *alone = expr ? lone_name(expr) : NULL;
+    if (!expr)
+        return NULL;
+    const kiln__name *name = alone ? kiln__find_name(r, alone) : NULL;
+    if (name && name->kind == KILN__NAME_BUFFER)
+        return expr;
+    if (alone && !name && !strchr(alone, '.')) {
+        const char *near = kiln__nearest_name(r, alone, VALUES | 1u << KILN__NAME_BUFFER);
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "there is no buffer, size, param or let '%s'; did you mean '%s'?"
+                            : "there is no buffer, size, param or let '%s'",
+                       alone, near);
+        return NULL;
+    }
+    kiln__check_expr(r, expr, KILN__ALL_INPUTS);
+    return expr;
+}
+
+kiln__template *kiln__read_template(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    if (node->kind != KILN__SCALAR || node->length == 0) {
+        kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__node_describe(node));
+        return NULL;
+    }
+    kiln__template *made = kiln__template_parse(r->arena, node->text, node->length, node->pos, r->diag);
+    for (size_t i = 0; made && i < kiln__template_expr_count(made); i++)
+        kiln__check_expr(r, kiln__template_expr(made, i), 0);
+    return made;
+}
+
+const char *kiln__read_buffer_name(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    const char *text = kiln__read_text(r, node, what);
+    if (!text)
+        return NULL;
+    const kiln__name *name = kiln__find_name(r, text);
+    if (name && name->kind == KILN__NAME_BUFFER)
+        return text;
+    const char *near = kiln__nearest_name(r, text, 1u << KILN__NAME_BUFFER);
+    kiln__diag_add(r->diag, node->pos,
+                   near ? "there is no buffer '%s'; did you mean '%s'?" : "there is no buffer '%s'", text, near);
+    return NULL;
+}
+
+/* ---- host functions ---- */
+
+/* A host function's argument is an expression if all its names are known here, else a text (a path, a word). A lone
+ * word that is almost a known name is more likely a slip. */
+static void read_host_arg(kiln__reader *r, const kiln__node *node, size_t inputs, bool buffers, kiln__arg *arg)
+{
+    if (node->kind != KILN__SCALAR || node->length == 0) {
+        kiln__diag_add(r->diag, node->pos, "an argument must be a value or a name, not %s", kiln__node_describe(node));
+        return;
+    }
+    kiln__diag quiet = {.mem = r->diag->mem};
+    kiln__expr *expr = node->quoted ? NULL : kiln__expr_parse(r->arena, node->text, node->length, node->pos, 0, &quiet);
+    kiln__text_free(&quiet.text);
+    const char *alone = expr ? lone_name(expr) : NULL;
+    bool known = expr != NULL;
+    for (size_t i = 0; known && i < kiln__expr_name_count(expr); i++) {
+        const char *name = kiln__expr_name(expr, i), *dot = strchr(name, '.');
+        char *root = dot ? kiln__arena_strndup(r->scratch, name, (size_t)(dot - name)) : NULL;
+        if (dot && !root)
+            return;
+        known = dot ? strcmp(root, "device") == 0 || kiln__find_name(r, root) : kiln__find_name(r, name) != NULL;
+    }
+    if (!known) {
+        const char *near = alone && !strchr(alone, '.')
+                               ? kiln__nearest_name(r, alone, VALUES | 1u << KILN__NAME_INPUT | 1u << KILN__NAME_BUFFER)
+                               : NULL;
+        if (near && strlen(alone) > 1)
+            kiln__diag_add(r->diag, node->pos, "unknown name '%s'; did you mean '%s'? (a text may be quoted)", alone,
+                           near);
+        arg->text = kiln__arena_strdup(r->arena, node->text);
+        return;
+    }
+    arg->expr = expr;
+    const kiln__name *name = alone ? kiln__find_name(r, alone) : NULL;
+    if (name && name->kind == KILN__NAME_BUFFER) {
+        if (!buffers)
+            kiln__diag_add(r->diag, node->pos, "'%s' is a buffer; inputs are made before buffers", alone);
+    } else if (name && name->kind == KILN__NAME_INPUT) {
+        if (name->inputs > inputs)
+            kiln__diag_add(r->diag, node->pos, "the input '%s' is made later than this one", alone);
+    } else {
+        kiln__check_expr(r, expr, inputs);
+    }
+}
+
+kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__node *map, const char *skip, size_t inputs, bool buffers,
+                                size_t *count)
+{
+    *count = 0;
+    if (!map || !kiln__read_entries(r, map, "'args'"))
+        return NULL;
+    kiln__arg *args = kiln__read_array(r, map->count, sizeof *args);
+    for (size_t i = 0; args && i < map->count; i++) {
+        if (skip && strcmp(map->keys[i]->text, skip) == 0)
+            continue;
+        kiln__arg *arg = &args[(*count)++];
+        arg->name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        arg->pos = map->keys[i]->pos;
+        read_host_arg(r, map->items[i], inputs, buffers, arg);
+    }
+    return args;
+}
+
+const char *kiln__read_host(kiln__reader *r, const kiln__node *node, const char *what, unsigned use)
+{
+    const char *name = kiln__read_text(r, node, what);
+    if (!name || !r->hosts || r->hosts->known(r->hosts->user, name, use))
+        return name;
+    const char *names[KILN__MOST], *near = NULL;
+    if (r->hosts->known(r->hosts->user, name, KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP)) {
+        kiln__diag_add(r->diag, node->pos, "the host function '%s' is not registered for %s", name, what);
+        return name;
+    }
+    size_t count = r->hosts->names ? r->hosts->names(r->hosts->user, names, KILN__COUNT(names)) : 0;
+    near = kiln__nearest(name, names, count < KILN__COUNT(names) ? count : KILN__COUNT(names));
+    kiln__diag_add(r->diag, node->pos,
+                   near ? "there is no host function '%s'; did you mean '%s'?" : "there is no host function '%s'", name,
+                   near);
+    return name;
+}

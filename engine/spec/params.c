@@ -1,0 +1,353 @@
+/* Params, sizes and options: what a spec can be varied by. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/read.h"
+
+/* A plain word is a text, all else plain is an expression without names; what is quoted is a text. */
+bool kiln__read_value(kiln__reader *r, const kiln__node *node, const char *what, kiln_value *value)
+{
+    if (node->kind != KILN__SCALAR || (node->length == 0 && !node->quoted)) {
+        kiln__diag_add(r->diag, node->pos, "%s must be a number, true, false or a name, not %s", what,
+                       kiln__node_describe(node));
+        return false;
+    }
+    value->kind = KILN_TEXT;
+    if (node->quoted || kiln__name_valid(node->text)) {
+        if (!node->quoted && (strcmp(node->text, "True") == 0 || strcmp(node->text, "False") == 0))
+            kiln__diag_add(r->diag, node->pos, "write true or false in small letters");
+        value->as.text = kiln__arena_strdup(r->arena, node->text);
+        return value->as.text != NULL;
+    }
+    kiln__expr *expr = NULL;
+    if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) { /* functions, and types of the source */
+        value->as.text = kiln__arena_strdup(r->arena, node->text);
+        return value->as.text != NULL;
+    }
+    expr = kiln__expr_parse(r->arena, node->text, node->length, node->pos, 0, r->diag);
+    if (!expr)
+        return false;
+    if (kiln__expr_name_count(expr) > 0) {
+        kiln__diag_add(r->diag, kiln__expr_name_pos(expr, 0), "%s must be a constant; '%s' has no value here "
+                       "(a text of more than one word is quoted)", what, kiln__expr_name(expr, 0));
+        return false;
+    }
+    return kiln__expr_eval(expr, NULL, value, r->diag);
+}
+
+/* Integers beside floats become floats; other mixtures are an error. */
+bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *values, size_t count)
+{
+    bool floats = false;
+    for (size_t i = 0; i < count; i++)
+        floats = floats || values[i].kind == KILN_FLOAT;
+    for (size_t i = 0; i < count; i++) {
+        if (floats && values[i].kind == KILN_INT)
+            values[i] = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)values[i].as.i};
+        if (values[i].kind != values[0].kind) {
+            kiln__diag_add(r->diag, pos, "the values of %s are of different kinds: numbers, booleans or names, not both",
+                           what);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const kiln_value *x = *(const kiln_value *const *)a, *y = *(const kiln_value *const *)b;
+    if (x->kind == KILN_TEXT)
+        return strcmp(x->as.text, y->as.text);
+    if (x->kind == KILN_FLOAT)
+        return x->as.f < y->as.f ? -1 : x->as.f > y->as.f;
+    return x->as.i < y->as.i ? -1 : x->as.i > y->as.i;
+}
+
+/* All values are of one kind. */
+bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
+{
+    const kiln_value **sorted = kiln__arena_alloc(r->scratch, count * sizeof *sorted);
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &values[i];
+    qsort(sorted, count, sizeof *sorted, by_value);
+    for (size_t i = 1; i < count; i++)
+        if (by_value(&sorted[i - 1], &sorted[i]) == 0) {
+            kiln__text shown = {.mem = r->diag->mem};
+            kiln__value_print(&shown, *sorted[i]);
+            kiln__diag_add(r->diag, pos, "param '%s' has the value %s twice", name, kiln__text_get(&shown));
+            kiln__text_free(&shown);
+            return false;
+        }
+    return true;
+}
+
+static bool room_for(kiln__reader *r, kiln__pos pos, size_t count)
+{
+    if (count <= KILN__MOST_VALUES - r->value_count) {
+        r->value_count += count;
+        return true;
+    }
+    kiln__diag_add(r->diag, pos, "too many values: the params of a spec may have %d together", KILN__MOST_VALUES);
+    return false;
+}
+
+static void read_list(kiln__reader *r, kiln__node *const *node, kiln__param *param)
+{
+    kiln__node *const *items;
+    size_t count = kiln__read_items(r, node, "the values of a param", &items);
+    if (count == 0) {
+        if ((*node)->kind == KILN__LIST)
+            kiln__diag_add(r->diag, (*node)->pos, "param '%s' has no values", param->name);
+        return;
+    }
+    kiln_value *values = kiln__read_array(r, count, sizeof *values);
+    if (!values || !room_for(r, (*node)->pos, count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!kiln__read_value(r, items[i], "a value", &values[i]))
+            return;
+    if (!kiln__unify(r, (*node)->pos, "a param", values, count))
+        return;
+    param->values = values;
+    param->count = count;
+    kiln__check_different(r, (*node)->pos, param->name, values, count);
+}
+
+/* ---- ranges ---- */
+
+static bool read_number(kiln__reader *r, const kiln__node *map, const char *key, kiln_value *value)
+{
+    const kiln__node *node = kiln__node_get(map, key);
+    if (!kiln__read_value(r, node, key, value))
+        return false;
+    if (value->kind == KILN_INT || value->kind == KILN_FLOAT)
+        return true;
+    kiln__diag_add(r->diag, node->pos, "'%s' must be a number", key);
+    return false;
+}
+
+/* How many values, or 0 and a message. */
+static size_t count_range(kiln__reader *r, const kiln__node *by, kiln_value from, kiln_value to, kiln_value step,
+                          bool times)
+{
+    bool ints = from.kind == KILN_INT;
+    bool backwards = ints ? from.as.i > to.as.i : from.as.f > to.as.f;
+    double a = ints ? (double)from.as.i : from.as.f, b = ints ? (double)to.as.i : to.as.f;
+    double s = ints ? (double)step.as.i : step.as.f;
+    if (times ? !(s > 1 && a > 0) : s == 0) {
+        kiln__diag_add(r->diag, by->pos, times ? "'times' must be above 1, and 'from' above 0" : "'step' must not be 0");
+        return 0;
+    }
+    if (s > 0 ? backwards : !backwards && a < b) {
+        kiln__diag_add(r->diag, by->pos, "this range is empty: it leads away from 'to'");
+        return 0;
+    }
+    /* Floats: a hair more than the quotient, for 0.1 to 0.5 by 0.1 has five values in spite of rounding. */
+    double count = floor((times ? log(b / a) / log(s) : (b - a) / s) + 1e-9) + 1;
+    if (ints && !times) {
+        uint64_t low = (uint64_t)(s > 0 ? from : to).as.i, high = (uint64_t)(s > 0 ? to : from).as.i;
+        count = (double)((high - low) / (s > 0 ? (uint64_t)step.as.i : -(uint64_t)step.as.i)) + 1;
+    }
+    if (count <= KILN__MOST_VALUES)
+        return (size_t)count;
+    kiln__diag_add(r->diag, by->pos, "too many values: the params of a spec may have %d together", KILN__MOST_VALUES);
+    return 0;
+}
+
+static void read_range(kiln__reader *r, const kiln__node *map, kiln__param *param)
+{
+    bool times = kiln__node_get(map, "times") != NULL;
+    const kiln__node *by = kiln__node_get(map, times ? "times" : "step");
+    kiln_value bounds[3] = {{.kind = KILN_INT}, {.kind = KILN_INT}, {.kind = KILN_INT, .as.i = 1}};
+    if (times && kiln__node_get(map, "step")) {
+        kiln__diag_add(r->diag, by->pos, "a range goes by 'step' or by 'times', not both");
+        return;
+    }
+    bool here = kiln__read_need(r, map, "a range", "from");
+    if (!kiln__read_need(r, map, "a range", "to") || !here)
+        return;
+    if (!read_number(r, map, "from", &bounds[0]) || !read_number(r, map, "to", &bounds[1]) ||
+        (by && !read_number(r, map, times ? "times" : "step", &bounds[2])) ||
+        !kiln__unify(r, map->pos, "a range", bounds, 3))
+        return;
+    size_t count = count_range(r, by ? by : map, bounds[0], bounds[1], bounds[2], times);
+    if (count == 0 || !room_for(r, map->pos, count))
+        return;
+    kiln_value *values = kiln__read_array(r, count, sizeof *values), v = bounds[0];
+    size_t used = 0;
+    while (values && used < count) {
+        values[used++] = v;
+        if (v.kind == KILN_FLOAT) {
+            double n = (double)used, s = bounds[2].as.f;
+            v.as.f = times ? bounds[0].as.f * pow(s, n) : bounds[0].as.f + n * s;
+        } else if (times ? __builtin_mul_overflow(v.as.i, bounds[2].as.i, &v.as.i)
+                         : __builtin_add_overflow(v.as.i, bounds[2].as.i, &v.as.i)) {
+            break;
+        } else if (times || bounds[2].as.i > 0 ? v.as.i > bounds[1].as.i : v.as.i < bounds[1].as.i) {
+            break; /* the count came by way of floats: the last word is the integers' */
+        }
+    }
+    param->values = values;
+    param->count = values ? used : 0;
+}
+
+/* ---- one param ---- */
+
+kiln__template **kiln__read_options(kiln__reader *r, kiln__node *const *node, size_t *count)
+{
+    kiln__node *const *items;
+    *count = kiln__read_items(r, node, "'options'", &items);
+    kiln__template **options = *count ? kiln__read_array(r, *count, sizeof *options) : NULL;
+    for (size_t i = 0; options && i < *count; i++)
+        options[i] = kiln__read_template(r, items[i], "an option");
+    if (!options)
+        *count = 0;
+    return options;
+}
+
+static void read_default(kiln__reader *r, const kiln__node *node, kiln__param *param)
+{
+    kiln_value wanted;
+    if (param->count == 0 || !kiln__read_value(r, node, "'default'", &wanted))
+        return;
+    for (size_t i = 0; i < param->count; i++)
+        if (kiln__value_equal(param->values[i], wanted)) {
+            param->initial = i;
+            return;
+        }
+    kiln__diag_add(r->diag, node->pos, "the default of '%s' is not one of its values", param->name);
+}
+
+static void read_param(kiln__reader *r, kiln__node *const *node, kiln__param *param)
+{
+    static const char *const keys[] = {"values", "from", "to", "step", "times", "default", "options", NULL};
+    if ((*node)->kind != KILN__MAP) {
+        read_list(r, node, param);
+        return;
+    }
+    if (!kiln__read_map(r, *node, "a param", keys))
+        return;
+    kiln__node *values = kiln__node_get(*node, "values");
+    const char *range = kiln__node_get(*node, "from")    ? "from"
+                        : kiln__node_get(*node, "to")    ? "to"
+                        : kiln__node_get(*node, "step")  ? "step"
+                        : kiln__node_get(*node, "times") ? "times"
+                                                         : NULL;
+    if (values && range)
+        kiln__diag_add(r->diag, kiln__node_key(*node, range)->pos, "a param has 'values' or a range, not both");
+    else if (values && values->kind == KILN__MAP)
+        kiln__diag_add(r->diag, values->pos, "'values' must be a list; a range stands in the param itself");
+    else if (values)
+        read_list(r, &values, param);
+    else if (range)
+        read_range(r, *node, param);
+    else
+        kiln__diag_add(r->diag, (*node)->pos, "param '%s' has neither 'values' nor a range ('from', 'to')", param->name);
+    const kiln__node *initial = kiln__node_get(*node, "default");
+    if (initial)
+        read_default(r, initial, param);
+}
+
+kiln__param *kiln__read_params(kiln__reader *r, const kiln__node *node, size_t *count)
+{
+    *count = kiln__read_entries(r, node, "'params'");
+    kiln__param *params = *count ? kiln__read_array(r, *count, sizeof *params) : NULL;
+    if (!params) {
+        *count = 0;
+        return NULL;
+    }
+    for (size_t i = 0; i < *count; i++) {
+        params[i].name = kiln__arena_strdup(r->arena, node->keys[i]->text);
+        params[i].pos = node->keys[i]->pos;
+        if (!params[i].name)
+            return NULL;
+        read_param(r, &node->items[i], &params[i]);
+        kiln__declare(r, node->keys[i], KILN__NAME_PARAM, &params[i]);
+    }
+    return params;
+}
+
+/* ---- sizes ---- */
+
+static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__node *map)
+{
+    bool same = true;
+    for (size_t i = 0; i < map->count; i++) {
+        size_t k = 0;
+        while (k < first->count && strcmp(first->settings[k].name, map->keys[i]->text) != 0)
+            k++;
+        if (k == first->count) {
+            kiln__diag_add(r->diag, map->keys[i]->pos, "the first size set, '%s', has no '%s'; all must have the same",
+                           first->name, map->keys[i]->text);
+            same = false;
+        }
+    }
+    for (size_t k = 0; k < first->count; k++)
+        if (!kiln__node_get(map, first->settings[k].name)) {
+            kiln__diag_add(r->diag, map->pos, "this size set misses '%s'", first->settings[k].name);
+            same = false;
+        }
+    return same;
+}
+
+static void read_size(kiln__reader *r, const kiln__node *node, kiln_value *value)
+{
+    *value = (kiln_value){.kind = KILN_INT};
+    if (kiln__read_value(r, node, "a size", value) && value->kind != KILN_INT && value->kind != KILN_FLOAT)
+        kiln__diag_add(r->diag, node->pos, "a size must be a number");
+}
+
+static void read_size_set(kiln__reader *r, const kiln__node *key, const kiln__node *map, kiln__sizes *set,
+                          const kiln__sizes *first)
+{
+    if (map->kind == KILN__SCALAR) {
+        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}",
+                       key->text, map->text);
+        if (!kiln__find_name(r, key->text))
+            kiln__declare(r, key, KILN__NAME_SIZE, NULL); /* it was meant as one: spare the reader what follows */
+        return;
+    }
+    if (kiln__read_entries(r, map, "a size set such as {N: 1024}") == 0 && map->kind != KILN__MAP)
+        return;
+    set->settings = kiln__read_array(r, map->count, sizeof *set->settings);
+    if (!set->settings || (first && !same_names(r, first, map)))
+        return;
+    set->count = map->count;
+    for (size_t i = 0; i < set->count; i++) {
+        if (first) { /* in the order of the first */
+            set->settings[i].name = first->settings[i].name;
+            read_size(r, kiln__node_get(map, first->settings[i].name), &set->settings[i].value);
+            continue;
+        }
+        set->settings[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        if (!set->settings[i].name)
+            set->settings[i].name = "";
+        kiln__declare(r, map->keys[i], KILN__NAME_SIZE, NULL);
+        read_size(r, map->items[i], &set->settings[i].value);
+    }
+}
+
+void kiln__read_sizes(kiln__reader *r, const kiln__node *node)
+{
+    kiln_spec *spec = r->spec;
+    size_t count = kiln__read_entries(r, node, "'sizes'");
+    if (node && node->kind == KILN__MAP && count == 0 && node->count == 0)
+        kiln__diag_add(r->diag, node->pos, "'sizes' has no size set, such as default: {N: 1024}");
+    spec->size_sets = kiln__read_array(r, count, sizeof *spec->size_sets);
+    if (!spec->size_sets)
+        return;
+    spec->size_set_count = count;
+    for (size_t i = 0; i < count; i++) {
+        spec->size_sets[i].name = kiln__arena_strdup(r->arena, node->keys[i]->text);
+        spec->size_sets[i].pos = node->keys[i]->pos;
+        if (spec->size_sets[i].name)
+            read_size_set(r, node->keys[i], node->items[i], &spec->size_sets[i], i ? &spec->size_sets[0] : NULL);
+    }
+    if (count == 0) { /* a spec without sizes has one set with nothing in it */
+        spec->size_sets[0].name = "default";
+        spec->size_set_count = 1;
+    }
+}

@@ -1,0 +1,592 @@
+/* From a checked tree to a typed spec: the sections of the file and of each variant, in the order in which names become
+ * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free. */
+#include <string.h>
+
+#include "spec/read.h"
+
+/* The parts that a spec and its variants have alike. */
+typedef struct section {
+    size_t param_count;  kiln__param *params;
+    size_t let_count;    kiln__named_expr *lets;
+    size_t where_count;  kiln__expr **where;
+    size_t define_count; kiln__named_expr *defines;
+    size_t bake_count;   const char **bake;
+    size_t option_count; kiln__template **options;
+    size_t input_count;  kiln__input *inputs;
+    size_t buffer_count; kiln__buffer *buffers;
+    size_t before_count; kiln__step *before;
+    size_t metric_count; kiln__named_expr *metrics;
+} section;
+
+/* ---- lets ---- */
+
+static kiln__named_expr *read_named(kiln__reader *r, const kiln__node *map, const char *what, size_t inputs,
+                                    size_t *count)
+{
+    *count = kiln__read_entries(r, map, what);
+    kiln__named_expr *named = *count ? kiln__read_array(r, *count, sizeof *named) : NULL;
+    if (!named)
+        *count = 0;
+    for (size_t i = 0; i < *count; i++) {
+        named[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        named[i].pos = map->keys[i]->pos;
+        if (!named[i].name)
+            named[i].name = "";
+        named[i].expr = kiln__read_expr(r, map->items[i], named[i].name, inputs);
+    }
+    return named;
+}
+
+typedef struct sorter {
+    kiln__reader *r;
+    const kiln__named_expr *lets;
+    size_t count, used;
+    unsigned char *state; /* 0: not seen, 1: on the way down, 2: placed */
+    kiln__named_expr *sorted;
+} sorter;
+
+static size_t let_index(const sorter *s, const char *name)
+{
+    size_t i = 0;
+    while (i < s->count && strcmp(s->lets[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static kiln__name *name_of(kiln__reader *r, const char *text)
+{
+    for (size_t i = r->name_count; i-- > 0;)
+        if (strcmp(r->names[i].text, text) == 0)
+            return &r->names[i];
+    return NULL;
+}
+
+/* The highest number of an input that the expression needs: of `A` in `A.rows`, or by way of a let. */
+static size_t inputs_of(kiln__reader *r, const kiln__expr *expr)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
+        const char *text = kiln__expr_name(expr, i), *dot = strchr(text, '.');
+        char *root = kiln__arena_strndup(r->scratch, text, dot ? (size_t)(dot - text) : strlen(text));
+        const kiln__name *name = root ? name_of(r, root) : NULL;
+        if (name && name->inputs > most)
+            most = name->inputs;
+    }
+    return most;
+}
+
+/* Depth first; at most KILN__MOST deep. False where a let depends on itself. */
+static bool place_let(sorter *s, size_t i)
+{
+    if (s->state[i] == 2)
+        return true;
+    const kiln__named_expr *let = &s->lets[i];
+    if (s->state[i] == 1) {
+        kiln__diag_add(s->r->diag, let->pos, "the let '%s' depends on itself", let->name);
+        return false;
+    }
+    s->state[i] = 1;
+    for (size_t n = 0; let->expr && n < kiln__expr_name_count(let->expr); n++) {
+        size_t other = let_index(s, kiln__expr_name(let->expr, n));
+        if (other < s->count && !place_let(s, other))
+            return false;
+    }
+    s->state[i] = 2;
+    s->sorted[s->used++] = *let;
+    kiln__name *name = name_of(s->r, let->name);
+    if (name && let->expr)
+        name->inputs = inputs_of(s->r, let->expr);
+    return true;
+}
+
+static void read_lets(kiln__reader *r, const kiln__node *map, section *out)
+{
+    sorter s = {.r = r};
+    if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* said when the names were declared */
+        return;
+    s.lets = read_named(r, map, "'let'", KILN__ALL_INPUTS, &s.count);
+    s.state = kiln__arena_alloc(r->scratch, s.count + 1);
+    s.sorted = kiln__read_array(r, s.count, sizeof *s.sorted);
+    if (!s.state || !s.sorted)
+        return;
+    for (size_t i = 0; i < s.count; i++)
+        if (!place_let(&s, i))
+            break; /* one message about a cycle is enough */
+    out->lets = s.sorted;
+    out->let_count = s.used;
+}
+
+/* ---- what becomes macros ---- */
+
+static bool c_word(const char *name)
+{
+    static const char *const words[] = {
+        "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do",
+        "double", "else", "enum", "extern", "for", "friend", "goto", "inline", "long", "namespace", "new", "operator",
+        "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
+        "template", "this", "throw", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
+        "volatile", "while"};
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        if (strcmp(name, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
+{
+    if (c_word(name))
+        kiln__diag_add(r->diag, pos, "'%s' becomes a macro of the source, and is a word of C++", name);
+}
+
+/* A list of lets, or a map of names to expressions. */
+static void read_defines(kiln__reader *r, kiln__node *node, section *out)
+{
+    if (!node)
+        return;
+    if (node->kind == KILN__MAP) {
+        out->defines = read_named(r, node, "'define'", 0, &out->define_count);
+        for (size_t i = 0; i < out->define_count; i++) {
+            const char *name = out->defines[i].name;
+            const kiln__name *taken = kiln__find_name(r, name);
+            if (!kiln__name_valid(name))
+                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is no name for a macro", name);
+            else if (taken && taken->kind == KILN__NAME_PARAM)
+                kiln__diag_add(r->diag, out->defines[i].pos, "'%s' is a param, and so a macro already", name);
+            check_macro(r, name, out->defines[i].pos);
+        }
+        return;
+    }
+    kiln__node *const *items;
+    size_t count = kiln__read_items(r, &node, "'define'", &items);
+    out->defines = kiln__read_array(r, count, sizeof *out->defines);
+    if (!out->defines)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = kiln__read_text(r, items[i], "a name in 'define'");
+        const kiln__name *let = name ? kiln__find_name(r, name) : NULL;
+        if (!name)
+            continue;
+        if (!let || let->kind != KILN__NAME_LET) {
+            const char *near = kiln__nearest_name(r, name, 1u << KILN__NAME_LET);
+            kiln__diag_add(r->diag, items[i]->pos,
+                           near ? "there is no let '%s'; did you mean '%s'?"
+                                : "there is no let '%s' (a macro with its own value is written NAME: EXPRESSION)",
+                           name, near);
+            continue;
+        }
+        kiln__named_expr *define = &out->defines[out->define_count++];
+        define->name = name;
+        define->pos = items[i]->pos;
+        define->expr = kiln__read_expr(r, items[i], "a name in 'define'", 0);
+        check_macro(r, name, define->pos);
+    }
+}
+
+static void read_bake(kiln__reader *r, kiln__node *node, section *out)
+{
+    kiln__node *const *items;
+    size_t count = kiln__read_items(r, &node, "'bake'", &items);
+    out->bake = count ? kiln__read_array(r, count, sizeof *out->bake) : NULL;
+    for (size_t i = 0; out->bake && i < count; i++) {
+        const char *name = kiln__read_text(r, items[i], "a name in 'bake'");
+        const kiln__name *size = name ? kiln__find_name(r, name) : NULL;
+        if (name && (!size || size->kind != KILN__NAME_SIZE)) {
+            const char *near = kiln__nearest_name(r, name, 1u << KILN__NAME_SIZE);
+            kiln__diag_add(r->diag, items[i]->pos,
+                           near ? "there is no size '%s'; did you mean '%s'?" : "there is no size '%s'", name, near);
+        } else if (name) {
+            check_macro(r, name, items[i]->pos);
+            out->bake[out->bake_count++] = name;
+        }
+    }
+}
+
+/* ---- a section ---- */
+
+static void read_where(kiln__reader *r, kiln__node *node, section *out)
+{
+    kiln__node *const *items;
+    size_t count = kiln__read_items(r, &node, "'where'", &items);
+    if (count > 4 * KILN__MOST) {
+        kiln__diag_add(r->diag, node->pos, "more than %d constraints", 4 * KILN__MOST);
+        return;
+    }
+    out->where = count ? kiln__read_array(r, count, sizeof *out->where) : NULL;
+    for (size_t i = 0; out->where && i < count; i++)
+        if ((out->where[out->where_count] = kiln__read_expr(r, items[i], "a constraint", 0)))
+            out->where_count++;
+}
+
+static void read_inputs(kiln__reader *r, const kiln__node *map, section *out, size_t before)
+{
+    size_t count = map && map->kind == KILN__MAP && map->count <= KILN__MOST ? map->count : 0;
+    out->inputs = count ? kiln__read_array(r, count, sizeof *out->inputs) : NULL;
+    for (size_t i = 0; out->inputs && i < count; i++) {
+        const kiln__node *node = map->items[i];
+        kiln__input *input = &out->inputs[out->input_count++];
+        input->name = kiln__arena_strdup(r->arena, map->keys[i]->text);
+        input->pos = map->keys[i]->pos;
+        if (node->kind != KILN__MAP) {
+            kiln__diag_add(r->diag, node->pos, "an input must be a mapping such as {host: FUNCTION, ...}, not %s",
+                           kiln__node_describe(node));
+            continue;
+        }
+        if (kiln__read_need(r, node, "an input", "host"))
+            input->function = kiln__read_host(r, kiln__node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
+        r->for_input = true;
+        input->args = kiln__read_host_args(r, node, "host", before + i, false, &input->arg_count);
+        r->for_input = false;
+    }
+}
+
+static void declare_all(kiln__reader *r, const kiln__node *map, const char *what, kiln__name_kind kind)
+{
+    size_t count = kiln__read_entries(r, map, what);
+    for (size_t i = 0; i < count; i++)
+        kiln__declare(r, map->keys[i], kind, NULL);
+}
+
+static void read_section(kiln__reader *r, const kiln__node *map, bool of_spec, section *out)
+{
+    size_t inputs = r->input_count;
+    const kiln__node *params = kiln__node_get(map, "params");
+    kiln__node *options = kiln__node_get(map, "options"), *before = kiln__node_get(map, "before_each");
+    out->params = kiln__read_params(r, params, &out->param_count);
+    declare_all(r, kiln__node_get(map, "let"), "'let'", KILN__NAME_LET);
+    declare_all(r, kiln__node_get(map, "inputs"), "'inputs'", KILN__NAME_INPUT);
+    declare_all(r, kiln__node_get(map, "buffers"), "'buffers'", KILN__NAME_BUFFER);
+
+    read_lets(r, kiln__node_get(map, "let"), out);
+    for (size_t i = 0; i < out->param_count; i++) {
+        const kiln__node *node = params->items[i];
+        kiln__node *of_param = kiln__node_get(node, "options");
+        check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
+        out->params[i].options = kiln__read_options(r, &of_param, &out->params[i].option_count);
+    }
+    read_where(r, kiln__node_get(map, "where"), out);
+    read_defines(r, kiln__node_get(map, "define"), out);
+    read_bake(r, kiln__node_get(map, "bake"), out);
+    out->options = kiln__read_options(r, &options, &out->option_count);
+    read_inputs(r, kiln__node_get(map, "inputs"), out, inputs);
+    out->buffers = kiln__read_buffers(r, kiln__node_get(map, "buffers"), of_spec, &out->buffer_count);
+    if (before)
+        out->before = kiln__read_steps(r, before, "'before_each'", &out->before_count);
+    out->metrics = read_named(r, kiln__node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+}
+
+/* ---- variants ---- */
+
+/* Both arrays one behind the other. */
+static void *joined(kiln__reader *r, const void *a, size_t a_count, const void *b, size_t b_count, size_t size)
+{
+    char *both = a_count + b_count ? kiln__read_array(r, a_count + b_count, size) : NULL;
+    if (!both)
+        return NULL;
+    if (a_count)
+        memcpy(both, a, a_count * size);
+    if (b_count)
+        memcpy(both + a_count * size, b, b_count * size);
+    return both;
+}
+
+#define JOIN(field, counter)                                                                                           \
+    do {                                                                                                               \
+        variant->field = joined(r, spec->field, spec->counter, own->field, own->counter, sizeof *variant->field);      \
+        variant->counter = variant->field ? spec->counter + own->counter : 0;                                          \
+    } while (0)
+
+/* The spec's things first, then the variant's; of two metrics of one name the variant's holds. */
+static void join_sections(kiln__reader *r, const section *spec, const section *own, kiln__variant *variant)
+{
+    JOIN(params, param_count);
+    JOIN(lets, let_count);
+    JOIN(where, where_count);
+    JOIN(defines, define_count);
+    JOIN(bake, bake_count);
+    JOIN(options, option_count);
+    JOIN(inputs, input_count);
+    JOIN(buffers, buffer_count);
+    JOIN(before, before_count);
+    variant->metrics = kiln__read_array(r, spec->metric_count + own->metric_count, sizeof *variant->metrics);
+    for (size_t i = 0; variant->metrics && i < spec->metric_count; i++) {
+        size_t k = 0;
+        while (k < own->metric_count && strcmp(own->metrics[k].name, spec->metrics[i].name) != 0)
+            k++;
+        if (k == own->metric_count)
+            variant->metrics[variant->metric_count++] = spec->metrics[i];
+    }
+    for (size_t i = 0; variant->metrics && i < own->metric_count; i++)
+        variant->metrics[variant->metric_count++] = own->metrics[i];
+    for (size_t i = 0; i < variant->define_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(variant->defines[i].name, variant->defines[k].name) == 0)
+                kiln__diag_add(r->diag, variant->defines[i].pos, "the macro '%s' is defined twice (line %u)",
+                               variant->defines[i].name, variant->defines[k].pos.line);
+}
+
+static void read_steps_or_launch(kiln__reader *r, const kiln__node *map, kiln__variant *variant)
+{
+    kiln__node *launch = kiln__node_get(map, "launch"), *steps = kiln__node_get(map, "steps");
+    if (launch && steps)
+        kiln__diag_add(r->diag, steps->pos, "a variant has 'launch' or 'steps', not both");
+    else if (launch)
+        variant->steps = kiln__read_launch_only(r, launch, &variant->step_count);
+    else if (steps)
+        variant->steps = kiln__read_steps(r, steps, "'steps'", &variant->step_count);
+    else
+        kiln__diag_add(r->diag, variant->pos, "variant '%s' has neither 'launch' nor 'steps'", variant->name);
+}
+
+static bool good_label(const char *name)
+{
+    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+    return length > 0 && length < 64 && name[length] == '\0';
+}
+
+static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__node *map, const section *shared,
+                         kiln__variant *variant)
+{
+    static const char *const keys[] = {"about", "source", "params", "let", "where", "define", "bake", "options",
+                                       "inputs", "buffers", "before_each", "launch", "steps", "metrics", NULL};
+    variant->name = kiln__arena_strdup(r->arena, key->text);
+    variant->pos = key->pos;
+    variant->about = "";
+    if (!variant->name)
+        return;
+    if (!good_label(variant->name))
+        kiln__diag_add(r->diag, key->pos, "'%.70s' is no name for a variant: letters, digits, '_' and '-'", key->text);
+    if (!kiln__read_map(r, map, "a variant", keys))
+        return;
+    const kiln__node *about = kiln__node_get(map, "about"), *source = kiln__node_get(map, "source");
+    if (about)
+        variant->about = kiln__read_text(r, about, "'about'");
+    if (source)
+        variant->source = kiln__read_text(r, source, "'source'");
+    else if (!r->spec->source)
+        kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
+    size_t names = r->name_count, inputs = r->input_count;
+    section own = {0};
+    read_section(r, map, false, &own);
+    read_steps_or_launch(r, map, variant);
+    join_sections(r, shared, &own, variant);
+    r->name_count = names;
+    r->input_count = inputs;
+}
+
+/* A spec with one variant may have its launch at the top, without `variants:`. */
+static void read_only_variant(kiln__reader *r, const kiln__node *root, const section *shared)
+{
+    static const section none;
+    kiln_spec *spec = r->spec;
+    spec->variants = kiln__read_array(r, 1, sizeof *spec->variants);
+    if (!spec->variants)
+        return;
+    spec->variant_count = 1;
+    spec->variants[0].name = "default";
+    spec->variants[0].about = "";
+    spec->variants[0].pos = root->pos;
+    if (!spec->source)
+        kiln__read_need(r, root, "the spec", "source");
+    read_steps_or_launch(r, root, &spec->variants[0]);
+    join_sections(r, shared, &none, &spec->variants[0]);
+}
+
+static void read_variants(kiln__reader *r, const kiln__node *root, const section *shared)
+{
+    kiln_spec *spec = r->spec;
+    const kiln__node *map = kiln__node_get(root, "variants");
+    const kiln__node *alone = kiln__node_key(root, "launch");
+    if (!alone)
+        alone = kiln__node_key(root, "steps");
+    if (!map && alone) {
+        read_only_variant(r, root, shared);
+        return;
+    }
+    if (!map) {
+        kiln__diag_add(r->diag, root->pos, "the spec has no 'variants' (nor a 'launch' of its own)");
+        return;
+    }
+    if (alone)
+        kiln__diag_add(r->diag, alone->pos, "a spec has 'variants' or a '%s' of its own, not both", alone->text);
+    if (map->kind != KILN__MAP || map->count == 0 || map->count > KILN__MOST_VARIANTS) {
+        kiln__diag_add(r->diag, map->pos, "'variants' must be a mapping of 1 to %d variants by name",
+                       KILN__MOST_VARIANTS);
+        return;
+    }
+    spec->variants = kiln__read_array(r, map->count, sizeof *spec->variants);
+    if (!spec->variants)
+        return;
+    spec->variant_count = map->count;
+    for (size_t i = 0; i < map->count; i++)
+        read_variant(r, map->keys[i], map->items[i], shared, &spec->variants[i]);
+}
+
+/* ---- verification ---- */
+
+static void read_against(kiln__reader *r, const kiln__node *map, kiln__verify *verify)
+{
+    static const char *const keys[] = {"host", "variant", "file", NULL};
+    if (!kiln__read_map(r, map, "'against'", keys))
+        return;
+    if (map->count != 1) {
+        kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
+        return;
+    }
+    const kiln__node *host = kiln__node_get(map, "host"), *variant = kiln__node_get(map, "variant");
+    const kiln__node *file = kiln__node_get(map, "file");
+    if (host) {
+        verify->against = KILN__AGAINST_HOST;
+        verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
+    } else if (file) {
+        verify->against = KILN__AGAINST_FILE;
+        verify->name = kiln__read_text(r, file, "'file'");
+    } else if (variant && (verify->name = kiln__read_text(r, variant, "'variant'"))) {
+        verify->against = KILN__AGAINST_VARIANT;
+        const char *names[KILN__MOST_VARIANTS], *near;
+        for (size_t i = 0; i < r->spec->variant_count; i++)
+            if ((names[i] = r->spec->variants[i].name) && strcmp(names[i], verify->name) == 0)
+                return;
+        near = kiln__nearest(verify->name, names, r->spec->variant_count);
+        kiln__diag_add(r->diag, variant->pos,
+                       near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'",
+                       verify->name, near);
+    }
+}
+
+static kiln__expr *read_tolerance(kiln__reader *r, const kiln__node *map, const char *key, kiln__pos pos)
+{
+    const kiln__node *node = kiln__node_get(map, key);
+    return node ? kiln__read_expr(r, node, key, KILN__ALL_INPUTS)
+                : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
+}
+
+static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__node *map, const section *shared,
+                            kiln__verify *verify)
+{
+    static const char *const keys[] = {"against", "rtol", "atol", "exact", NULL};
+    const char *outs[KILN__MOST];
+    size_t out_count = 0;
+    bool found = false;
+    verify->pos = key->pos;
+    verify->buffer = kiln__arena_strdup(r->arena, key->text);
+    for (size_t i = 0; i < shared->buffer_count; i++)
+        if (shared->buffers[i].out) {
+            outs[out_count++] = shared->buffers[i].name;
+            found = found || strcmp(shared->buffers[i].name, key->text) == 0;
+        }
+    if (!found) {
+        const char *near = kiln__nearest(key->text, outs, out_count);
+        kiln__diag_add(r->diag, key->pos,
+                       near ? "there is no buffer '%s' with 'out: true'; did you mean '%s'?"
+                            : "there is no buffer '%s' with 'out: true' in the spec",
+                       key->text, near);
+    }
+    if (!kiln__read_map(r, map, "a verification", keys))
+        return;
+    if (kiln__read_need(r, map, "a verification", "against"))
+        read_against(r, kiln__node_get(map, "against"), verify);
+    const kiln__node *exact = kiln__node_get(map, "exact");
+    if (exact && kiln__read_bool(r, exact, "'exact'", &verify->exact) && verify->exact &&
+        (kiln__node_get(map, "rtol") || kiln__node_get(map, "atol")))
+        kiln__diag_add(r->diag, exact->pos, "'exact' leaves no room for 'rtol' or 'atol'");
+    verify->rtol = read_tolerance(r, map, "rtol", key->pos);
+    verify->atol = read_tolerance(r, map, "atol", key->pos);
+}
+
+static void read_verify(kiln__reader *r, const kiln__node *map, const section *shared)
+{
+    kiln_spec *spec = r->spec;
+    size_t count = kiln__read_entries(r, map, "'verify'");
+    spec->verify = count ? kiln__read_array(r, count, sizeof *spec->verify) : NULL;
+    for (size_t i = 0; spec->verify && i < count; i++)
+        read_verify_one(r, map->keys[i], map->items[i], shared, &spec->verify[spec->verify_count++]);
+}
+
+/* ---- the whole ---- */
+
+static void read_version(kiln__reader *r, const kiln__node *root)
+{
+    const kiln__node *version = kiln__node_get(root, "kiln");
+    if (!version)
+        kiln__diag_add(r->diag, root->pos, "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
+                       "the format");
+    else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
+        kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
+}
+
+void kiln__read_spec(kiln__reader *r, const kiln__node *root)
+{
+    static const char *const keys[] = {"kiln", "name", "title", "about", "source", "sizes", "params", "let", "where",
+                                       "define", "bake", "options", "inputs", "buffers", "before_each", "metrics",
+                                       "verify", "variants", "launch", "steps", NULL};
+    kiln_spec *spec = r->spec;
+    if (!kiln__read_map(r, root, "the spec", keys))
+        return;
+    const kiln__node *name = kiln__node_get(root, "name"), *title = kiln__node_get(root, "title");
+    const kiln__node *about = kiln__node_get(root, "about"), *source = kiln__node_get(root, "source");
+    section shared = {0};
+    read_version(r, root);
+    if (kiln__read_need(r, root, "the spec", "name") && (spec->name = kiln__read_text(r, name, "'name'")) &&
+        !good_label(spec->name))
+        kiln__diag_add(r->diag, name->pos, "'%.70s' is no name for a spec: letters, digits, '_' and '-'", spec->name);
+    spec->title = title ? kiln__read_text(r, title, "'title'") : "";
+    spec->about = about ? kiln__read_text(r, about, "'about'") : "";
+    spec->source = source ? kiln__read_text(r, source, "'source'") : NULL;
+    kiln__read_sizes(r, kiln__node_get(root, "sizes"));
+    read_section(r, root, true, &shared);
+    spec->buffer_count = shared.buffer_count;
+    read_variants(r, root, &shared);
+    read_verify(r, kiln__node_get(root, "verify"), &shared);
+}
+
+/* Everything but the spec itself is freed here. */
+static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kiln_error **error)
+{
+    const kiln_allocator *mem = r->diag->mem;
+    bool no_memory = spec->arena.failed || r->scratch->failed;
+    kiln__arena_free(r->scratch);
+    kiln__free(mem, r->names);
+    if (no_memory) {
+        kiln__text_free(&r->diag->text);
+        kiln_spec_free(spec);
+        return kiln__fail_memory(error);
+    }
+    kiln_status status = kiln__diag_finish(r->diag, KILN_ERROR_SPEC, error);
+    if (status != KILN_OK) {
+        kiln_spec_free(spec);
+        return status;
+    }
+    *out = spec;
+    return KILN_OK;
+}
+
+kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
+                             const kiln__host_lookup *hosts, kiln_spec **out, kiln_error **error)
+{
+    enum { LONGEST = 16 << 20 };
+    if (length > LONGEST)
+        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: a file of %zu bytes; a spec has at most %d", name, length,
+                          LONGEST);
+    kiln_spec *spec = kiln__calloc(mem, 1, sizeof *spec);
+    if (!spec)
+        return kiln__fail_memory(error);
+    if (mem) {
+        spec->mem_copy = *mem;
+        spec->mem = &spec->mem_copy;
+    }
+    spec->arena.mem = spec->mem;
+    spec->path = kiln__arena_strdup(&spec->arena, name);
+    spec->folder = kiln__arena_folder(&spec->arena, name);
+    spec->file.name = spec->path;
+    spec->file.text = kiln__arena_strndup(&spec->arena, text, length);
+    spec->file.length = length;
+    kiln__diag diag = {.mem = mem};
+    kiln__arena scratch = {.mem = mem};
+    kiln__reader r = {.spec = spec, .arena = &spec->arena, .scratch = &scratch, .diag = &diag, .hosts = hosts};
+    kiln__node *root = spec->arena.failed ? NULL : kiln__tree_parse(&scratch, &spec->file, &diag);
+    if (root && kiln__is_t1(root))
+        kiln__read_t1(&r, root);
+    else if (root)
+        kiln__read_spec(&r, root);
+    return finish(&r, spec, out, error);
+}

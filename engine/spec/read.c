@@ -1,0 +1,101 @@
+#include <string.h>
+
+#include "spec/read.h"
+
+void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
+{
+    return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* count is bounded by the nodes of the file */
+}
+
+bool kiln__read_map(kiln__reader *r, const kiln__node *node, const char *what, const char *const *keys)
+{
+    size_t count = 0;
+    if (node->kind != KILN__MAP) {
+        kiln__diag_add(r->diag, node->pos, "%s must be a mapping ('key: value'), not %s", what,
+                       kiln__node_describe(node));
+        return false;
+    }
+    while (keys[count])
+        count++;
+    for (size_t i = 0; i < node->count; i++) {
+        const char *key = node->keys[i]->text;
+        size_t k = 0;
+        while (k < count && strcmp(keys[k], key) != 0)
+            k++;
+        if (k < count)
+            continue;
+        const char *near = kiln__nearest(key, keys, count);
+        if (near) {
+            kiln__diag_add(r->diag, node->keys[i]->pos, "unknown key '%s' in %s; did you mean '%s'?", key, what, near);
+            continue;
+        }
+        kiln__text list = {.mem = r->diag->mem};
+        for (k = 0; k < count; k++)
+            kiln__text_printf(&list, "%s%s", k ? ", " : "", keys[k]);
+        kiln__diag_add(r->diag, node->keys[i]->pos, "unknown key '%s' in %s; it takes %s", key, what,
+                       kiln__text_get(&list));
+        kiln__text_free(&list);
+    }
+    return true;
+}
+
+bool kiln__read_need(kiln__reader *r, const kiln__node *map, const char *what, const char *key)
+{
+    if (kiln__node_get(map, key))
+        return true;
+    kiln__diag_add(r->diag, map->pos, "%s misses the key '%s'", what, key);
+    return false;
+}
+
+size_t kiln__read_entries(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    if (!node)
+        return 0;
+    if (node->kind != KILN__MAP) {
+        kiln__diag_add(r->diag, node->pos, "%s must be a mapping ('name: value'), not %s", what,
+                       kiln__node_describe(node));
+        return 0;
+    }
+    if (node->count > KILN__MOST) {
+        kiln__diag_add(r->diag, node->pos, "%s has %zu entries; %d are the most", what, node->count, KILN__MOST);
+        return 0;
+    }
+    return node->count;
+}
+
+size_t kiln__read_items(kiln__reader *r, kiln__node *const *node, const char *what, kiln__node *const **items)
+{
+    *items = NULL;
+    if (!*node)
+        return 0;
+    if ((*node)->kind == KILN__MAP) {
+        kiln__diag_add(r->diag, (*node)->pos, "%s must be a list, not a mapping", what);
+        return 0;
+    }
+    if ((*node)->kind == KILN__SCALAR) {
+        *items = node;
+        return 1;
+    }
+    *items = (*node)->items;
+    return (*node)->count;
+}
+
+const char *kiln__read_text(kiln__reader *r, const kiln__node *node, const char *what)
+{
+    if (node->kind == KILN__SCALAR && node->length > 0)
+        return kiln__arena_strdup(r->arena, node->text);
+    kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__node_describe(node));
+    return NULL;
+}
+
+bool kiln__read_bool(kiln__reader *r, const kiln__node *node, const char *what, bool *value)
+{
+    bool yes = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "true") == 0;
+    bool no = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "false") == 0;
+    if (!yes && !no) {
+        kiln__diag_add(r->diag, node->pos, "%s must be true or false", what);
+        return false;
+    }
+    *value = yes;
+    return true;
+}

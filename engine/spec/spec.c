@@ -1,0 +1,123 @@
+/* What a loaded spec answers: the public questions of kiln.h, and look-ups for the rest of the engine. */
+#include <string.h>
+
+#include "spec/spec.h"
+
+const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name)
+{
+    int index = kiln_spec_variant_find(spec, name);
+    return index < 0 ? NULL : &spec->variants[index];
+}
+
+const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->buffer_count; i++)
+        if (strcmp(variant->buffers[i].name, name) == 0)
+            return &variant->buffers[i];
+    return NULL;
+}
+
+void kiln_spec_free(kiln_spec *spec)
+{
+    if (!spec)
+        return;
+    kiln_allocator mem = spec->mem_copy; /* the block that holds it is about to go */
+    const kiln_allocator *with = spec->mem ? &mem : NULL;
+    spec->arena.mem = with;
+    kiln__arena_free(&spec->arena);
+    kiln__free(with, spec);
+}
+
+const char *kiln_spec_name(const kiln_spec *spec)
+{
+    return spec->name;
+}
+
+const char *kiln_spec_title(const kiln_spec *spec)
+{
+    return spec->title;
+}
+
+const char *kiln_spec_about(const kiln_spec *spec)
+{
+    return spec->about;
+}
+
+const char *kiln_spec_path(const kiln_spec *spec)
+{
+    return spec->path;
+}
+
+size_t kiln_spec_variant_count(const kiln_spec *spec)
+{
+    return spec->variant_count;
+}
+
+const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant)
+{
+    return variant < spec->variant_count ? spec->variants[variant].name : NULL;
+}
+
+const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant)
+{
+    return variant < spec->variant_count ? spec->variants[variant].about : NULL;
+}
+
+int kiln_spec_variant_find(const kiln_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->variant_count; i++)
+        if (strcmp(spec->variants[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant)
+{
+    return variant < spec->variant_count ? spec->variants[variant].param_count : 0;
+}
+
+void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info)
+{
+    if (param >= kiln_spec_param_count(spec, variant))
+        return;
+    const kiln__param *p = &spec->variants[variant].params[param];
+    *info = (kiln_param_info){.name = p->name, .count = p->count, .values = p->values, .initial = p->initial};
+}
+
+size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant)
+{
+    return variant < spec->variant_count ? spec->variants[variant].where_count : 0;
+}
+
+const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint)
+{
+    return constraint < kiln_spec_constraint_count(spec, variant)
+               ? kiln__expr_text(spec->variants[variant].where[constraint])
+               : NULL;
+}
+
+size_t kiln_spec_size_set_count(const kiln_spec *spec)
+{
+    return spec->size_set_count;
+}
+
+void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
+{
+    if (set >= spec->size_set_count)
+        return;
+    const kiln__sizes *s = &spec->size_sets[set];
+    *info = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
+}
+
+size_t kiln_spec_buffer_count(const kiln_spec *spec)
+{
+    return spec->buffer_count;
+}
+
+void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info)
+{
+    if (buffer >= spec->buffer_count)
+        return;
+    const kiln__buffer *b = &spec->variants[0].buffers[buffer];
+    *info = (kiln_buffer_info){.name = b->name, .type = b->type, .shape = b->shape_text, .output = b->out};
+}

@@ -1,0 +1,425 @@
+#include <string.h>
+#include <yaml.h>
+
+#include "spec/tree.h"
+
+typedef struct anchor {
+    const char *name;
+    kiln__node *node; /* NULL while it is being read: an alias to what contains it */
+    size_t below;
+    struct anchor *next;
+} anchor;
+
+/* A collection being read. */
+typedef struct frame {
+    kiln__node *node;
+    size_t capacity;
+    kiln__node *key; /* MAP: the key whose value comes next */
+    anchor *anchor;
+    bool flow;       /* written in [] or {} */
+    size_t room;     /* of the last item's text, where that has been joined; else 0 */
+} frame;
+
+typedef struct builder {
+    kiln__arena *arena;
+    const kiln__source *source;
+    kiln__diag *diag;
+    bool ascii, failed;
+    const char *line; /* the start of line number `line_number` (from 0): places mostly come in order */
+    size_t line_number;
+    size_t nodes;
+    anchor *anchors;
+    size_t anchor_count;
+    frame frames[KILN__TREE_DEPTH];
+    size_t depth;
+    kiln__node *root;
+} builder;
+
+static kiln__pos place(builder *b, yaml_mark_t mark)
+{
+    kiln__pos pos = {b->source, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
+    if (b->ascii)
+        return pos;
+    const char *end = b->source->text + b->source->length; /* libyaml counts characters, we bytes */
+    if (!b->line || mark.line < b->line_number) {
+        b->line = b->source->text;
+        b->line_number = 0;
+    }
+    for (; b->line_number < mark.line && b->line < end; b->line++)
+        b->line_number += *b->line == '\n';
+    const char *line = b->line, *at = line;
+    for (size_t n = 0; n < mark.column && at < end; n++) {
+        at++;
+        while (at < end && ((unsigned char)*at & 0xc0) == 0x80)
+            at++;
+    }
+    pos.column = (unsigned)(at - line) + 1;
+    return pos;
+}
+
+static void fail(builder *b, kiln__pos pos, const char *text)
+{
+    kiln__diag_add(b->diag, pos, "%s", text);
+    b->failed = true;
+}
+
+/* Appends to an array in the arena. */
+static bool append(builder *b, kiln__node ***array, size_t count, size_t capacity, kiln__node *node)
+{
+    if (count == capacity || !*array) {
+        size_t wanted = capacity ? capacity * 2 : 4;
+        kiln__node **fresh = kiln__arena_alloc(b->arena, wanted * sizeof *fresh);
+        if (!fresh)
+            return false;
+        if (count)
+            memcpy(fresh, *array, count * sizeof *fresh);
+        *array = fresh;
+    }
+    (*array)[count] = node;
+    return true;
+}
+
+static bool is_plain(const kiln__node *node)
+{
+    return node->kind == KILN__SCALAR && !node->quoted && !node->anchored;
+}
+
+/* Inside [] and {} YAML takes each comma for its own, so that `[ceil_div(N, 32), 1]` arrives as "ceil_div(N", "32)" and
+ * "1". A plain text with an open parenthesis is therefore not finished: what follows belongs to it. */
+static bool is_open(const frame *top)
+{
+    const kiln__node *last = top->flow && top->node->count ? top->node->items[top->node->count - 1] : NULL;
+    if (!last || !is_plain(last))
+        return false;
+    long depth = 0;
+    for (const char *c = last->text; *c; c++)
+        depth += (*c == '(') - (*c == ')');
+    return depth > 0;
+}
+
+static void join(builder *b, frame *top, const kiln__node *more)
+{
+    kiln__node *last = top->node->items[top->node->count - 1];
+    size_t length = last->length + 2 + more->length;
+    if (length > 4096) {
+        fail(b, last->pos, "a parenthesis is opened here and not closed");
+        return;
+    }
+    if (length + 1 > top->room) {
+        char *text = kiln__arena_alloc(b->arena, 2 * (length + 1));
+        if (!text) {
+            b->failed = true;
+            return;
+        }
+        memcpy(text, last->text, last->length);
+        last->text = text;
+        top->room = 2 * (length + 1);
+    }
+    char *text = (char *)(uintptr_t)last->text; /* in the room made above */
+    memcpy(text + last->length, ", ", 2);
+    memcpy(text + last->length + 2, more->text, more->length + 1);
+    last->length = length;
+}
+
+static void add_to_map(builder *b, frame *top, kiln__node *node)
+{
+    kiln__node *map = top->node;
+    if (!top->key) {
+        if (node->kind != KILN__SCALAR) {
+            fail(b, node->pos, "a key must be a plain word");
+            return;
+        }
+        if (strcmp(node->text, "<<") == 0 && !node->quoted)
+            fail(b, node->pos, "merge keys ('<<') are not supported: write the keys out");
+        top->key = node;
+        return;
+    }
+    if (is_plain(node) && node->length == 0 && is_plain(top->key) && is_open(top)) {
+        join(b, top, top->key);
+        top->key = NULL;
+        return;
+    }
+    top->room = 0;
+    if (map->count == KILN__TREE_KEYS) {
+        fail(b, top->key->pos, "a mapping of more than 4096 keys");
+        return;
+    }
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i]->text, top->key->text) == 0) {
+            kiln__diag_add(b->diag, top->key->pos, "the key '%s' is here twice; the first is in line %u",
+                           top->key->text, map->keys[i]->pos.line);
+            top->key = NULL;
+            return;
+        }
+    size_t capacity = top->capacity;
+    if (!append(b, &map->keys, map->count, capacity, top->key) ||
+        !append(b, &map->items, map->count, capacity, node)) {
+        b->failed = true;
+        return;
+    }
+    if (map->count == capacity)
+        top->capacity = capacity ? capacity * 2 : 4;
+    map->count++;
+    top->key = NULL;
+}
+
+/* Gives a finished node to what is around it. */
+static void deliver(builder *b, kiln__node *node)
+{
+    if (b->depth == 0) {
+        b->root = node;
+        return;
+    }
+    frame *top = &b->frames[b->depth - 1];
+    top->node->weight += node->weight;
+    if (top->node->height <= node->height)
+        top->node->height = node->height + 1;
+    if (b->depth + node->height > KILN__TREE_DEPTH) {
+        fail(b, node->pos, "nested more than 64 deep");
+        return;
+    }
+    if (top->node->weight > KILN__TREE_NODES) {
+        fail(b, node->pos, "a file of more than 200000 values (aliases counted as what they stand for)");
+        return;
+    }
+    if (top->node->kind == KILN__MAP) {
+        add_to_map(b, top, node);
+        return;
+    }
+    if (is_plain(node) && is_open(top)) {
+        join(b, top, node);
+        return;
+    }
+    top->room = 0;
+    if (!append(b, &top->node->items, top->node->count, top->capacity, node)) {
+        b->failed = true;
+        return;
+    }
+    if (top->node->count == top->capacity)
+        top->capacity = top->capacity ? top->capacity * 2 : 4;
+    top->node->count++;
+}
+
+static anchor *declare(builder *b, const yaml_char_t *name, kiln__node *node)
+{
+    if (!name)
+        return NULL;
+    if (++b->anchor_count > 1000) {
+        fail(b, (kiln__pos){b->source, 1, 1}, "more than 1000 anchors");
+        return NULL;
+    }
+    anchor *made = kiln__arena_alloc(b->arena, sizeof *made);
+    char *copy = kiln__arena_strdup(b->arena, (const char *)name);
+    if (!made || !copy) {
+        b->failed = true;
+        return NULL;
+    }
+    made->name = copy;
+    made->node = node;
+    made->next = b->anchors;
+    b->anchors = made;
+    return made;
+}
+
+static void alias(builder *b, const yaml_event_t *event)
+{
+    kiln__pos pos = place(b, event->start_mark);
+    for (anchor *a = b->anchors; a; a = a->next)
+        if (strcmp(a->name, (const char *)event->data.alias.anchor) == 0) {
+            if (a->node)
+                deliver(b, a->node);
+            else
+                fail(b, pos, "an alias to what contains it");
+            return;
+        }
+    kiln__diag_add(b->diag, pos, "there is no anchor '&%s' before this alias", (const char *)event->data.alias.anchor);
+    b->failed = true;
+}
+
+static kiln__node *make_node(builder *b, kiln__node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
+{
+    kiln__pos pos = place(b, mark);
+    if (++b->nodes > KILN__TREE_NODES)
+        fail(b, pos, "a file of more than 200000 values");
+    if (tag)
+        kiln__diag_add(b->diag, pos, "tags such as '%s' are not supported", (const char *)tag);
+    kiln__node *node = b->failed ? NULL : kiln__arena_alloc(b->arena, sizeof *node);
+    if (!node) {
+        b->failed = true;
+        return NULL;
+    }
+    node->kind = kind;
+    node->pos = pos;
+    node->weight = node->height = 1;
+    return node;
+}
+
+static void scalar(builder *b, const yaml_event_t *event)
+{
+    kiln__node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
+    if (!node)
+        return;
+    node->length = event->data.scalar.length;
+    if (memchr(event->data.scalar.value, '\0', node->length)) {
+        fail(b, node->pos, "a text with a NUL character");
+        return;
+    }
+    node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    if (event->data.scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ||
+        event->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE)
+        node->pos.column++;
+    node->text = kiln__arena_strndup(b->arena, (const char *)event->data.scalar.value, node->length);
+    if (!node->text) {
+        b->failed = true;
+        return;
+    }
+    node->anchored = declare(b, event->data.scalar.anchor, node) != NULL;
+    deliver(b, node);
+}
+
+static void open_collection(builder *b, kiln__node_kind kind, const yaml_event_t *event)
+{
+    bool list = kind == KILN__LIST;
+    kiln__node *node = make_node(b, kind, event->start_mark,
+                                 list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
+    if (!node)
+        return;
+    if (b->depth == KILN__TREE_DEPTH) {
+        fail(b, node->pos, "nested more than 64 deep");
+        return;
+    }
+    frame *top = &b->frames[b->depth++];
+    *top = (frame){.node = node};
+    top->flow = list ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
+                     : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+    top->anchor = declare(b, list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor, NULL);
+}
+
+static void close_collection(builder *b)
+{
+    frame *top = &b->frames[--b->depth];
+    if (top->anchor)
+        top->anchor->node = top->node;
+    deliver(b, top->node);
+}
+
+static void take(builder *b, const yaml_event_t *event, unsigned *documents)
+{
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        if (++*documents > 1)
+            fail(b, place(b, event->start_mark), "a second document ('---'): a file holds one spec");
+        break;
+    case YAML_ALIAS_EVENT:
+        alias(b, event);
+        break;
+    case YAML_SCALAR_EVENT:
+        scalar(b, event);
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        open_collection(b, KILN__LIST, event);
+        break;
+    case YAML_MAPPING_START_EVENT:
+        open_collection(b, KILN__MAP, event);
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        close_collection(b);
+        break;
+    default:
+        break;
+    }
+}
+
+static void broken_yaml(builder *b, const yaml_parser_t *parser)
+{
+    if (parser->error == YAML_MEMORY_ERROR) {
+        b->arena->failed = true;
+        return;
+    }
+    if (parser->error == YAML_READER_ERROR) { /* it gives a byte offset rather than a place */
+        kiln__pos pos = {b->source, 1, 1};
+        for (size_t i = 0; i < parser->problem_offset && i < b->source->length; i++) {
+            pos.column++;
+            if (b->source->text[i] == '\n') {
+                pos.line++;
+                pos.column = 1;
+            }
+        }
+        kiln__diag_add(b->diag, pos, "not UTF-8 text: %s", parser->problem ? parser->problem : "unreadable");
+        return;
+    }
+    kiln__diag_add(b->diag, place(b, parser->problem_mark), "not YAML: %s%s%s",
+                   parser->problem ? parser->problem : "unreadable", parser->context ? ", " : "",
+                   parser->context ? parser->context : "");
+}
+
+kiln__node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
+{
+    builder b = {.arena = arena, .source = source, .diag = diag, .ascii = true};
+    for (size_t i = 0; i < source->length; i++)
+        if ((unsigned char)source->text[i] >= 0x80)
+            b.ascii = false;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) {
+        arena->failed = true;
+        return NULL;
+    }
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)source->text, source->length);
+    unsigned documents = 0;
+    for (bool more = true; more && !b.failed;) {
+        yaml_event_t event;
+        if (!yaml_parser_parse(&parser, &event)) {
+            broken_yaml(&b, &parser);
+            b.failed = true;
+            break;
+        }
+        more = event.type != YAML_STREAM_END_EVENT;
+        take(&b, &event, &documents);
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    if (b.failed)
+        return NULL;
+    if (!b.root)
+        kiln__diag_add(diag, (kiln__pos){source, 1, 1}, "the file is empty");
+    return b.root;
+}
+
+static size_t find(const kiln__node *map, const char *key)
+{
+    size_t i = 0;
+    while (i < map->count && strcmp(map->keys[i]->text, key) != 0)
+        i++;
+    return i;
+}
+
+kiln__node *kiln__node_get(const kiln__node *map, const char *key)
+{
+    if (!map || map->kind != KILN__MAP)
+        return NULL;
+    size_t i = find(map, key);
+    return i < map->count ? map->items[i] : NULL;
+}
+
+const kiln__node *kiln__node_key(const kiln__node *map, const char *key)
+{
+    if (!map || map->kind != KILN__MAP)
+        return NULL;
+    size_t i = find(map, key);
+    return i < map->count ? map->keys[i] : NULL;
+}
+
+const char *kiln__node_describe(const kiln__node *node)
+{
+    switch (node->kind) {
+    case KILN__LIST:
+        return "a list";
+    case KILN__MAP:
+        return "a mapping";
+    case KILN__SCALAR:
+        break;
+    }
+    return node->length == 0 && !node->quoted ? "nothing" : "a single value";
+}

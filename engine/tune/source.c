@@ -1,0 +1,237 @@
+/* source.c - where a sweep's configurations come from: the spaces of the chosen variants, one after the other. */
+#include <string.h>
+
+#include "tune/internal.h"
+
+typedef struct range {
+    kiln__config *config;           /* its scopes[1] knows device and sizes, for the constraints */
+    kiln_setting *fixed;
+    size_t fixed_count;
+} range;
+
+struct kiln__tune_source {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    kiln__arena arena;
+    size_t count;                   /* variants, in the order they are swept */
+    const kiln__variant **variants;
+    range *ranges;                  /* of each */
+    size_t at;                      /* the variant being walked */
+    kiln__space *space;
+    kiln__walk *walk;
+    uint64_t total;
+};
+
+static bool has_param(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->param_count; i++)
+        if (strcmp(variant->params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- which variants ---- */
+
+static kiln_status unknown_variant(kiln__tune_source *s, const char *name, kiln_error **error)
+{
+    const char **names = kiln__arena_alloc(&s->arena, (s->spec->variant_count + 1) * sizeof *names);
+    if (!names)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < s->spec->variant_count; i++)
+        names[i] = s->spec->variants[i].name;
+    const char *near = kiln__nearest(name, names, s->spec->variant_count);
+    return kiln__fail(s->engine->mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'%s%s%s", s->spec->name, name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static kiln_status choose_variants(kiln__tune_source *s, kiln_error **error)
+{
+    const kiln_tune_options *options = s->options;
+    size_t room = options->variant_count > s->spec->variant_count ? options->variant_count : s->spec->variant_count;
+    s->variants = kiln__arena_alloc(&s->arena, (room + 1) * sizeof *s->variants);
+    if (!s->variants)
+        return kiln__fail_memory(error);
+    if (!options->variants) {
+        for (size_t i = 0; i < s->spec->variant_count; i++)
+            s->variants[s->count++] = &s->spec->variants[i];
+        return KILN_OK;
+    }
+    for (size_t i = 0; i < options->variant_count; i++) {
+        const kiln__variant *variant = kiln__spec_variant(s->spec, options->variants[i]);
+        if (!variant)
+            return unknown_variant(s, options->variants[i], error);
+        bool twice = false;
+        for (size_t k = 0; k < s->count; k++)
+            twice |= s->variants[k] == variant;
+        if (!twice)
+            s->variants[s->count++] = variant;
+    }
+    return KILN_OK;
+}
+
+/* A fixed param that no variant of the sweep has is a slip of the pen, and would go unseen. */
+static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
+{
+    const kiln_tune_options *options = s->options;
+    for (size_t i = 0; i < options->param_count; i++) {
+        const char *name = options->params[i].name;
+        bool known = false;
+        size_t count = 0, total = 0;
+        for (size_t v = 0; v < s->count; v++) {
+            known |= has_param(s->variants[v], name);
+            total += s->variants[v]->param_count;
+        }
+        if (known)
+            continue;
+        const char **names = kiln__arena_alloc(&s->arena, (total + 1) * sizeof *names);
+        if (!names)
+            return kiln__fail_memory(error);
+        for (size_t v = 0; v < s->count; v++)
+            for (size_t p = 0; p < s->variants[v]->param_count; p++)
+                names[count++] = s->variants[v]->params[p].name;
+        const char *near = kiln__nearest(name, names, count);
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_NOT_FOUND, "no variant of the sweep has a param '%s'%s%s%s",
+                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return KILN_OK;
+}
+
+/* Sizes and fixed params as the plan's part reads them: names checked, values converted to the param's kind. */
+static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
+{
+    const kiln_tune_options *options = s->options;
+    s->ranges = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->ranges);
+    kiln_setting *fixed = kiln__arena_alloc(&s->arena, (options->param_count + 1) * sizeof *fixed);
+    if (!s->ranges || !fixed)
+        return kiln__fail_memory(error);
+    for (size_t v = 0; v < s->count; v++) {
+        range *r = &s->ranges[v];
+        const kiln__variant *variant = s->variants[v];
+        size_t count = 0;
+        for (size_t i = 0; i < options->param_count; i++)
+            if (has_param(variant, options->params[i].name))
+                fixed[count++] = options->params[i];
+        kiln_choice choice = {variant->name, fixed, count, options->size_set, options->sizes, options->size_count};
+        kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
+        if (status != KILN_OK)
+            return status;
+        r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
+        if (!r->fixed)
+            return kiln__fail_memory(error);
+        for (size_t p = 0; p < variant->param_count; p++)
+            for (size_t i = 0; i < count; i++)
+                if (strcmp(fixed[i].name, variant->params[p].name) == 0) {
+                    r->fixed[r->fixed_count++] = r->config->params[p];
+                    break;
+                }
+    }
+    return KILN_OK;
+}
+
+/* ---- the walk ---- */
+
+static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space **space, kiln_error **error)
+{
+    const range *r = &s->ranges[variant];
+    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, r->fixed_count,
+                            space, error);
+}
+
+static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
+{
+    for (size_t v = 0; v < s->count; v++) {
+        kiln__space *space = NULL;
+        uint64_t valid = 0;
+        kiln_status status = open_space(s, v, &space, error);
+        if (status == KILN_OK)
+            status = kiln__space_count(space, &valid, error);
+        kiln__space_free(space);
+        if (status != KILN_OK)
+            return status;
+        s->total += valid;
+    }
+    if (s->options->max_configurations && s->total > s->options->max_configurations)
+        s->total = s->options->max_configurations;
+    return KILN_OK;
+}
+
+kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                                   kiln__tune_source **source, kiln_error **error)
+{
+    kiln_status status = kiln__engine_device(engine, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__tune_source *s = kiln__calloc(engine->mem, 1, sizeof *s);
+    if (!s)
+        return kiln__fail_memory(error);
+    s->engine = engine;
+    s->spec = spec;
+    s->options = options;
+    s->arena.mem = engine->mem;
+    status = choose_variants(s, error);
+    if (status == KILN_OK)
+        status = check_fixed(s, error);
+    if (status == KILN_OK)
+        status = resolve(s, error);
+    if (status == KILN_OK)
+        status = count_all(s, error);
+    if (status != KILN_OK) {
+        kiln__tune_source_free(s);
+        return status;
+    }
+    *source = s;
+    return KILN_OK;
+}
+
+static void close_walk(kiln__tune_source *s)
+{
+    kiln__walk_free(s->walk);
+    kiln__space_free(s->space);
+    s->walk = NULL;
+    s->space = NULL;
+}
+
+void kiln__tune_source_free(kiln__tune_source *s)
+{
+    if (!s)
+        return;
+    close_walk(s);
+    for (size_t v = 0; s->ranges && v < s->count; v++)
+        kiln__config_free(s->ranges[v].config);
+    kiln__arena_free(&s->arena);
+    kiln__free(s->engine->mem, s);
+}
+
+uint64_t kiln__tune_source_total(const kiln__tune_source *s)
+{
+    return s->total;
+}
+
+kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, kiln_error **error)
+{
+    *choice = (kiln_choice){.size_set = s->options->size_set,
+                            .sizes = s->options->sizes,
+                            .size_count = s->options->size_count};
+    while (s->at < s->count) {
+        kiln_status status = KILN_OK;
+        if (!s->walk)
+            status = open_space(s, s->at, &s->space, error);
+        if (status == KILN_OK && !s->walk)
+            status = kiln__walk_open(s->space, &s->walk, error);
+        const kiln_setting *settings = NULL;
+        if (status == KILN_OK)
+            status = kiln__walk_next(s->walk, &settings, error);
+        if (status != KILN_OK)
+            return status;
+        if (settings) {
+            choice->variant = s->variants[s->at]->name;
+            choice->params = settings;
+            choice->param_count = s->variants[s->at]->param_count;
+            return KILN_OK;
+        }
+        close_walk(s);
+        s->at++;
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,332 @@
+/* tune.c - the sweep: compiles run ahead in the workers, measuring happens here, one configuration at a time. */
+#include <string.h>
+
+#include "tune/internal.h"
+
+/* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
+ * that stopping throws little away. */
+#define AHEAD_PER_JOB 4
+#define AHEAD_MOST 512
+#define TICK_NS 100000000u   /* between two calls of the callback while waiting */
+#define WAIT_SECONDS 0.02    /* for the oldest compile, before the others are looked at again */
+
+typedef struct job { /* a configuration whose code is being made */
+    kiln_sample *sample;
+    kiln__config *config;
+    kiln__code_job *code;
+} job;
+
+typedef struct sweep {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    kiln__tune_source *source;
+    kiln__shared *shared;
+    kiln_tuning *tuning;
+    job *jobs;           /* the first is the oldest */
+    size_t count, ahead;
+    uint64_t drawn, total;
+    bool drained;        /* the source has no more */
+    uint64_t start, ticked;
+} sweep;
+
+static double seconds_since(uint64_t start)
+{
+    return (double)(kiln__now_ns() - start) / 1e9;
+}
+
+/* ---- the callback ---- */
+
+static double remaining(const sweep *s, double elapsed)
+{
+    uint64_t done = s->tuning->totals.configurations;
+    double limit = s->options->max_seconds, left = -1;
+    if (done >= 3 && s->total >= done)
+        left = elapsed / (double)done * (double)(s->total - done);
+    if (limit > 0 && (left < 0 || left > limit - elapsed))
+        left = limit > elapsed ? limit - elapsed : 0;
+    return left;
+}
+
+/* Tells the caller. False: the caller wants to end. */
+static bool report(sweep *s, const kiln_sample *sample)
+{
+    s->ticked = kiln__now_ns();
+    if (!s->options->callback)
+        return true;
+    double elapsed = seconds_since(s->start);
+    kiln_progress progress = {
+        .done = s->tuning->totals.configurations,
+        .total = s->total,
+        .failed = s->tuning->totals.failed,
+        .elapsed = elapsed,
+        .remaining = remaining(s, elapsed),
+        .best = s->tuning->best,
+    };
+    return s->options->callback(s->options->user, &progress, sample) == 0;
+}
+
+static kiln_status interrupted(sweep *s, kiln_error **error)
+{
+    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu of %llu "
+                      "configurations", (unsigned long long)s->tuning->totals.configurations,
+                      (unsigned long long)s->total);
+}
+
+/* ---- samples ---- */
+
+/* What ends a sweep rather than a sample: it would be the same for every configuration. */
+static bool is_fatal(kiln_status status)
+{
+    return status == KILN_ERROR_MEMORY || status == KILN_ERROR_NO_DEVICE || status == KILN_ERROR_NO_COMPILER;
+}
+
+/* Moves `why` to *error, unless there is one. */
+static void pass_on(kiln_error *why, kiln_error **error)
+{
+    if (error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+}
+
+static kiln_status add(sweep *s, kiln_sample *sample, kiln_status status, kiln_error *why, kiln_error **error)
+{
+    bool kept = kiln__tuning_add(s->tuning, sample, status, kiln_error_message(why));
+    kiln_error_free(why);
+    if (!kept)
+        return kiln__fail_memory(error);
+    return report(s, sample) ? KILN_OK : interrupted(s, error);
+}
+
+/* ---- a lost context ---- */
+
+/* After a fault the context is lost, and with it everything on the device. The simulated device gets a new one, if the
+ * engine owns it; a GPU's process would have to end, so the sweep does. */
+static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
+{
+    kiln_engine *engine = s->engine;
+    if (!engine->driver.simulated || !engine->owns_context)
+        return kiln__fail_cuda(engine->mem, error, KILN_ERROR_DEVICE, kiln_error_cuda(why),
+                               "the sweep ends after %llu of %llu configurations, because the device's context is lost:"
+                               " %s", (unsigned long long)s->tuning->totals.configurations,
+                               (unsigned long long)s->total, kiln_error_message(why));
+    kiln__shared_free(s->shared);
+    s->shared = NULL;
+    CUcontext fresh = NULL, previous = NULL;
+    pthread_mutex_lock(&engine->lock);
+    engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+    CUresult result = engine->driver.cuDevicePrimaryCtxRetain_(&fresh, engine->device);
+    if (result == CUDA_SUCCESS)
+        engine->context = fresh;
+    pthread_mutex_unlock(&engine->lock);
+    kiln_status status = KILN_OK;
+    if (result == CUDA_SUCCESS)
+        status = kiln__engine_enter(engine, &previous, error);
+    if (result == CUDA_SUCCESS && status == KILN_OK) { /* another engine's share in it would have kept it as it was */
+        result = engine->driver.cuCtxSynchronize_();
+        kiln__engine_leave(engine, previous);
+    }
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(&engine->driver, engine->mem, result, error, "renewing the context after a fault");
+    return status == KILN_OK ? kiln__shared_open(engine, s->spec, &s->shared, error) : status;
+}
+
+/* ---- drawing configurations, starting their compiles ---- */
+
+static kiln_status draw(sweep *s, kiln_error **error)
+{
+    kiln_choice choice;
+    kiln_status status = kiln__tune_source_next(s->source, &choice, error);
+    if (status != KILN_OK)
+        return status;
+    uint64_t most = s->options->max_configurations;
+    if (!choice.variant || (most && s->drawn >= most)) {
+        s->drained = true;
+        return KILN_OK;
+    }
+    s->drawn++;
+    job made = {.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count)};
+    if (!made.sample)
+        return kiln__fail_memory(error);
+    kiln_error *why = NULL;
+    uint64_t start = kiln__now_ns();
+    status = kiln__config_make(s->engine, s->spec, &choice, &made.config, &why);
+    if (status == KILN_OK)
+        status = kiln__code_start(s->engine, made.config, 0, s->engine->want_cubin, &made.code, &why);
+    s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache is the runner's time too */
+    if (status == KILN_OK) {
+        s->jobs[s->count++] = made;
+        return KILN_OK;
+    }
+    kiln__config_free(made.config);
+    /* A source that cannot be read is no matter of the configuration. */
+    if (is_fatal(status) || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND) {
+        pass_on(why, error);
+        return status;
+    }
+    return add(s, made.sample, status, why, error);
+}
+
+/* ---- running one ---- */
+
+/* The oldest job whose code is there; waits a little for the oldest of all. `count`: none yet. */
+static size_t find_ready(sweep *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (kiln__code_done(s->jobs[i].code))
+            return i;
+    uint64_t start = kiln__now_ns();
+    bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
+    s->tuning->totals.compile_seconds += seconds_since(start);
+    return done ? 0 : s->count;
+}
+
+static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result *result, kiln_error **error)
+{
+    kiln_plan *plan = NULL;
+    kiln_status status = kiln__plan_make(s->engine, taken->config, code, &plan, error);
+    taken->config = NULL; /* the plan's, also where that failed */
+    if (status != KILN_OK)
+        return status;
+    kiln__plan_share(plan, s->shared);
+    status = kiln_plan_run(plan, &s->options->run, result, error);
+    kiln_plan_free(plan);
+    return status;
+}
+
+static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
+{
+    job taken = s->jobs[index];
+    memmove(&s->jobs[index], &s->jobs[index + 1], (s->count - index - 1) * sizeof *s->jobs);
+    s->count--;
+    kiln_tuning_totals *totals = &s->tuning->totals;
+    kiln_error *why = NULL;
+    kiln__code code = {0};
+    uint64_t begin = kiln__now_ns();
+    kiln_status status = kiln__code_take(taken.code, &code, &why);
+    totals->compile_seconds += seconds_since(begin);
+    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: that is no failed compile */
+        kiln__config_free(taken.config);
+        kiln_error_free(why);
+        return interrupted(s, error);
+    }
+    bool hit = status == KILN_OK && code.from_cache;
+    totals->cache_hits += hit;
+    totals->cache_misses += !hit;
+    totals->compile_work_seconds += (double)code.compile_ns / 1e9;
+    if (status == KILN_OK) {
+        uint64_t compile_ns = code.compile_ns, start = kiln__now_ns();
+        kiln_result *result = &taken.sample->result;
+        status = run_code(s, &taken, &code, result, &why);
+        totals->run_seconds += seconds_since(start);
+        result->compile_ns = compile_ns;
+        result->cache_hits = hit;
+        result->cache_misses = !hit;
+    }
+    kiln__config_free(taken.config);
+    if (is_fatal(status)) {
+        pass_on(why, error);
+        return status;
+    }
+    kiln_status lost = KILN_OK;
+    kiln_error *lost_why = NULL;
+    bool sticky = status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
+    if (sticky)
+        lost = recover(s, why, &lost_why);
+    status = add(s, taken.sample, status, why, error);
+    if (lost != KILN_OK && status == KILN_OK) {
+        pass_on(lost_why, error);
+        return lost;
+    }
+    kiln_error_free(lost_why);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static bool out_of_time(const sweep *s)
+{
+    return s->options->max_seconds > 0 && seconds_since(s->start) >= s->options->max_seconds;
+}
+
+static kiln_status run_sweep(sweep *s, kiln_error **error)
+{
+    kiln_status status = report(s, NULL) ? KILN_OK : interrupted(s, error);
+    while (status == KILN_OK && !out_of_time(s)) {
+        bool late = kiln__now_ns() - s->ticked >= TICK_NS;
+        if (late && !report(s, NULL))
+            return interrupted(s, error);
+        if (!s->drained && s->count < s->ahead) {
+            status = draw(s, error);
+            /* Filling the window before the first run would leave the device idle where everything is cached. */
+            if (status != KILN_OK || s->count == 0 || (s->count < s->ahead && !kiln__code_done(s->jobs[0].code)))
+                continue;
+        }
+        if (s->count == 0)
+            break;
+        size_t ready = find_ready(s);
+        if (ready < s->count)
+            status = run_job(s, ready, error);
+    }
+    return status;
+}
+
+static kiln_status open_sweep(sweep *s, kiln_error **error)
+{
+    kiln_engine *engine = s->engine;
+    kiln_status status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
+    if (status != KILN_OK)
+        return status;
+    s->total = kiln__tune_source_total(s->source);
+    size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
+    s->ahead = jobs < AHEAD_MOST / AHEAD_PER_JOB ? AHEAD_PER_JOB * jobs : AHEAD_MOST;
+    s->jobs = kiln__calloc(engine->mem, s->ahead, sizeof *s->jobs);
+    s->tuning = kiln__tuning_new(engine->mem);
+    if (!s->jobs || !s->tuning)
+        return kiln__fail_memory(error);
+    return kiln__shared_open(engine, s->spec, &s->shared, error);
+}
+
+static void close_sweep(sweep *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        kiln__code_cancel(s->jobs[i].code);
+        kiln__config_free(s->jobs[i].config);
+    }
+    kiln__shared_free(s->shared);
+    kiln__tune_source_free(s->source);
+    kiln__free(s->engine->mem, s->jobs);
+}
+
+kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                      kiln_tuning **tuning, kiln_error **error)
+{
+    static const kiln_tune_options defaults = {.size = sizeof defaults, .run = {.size = sizeof defaults.run}};
+    if (!engine || !spec || !tuning)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_tune wants an engine, a spec and a place for the tuning");
+    if (!options)
+        options = &defaults;
+    if (options->size != sizeof *options)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_tune_options.size is %zu, not %zu: set it to sizeof(kiln_tune_options)", options->size,
+                          sizeof *options);
+    kiln_tune_options whole = *options; /* run options that were left zero are the defaults */
+    if (whole.run.size == 0)
+        whole.run.size = sizeof whole.run;
+    sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
+    kiln_status status = open_sweep(&s, error);
+    bool begun = status == KILN_OK;
+    if (begun)
+        status = run_sweep(&s, error);
+    close_sweep(&s);
+    if (!begun) {
+        kiln_tuning_free(s.tuning);
+        return status;
+    }
+    s.tuning->totals.seconds = seconds_since(s.start);
+    kiln__tuning_rank(s.tuning);
+    *tuning = s.tuning;
+    return status;
+}

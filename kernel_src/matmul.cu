@@ -1,0 +1,542 @@
+// matmul.cu - P = A B in single precision, ten ways. A is M x K, B is K x N, P is M x N, all dense and row-major.
+//
+// Each kernel is a step from the one before; its comment says what changed, what that does to the operations per
+// access (floating-point operations per element read from global memory: a multiply and an add make two), and which
+// counters should show it. All sizes below 2^31 are legal, 0 and 1 included, and no size has to be a multiple of a
+// tile: loads and stores are checked against the edges, and what lies outside counts as zero. Offsets into a matrix
+// are 64 bits wide, because M * K may pass 2^31 where M and K do not.
+//
+// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
+// compiled where its own macro MATMUL_<NAME> is set, or where MATMUL_ONE is not: a sweep compiles this file once a
+// configuration, and compiling one kernel takes a fraction of the time of all.
+
+#ifndef BLOCK_X
+#define BLOCK_X 32 // naive: threads of a block across
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8 // naive: and down
+#endif
+#ifndef WIDTH
+#define WIDTH 32 // row_block, tile_a: width of the tile; at most a warp
+#endif
+#ifndef ROWS
+#define ROWS 8 // row_block, tile_a: height of the tile
+#endif
+#ifndef TILE_WIDTH
+#define TILE_WIDTH 16 // tiled, tiled_double_buffer, granular: side of the square tiles
+#endif
+#ifndef TILES
+#define TILES 4 // granular: B tiles that share one A tile
+#endif
+#ifndef TILE_M
+#define TILE_M 128 // rows of P that a block makes
+#endif
+#ifndef TILE_N
+#define TILE_N 128 // columns of P that a block makes
+#endif
+#ifndef TILE_K
+#define TILE_K 8 // columns of A and rows of B in one step
+#endif
+#ifndef THREAD_M
+#define THREAD_M 8 // coarsened, split_k: rows of P that a thread makes; a multiple of 4
+#endif
+#ifndef THREAD_N
+#define THREAD_N 8 // coarsened, split_k: columns, likewise
+#endif
+#ifndef LANES_M
+#define LANES_M 4 // coarsened, split_k: a warp is LANES_M x 32 / LANES_M threads
+#endif
+#ifndef UNROLL
+#define UNROLL 8 // steps along K that are written out
+#endif
+#ifndef SWIZZLE
+#define SWIZZLE 8 // coarsened, split_k: block rows that are walked down before the next block column
+#endif
+#ifndef SPLITS
+#define SPLITS 4 // split_k: parts of K
+#endif
+
+typedef unsigned long long offset;
+
+__device__ __forceinline__ unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+// The element at (row, col) of a rows x cols matrix, zero outside of it.
+__device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned col, unsigned rows, unsigned cols)
+{
+    return row < rows && col < cols ? matrix[(offset)row * cols + col] : 0.0f;
+}
+
+#if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
+// A thread an element of P; both operands straight from global memory.
+//
+// Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced,
+// if BLOCK_X is not below 8) and one element of A a row (a broadcast), so what saves it is the L1.
+extern "C" __global__ void matmul_naive(const float *__restrict__ A, const float *__restrict__ B,
+                                        float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    unsigned col = blockIdx.x * BLOCK_X + threadIdx.x, row = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (row >= M || col >= N)
+        return;
+    const float *a = A + (offset)row * K, *b = B + col;
+    float sum = 0.0f;
+    for (unsigned k = 0; k < K; ++k, b += N)
+        sum += a[k] * *b;
+    P[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(MATMUL_ROW_BLOCK) || !defined(MATMUL_ONE)
+// WIDTH lanes side by side hold WIDTH elements of a row of A, one each, and hand them round by shuffles.
+//
+// Against naive: A is read once a row of the tile, coalesced, in place of once a thread. WIDTH steps cost 1 + WIDTH
+// reads: 2 WIDTH / (1 + WIDTH), close to 2 operations per access. Half the global requests are gone; B's remain.
+extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const float *__restrict__ B,
+                                            float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
+    const float *b = B + smaller(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    float sum = 0.0f;
+    for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
+        float mine = at(A, row, k0 + threadIdx.x, M, K); // every lane must reach the shuffles, also outside of P
+        unsigned steps = smaller(WIDTH, K - k0);
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < steps; ++k, b += N)
+            sum += __shfl_sync(0xffffffffu, mine, k, WIDTH) * *b;
+    }
+    if (row < M && col < N)
+        P[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(MATMUL_TILE_A) || !defined(MATMUL_ONE)
+// The row of A lies in shared memory in place of registers.
+//
+// Against row_block: the same reads from global memory and the same close to 2 operations per access, but a broadcast
+// from shared memory in place of a shuffle. A row is written and read by the same warp (WIDTH divides 32), so a warp
+// barrier is enough and no warp waits for another: the barrier counter stays at zero.
+extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const float *__restrict__ B,
+                                         float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile[ROWS][WIDTH];
+    unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
+    const float *b = B + smaller(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    float sum = 0.0f;
+    for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
+        tile[threadIdx.y][threadIdx.x] = at(A, row, k0 + threadIdx.x, M, K);
+        __syncwarp();
+        unsigned steps = smaller(WIDTH, K - k0);
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < steps; ++k, b += N)
+            sum += tile[threadIdx.y][k] * *b;
+        __syncwarp(); // before the next step overwrites what a slower lane still reads
+    }
+    if (row < M && col < N)
+        P[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(MATMUL_TILED) || !defined(MATMUL_ONE)
+// Both operands in shared memory, in square tiles; a thread loads one element of each and makes one of P.
+//
+// Against tile_a: B is read once a tile too. TILE_WIDTH steps cost 2 reads: TILE_WIDTH operations per access. Global
+// requests fall by TILE_WIDTH against naive; in their place come two reads of shared memory a step (one a broadcast)
+// and two barriers a tile.
+extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float *__restrict__ B,
+                                        float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile_a[TILE_WIDTH][TILE_WIDTH], tile_b[TILE_WIDTH][TILE_WIDTH];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    unsigned col = blockIdx.x * TILE_WIDTH + x, row = blockIdx.y * TILE_WIDTH + y;
+    float sum = 0.0f;
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_WIDTH) {
+        tile_a[y][x] = at(A, row, k0 + x, M, K);
+        tile_b[y][x] = at(B, k0 + y, col, K, N);
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < TILE_WIDTH; ++k)
+            sum += tile_a[y][k] * tile_b[k][x];
+        __syncthreads();
+    }
+    if (row < M && col < N)
+        P[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(MATMUL_TILED_DOUBLE_BUFFER) || !defined(MATMUL_ONE)
+// Two pairs of tiles: the next is on its way from global memory while this one is multiplied.
+//
+// Against tiled: the same TILE_WIDTH operations per access, half the barriers, twice the shared memory. The reads of
+// the next tile are issued before the products of this one, so their latency is hidden even with few warps.
+extern "C" __global__ void matmul_tiled_double_buffer(const float *__restrict__ A, const float *__restrict__ B,
+                                                      float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile_a[2][TILE_WIDTH][TILE_WIDTH], tile_b[2][TILE_WIDTH][TILE_WIDTH];
+    unsigned x = threadIdx.x, y = threadIdx.y, now = 0;
+    unsigned col = blockIdx.x * TILE_WIDTH + x, row = blockIdx.y * TILE_WIDTH + y;
+    float sum = 0.0f, next_a = at(A, row, x, M, K), next_b = at(B, y, col, K, N);
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_WIDTH, now ^= 1) {
+        tile_a[now][y][x] = next_a;
+        tile_b[now][y][x] = next_b;
+        __syncthreads(); // one is enough: the pair written next was last read before this barrier
+        next_a = at(A, row, k0 + TILE_WIDTH + x, M, K);
+        next_b = at(B, k0 + TILE_WIDTH + y, col, K, N);
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < TILE_WIDTH; ++k)
+            sum += tile_a[now][y][k] * tile_b[now][k][x];
+    }
+    if (row < M && col < N)
+        P[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(MATMUL_RECTANGULAR) || !defined(MATMUL_ONE)
+// Tiles of TILE_M x TILE_K and TILE_K x TILE_N, loaded by all threads in turn; still a thread an element of P.
+//
+// Against tiled: the depth of a step no longer follows from the shape of the block. 2 TILE_M TILE_N / (TILE_M +
+// TILE_N) operations per access, whatever TILE_K is; TILE_K sets how many loads are under way at once, how much shared
+// memory a block takes and how often it waits at a barrier.
+extern "C" __global__ void matmul_rectangular(const float *__restrict__ A, const float *__restrict__ B,
+                                              float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile_a[TILE_M][TILE_K], tile_b[TILE_K][TILE_N];
+    unsigned x = threadIdx.x, y = threadIdx.y, thread = y * TILE_N + x;
+    unsigned col0 = blockIdx.x * TILE_N, row0 = blockIdx.y * TILE_M;
+    float sum = 0.0f;
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_K) {
+        for (unsigned i = thread; i < TILE_M * TILE_K; i += TILE_M * TILE_N)
+            tile_a[i / TILE_K][i % TILE_K] = at(A, row0 + i / TILE_K, k0 + i % TILE_K, M, K);
+        for (unsigned i = thread; i < TILE_K * TILE_N; i += TILE_M * TILE_N)
+            tile_b[i / TILE_N][i % TILE_N] = at(B, k0 + i / TILE_N, col0 + i % TILE_N, K, N);
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < TILE_K; ++k)
+            sum += tile_a[y][k] * tile_b[k][x];
+        __syncthreads();
+    }
+    if (row0 + y < M && col0 + x < N)
+        P[(offset)(row0 + y) * N + col0 + x] = sum;
+}
+#endif
+
+#if defined(MATMUL_REGISTER_SHARED) || !defined(MATMUL_ONE)
+// TILE_M threads, each with a row of A in registers and TILE_N results; only the tile of B lies in shared memory
+// (V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, SC 2008).
+//
+// Against rectangular: the same 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory, but a
+// result lives in a register of its thread, and one read of shared memory (a broadcast) feeds one multiply-add in
+// place of two reads. TILE_M = 64, TILE_N = 16, TILE_K = 4 is the published point: there a thread loads one element of
+// B a step. A is row-major here, so the threads of a warp read A a row apart: sectors per request show it, and TILE_K
+// of 8 uses each sector whole.
+extern "C" __global__ void matmul_register_shared(const float *__restrict__ A, const float *__restrict__ B,
+                                                  float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile_b[TILE_K][TILE_N];
+    unsigned col0 = blockIdx.x * TILE_N, row = blockIdx.y * TILE_M + threadIdx.x;
+    float sum[TILE_N] = {};
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_K) {
+        float a[TILE_K];
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; ++k)
+            a[k] = at(A, row, k0 + k, M, K);
+        for (unsigned i = threadIdx.x; i < TILE_K * TILE_N; i += TILE_M)
+            tile_b[i / TILE_N][i % TILE_N] = at(B, k0 + i / TILE_N, col0 + i % TILE_N, K, N);
+        __syncthreads();
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K; ++k)
+#pragma unroll
+            for (unsigned n = 0; n < TILE_N; ++n)
+                sum[n] += a[k] * tile_b[k][n];
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned n = 0; n < TILE_N; ++n)
+        if (row < M && col0 + n < N)
+            P[(offset)row * N + col0 + n] = sum[n];
+}
+#endif
+
+#if defined(MATMUL_GRANULAR) || !defined(MATMUL_ONE)
+// One tile of A against TILES tiles of B side by side: a thread makes TILES results, TILE_WIDTH columns apart.
+//
+// Against tiled: A is read a TILES-th as often, from global and from shared memory. 2 TILE_WIDTH TILES / (1 + TILES)
+// operations per access, and 1 + TILES reads of shared memory for TILES multiply-adds. A block does more, so there
+// are fewer of them: small matrices leave multiprocessors idle.
+extern "C" __global__ void matmul_granular(const float *__restrict__ A, const float *__restrict__ B,
+                                           float *__restrict__ P, unsigned M, unsigned N, unsigned K)
+{
+    __shared__ float tile_a[TILE_WIDTH][TILE_WIDTH], tile_b[TILES][TILE_WIDTH][TILE_WIDTH];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    unsigned col = blockIdx.x * TILE_WIDTH * TILES + x, row = blockIdx.y * TILE_WIDTH + y;
+    float sum[TILES] = {};
+    for (unsigned k0 = 0; k0 < K; k0 += TILE_WIDTH) {
+        tile_a[y][x] = at(A, row, k0 + x, M, K);
+#pragma unroll
+        for (unsigned t = 0; t < TILES; ++t)
+            tile_b[t][y][x] = at(B, k0 + y, col + t * TILE_WIDTH, K, N);
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < TILE_WIDTH; ++k)
+#pragma unroll
+            for (unsigned t = 0; t < TILES; ++t)
+                sum[t] += tile_a[y][k] * tile_b[t][k][x];
+        __syncthreads();
+    }
+#pragma unroll
+    for (unsigned t = 0; t < TILES; ++t)
+        if (row < M && col + t * TILE_WIDTH < N)
+            P[(offset)row * N + col + t * TILE_WIDTH] = sum[t];
+}
+#endif
+
+#if defined(MATMUL_COARSENED) || defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
+// What coarsened and split_k share: a block's TILE_M x TILE_N of a product, THREAD_M x THREAD_N results a thread.
+
+#define THREADS ((TILE_M / THREAD_M) * (TILE_N / THREAD_N))
+#define LANES_N (32 / LANES_M)
+#define WARPS_N (TILE_N / (LANES_N * THREAD_N))
+
+// A pair of tiles in shared memory: the one of A, transposed so that a thread's rows lie side by side, then the one of
+// B. A thread writes four k of one row of A; the gap after every fourth k spreads the 32 rows and k that a warp writes
+// at once over all 32 banks, and keeps rows aligned for reads of 16 bytes.
+#define AT_K(k) ((k) * TILE_M + (k) / 4 * (128 / TILE_K))
+#define A_FLOATS AT_K(TILE_K)
+#define PAIR_FLOATS (A_FLOATS + TILE_K * TILE_N)
+#define A_LOADS (TILE_M * TILE_K / 4 / THREADS)
+#define B_LOADS (TILE_K * TILE_N / 4 / THREADS)
+
+static_assert(TILE_K == 8 || TILE_K == 16 || TILE_K == 32, "TILE_K must be 8, 16 or 32");
+static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
+static_assert(TILE_M % (LANES_M * THREAD_M) == 0 && TILE_N % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
+static_assert(A_LOADS * THREADS * 4 == TILE_M * TILE_K && B_LOADS * THREADS * 4 == TILE_K * TILE_N,
+              "every thread must load the same number of quads of A and of B");
+
+// The operands of one product, and where this block works.
+struct Product {
+    const float *A, *B;
+    unsigned M, N, K;
+    unsigned row0, col0;  // of the block's tile of P
+    unsigned k_begin, k_end;
+    bool aligned;         // the tile lies whole within P, and quads of A and B are aligned: no checks along M and N
+};
+
+__device__ __forceinline__ Product product(const float *A, const float *B, const float *P, unsigned M, unsigned N,
+                                           unsigned K, unsigned k_begin, unsigned k_end)
+{
+    // Blocks that run at the same time should share rows of A and columns of B in the L2: walk SWIZZLE block rows
+    // down before going one block column to the right.
+    unsigned rows = (M + TILE_M - 1) / TILE_M, cols = (N + TILE_N - 1) / TILE_N;
+    unsigned group = blockIdx.x / (SWIZZLE * cols), place = blockIdx.x % (SWIZZLE * cols);
+    unsigned height = smaller(SWIZZLE, rows - group * SWIZZLE);
+    Product p = {A, B, M, N, K, (group * SWIZZLE + place % height) * TILE_M, place / height * TILE_N, k_begin, k_end};
+    p.aligned = p.row0 + TILE_M <= M && p.col0 + TILE_N <= N && K % 4 == 0 && N % 4 == 0 &&
+                (((offset)A | (offset)B | (offset)P) & 15) == 0;
+    return p;
+}
+
+// A pair of tiles on its way from global to shared memory; a thread carries its share in registers. (Copying with
+// cp.async in place of this was slower: it moves A one element at a time, because A is transposed on the way.)
+struct Staged {
+    float4 a[A_LOADS], b[B_LOADS];
+};
+
+// Reads the tiles at k0 into registers.
+__device__ __forceinline__ void fetch(const Product &p, unsigned k0, Staged &staged)
+{
+    bool whole = p.aligned && k0 + TILE_K <= p.k_end;
+    if (whole) {
+#pragma unroll
+        for (unsigned i = 0; i < A_LOADS; ++i) {
+            unsigned quad = i * THREADS + threadIdx.x, m = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
+            staged.a[i] = *(const float4 *)(p.A + (offset)(p.row0 + m) * p.K + k0 + k);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < B_LOADS; ++i) {
+            unsigned quad = i * THREADS + threadIdx.x, k = quad / (TILE_N / 4), n = quad % (TILE_N / 4) * 4;
+            staged.b[i] = *(const float4 *)(p.B + (offset)(k0 + k) * p.N + p.col0 + n);
+        }
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < A_LOADS; ++i) {
+        unsigned quad = i * THREADS + threadIdx.x, m = quad / (TILE_K / 4), k = k0 + quad % (TILE_K / 4) * 4;
+        const float *from = p.A + (offset)(p.row0 + m) * p.K + k;
+        bool inside = p.row0 + m < p.M;
+        staged.a[i].x = inside && k + 0 < p.k_end ? from[0] : 0.0f;
+        staged.a[i].y = inside && k + 1 < p.k_end ? from[1] : 0.0f;
+        staged.a[i].z = inside && k + 2 < p.k_end ? from[2] : 0.0f;
+        staged.a[i].w = inside && k + 3 < p.k_end ? from[3] : 0.0f;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < B_LOADS; ++i) {
+        unsigned quad = i * THREADS + threadIdx.x, k = quad / (TILE_N / 4), n = p.col0 + quad % (TILE_N / 4) * 4;
+        const float *from = p.B + (offset)(k0 + k) * p.N + n;
+        bool inside = k0 + k < p.k_end;
+        staged.b[i].x = inside && n + 0 < p.N ? from[0] : 0.0f;
+        staged.b[i].y = inside && n + 1 < p.N ? from[1] : 0.0f;
+        staged.b[i].z = inside && n + 2 < p.N ? from[2] : 0.0f;
+        staged.b[i].w = inside && n + 3 < p.N ? from[3] : 0.0f;
+    }
+}
+
+// Puts what was fetched into shared memory.
+__device__ __forceinline__ void land(float *pair, const Staged &staged)
+{
+#pragma unroll
+    for (unsigned i = 0; i < A_LOADS; ++i) {
+        unsigned quad = i * THREADS + threadIdx.x, m = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
+        float *to = pair + AT_K(k) + m;
+        to[0 * TILE_M] = staged.a[i].x;
+        to[1 * TILE_M] = staged.a[i].y;
+        to[2 * TILE_M] = staged.a[i].z;
+        to[3 * TILE_M] = staged.a[i].w;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < B_LOADS; ++i)
+        *(float4 *)(pair + A_FLOATS + (i * THREADS + threadIdx.x) * 4) = staged.b[i];
+}
+
+// A thread's share of one column of the tile of A and one row of the tile of B.
+struct Strip {
+    float a[THREAD_M], b[THREAD_N];
+};
+
+__device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b, unsigned k)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4) {
+        float4 quad = *(const float4 *)(a + AT_K(k) + i * LANES_M);
+        strip.a[i] = quad.x, strip.a[i + 1] = quad.y, strip.a[i + 2] = quad.z, strip.a[i + 3] = quad.w;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; j += 4) {
+        float4 quad = *(const float4 *)(b + k * TILE_N + j * LANES_N);
+        strip.b[j] = quad.x, strip.b[j + 1] = quad.y, strip.b[j + 2] = quad.z, strip.b[j + 3] = quad.w;
+    }
+}
+
+__device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N], const Strip &strip)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i)
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; ++j)
+            sum[i][j] += strip.a[i] * strip.b[j];
+}
+
+// Makes the block's tile of the product over [k_begin, k_end) and stores it in P.
+__device__ __forceinline__ void make_tile(const Product &p, float *P)
+{
+    extern __shared__ float4 pairs[]; // two pairs of tiles; the type gives the alignment
+    float *base = (float *)pairs;
+
+    // A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a
+    // warp read neighbouring quads.
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
+    unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
+
+    float sum[THREAD_M][THREAD_N] = {};
+    Staged staged;
+    Strip now, next;
+
+    if (p.k_begin < p.k_end) {
+        fetch(p, p.k_begin, staged);
+        land(base, staged);
+        __syncthreads();
+        unsigned reading = 0;
+        const float *a = base + m, *b = base + A_FLOATS + n;
+        read_strip(now, a, b, 0);
+
+        for (unsigned k0 = p.k_begin; k0 < p.k_end; k0 += TILE_K) {
+            bool more = k0 + TILE_K < p.k_end;
+            if (more)
+                fetch(p, k0 + TILE_K, staged);
+#pragma unroll UNROLL
+            for (unsigned k = 0; k < TILE_K; ++k) {
+                if (k == TILE_K - 1 && more) { // on to the next tile before the last products of this one
+                    // One barrier is enough: the pair written here was last read before the one of the step before.
+                    reading ^= 1;
+                    land(base + reading * PAIR_FLOATS, staged);
+                    __syncthreads();
+                    a = base + reading * PAIR_FLOATS + m;
+                    b = base + reading * PAIR_FLOATS + A_FLOATS + n;
+                }
+                if (k < TILE_K - 1 || more)
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads run under the products
+                multiply_strip(sum, now);
+                now = next;
+            }
+        }
+    }
+
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; ++i) {
+        unsigned row = p.row0 + m + i / 4 * (LANES_M * 4) + i % 4;
+        if (row >= p.M)
+            continue;
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; j += 4) {
+            unsigned col = p.col0 + n + j * LANES_N;
+            float *to = P + (offset)row * p.N + col;
+            if (p.aligned) {
+                *(float4 *)to = make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+                continue;
+            }
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                if (col + q < p.N)
+                    to[q] = sum[i][j + q];
+        }
+    }
+}
+#endif
+
+#if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
+// THREAD_M x THREAD_N results a thread, operands of a step in registers, reads of 16 bytes everywhere, the next tile
+// and the next operands always on their way.
+//
+// Against granular: 2 TILE_M TILE_N / (TILE_M + TILE_N) operations per access from global memory with tiles of 128 in
+// place of 16, and, what matters more now, THREAD_M + THREAD_N elements from shared memory for THREAD_M THREAD_N
+// multiply-adds: with 8 x 8, four reads of 16 bytes for 64 multiply-adds. Nearly every instruction issued is a
+// multiply-add; few warps fit on an SM, and independent work in each takes their place in hiding latency.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_coarsened(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ P, unsigned M,
+                     unsigned N, unsigned K)
+{
+    make_tile(product(A, B, P, M, N, K, 0, K), P);
+}
+#endif
+
+#if defined(MATMUL_SPLIT_K) || !defined(MATMUL_ONE)
+// SPLITS blocks share one tile of P, each with its part of K; a second kernel adds up their sums.
+//
+// Against coarsened: the same operations per access, SPLITS times the blocks, and 2 SPLITS M N more elements of
+// traffic. It pays where P has fewer tiles than the device has multiprocessors while K is long. Sums go through the
+// buffer `partial` and are added in a fixed order, so the result is the same every time, which atomics would not give.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_split_k(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ partial, unsigned M,
+                   unsigned N, unsigned K)
+{
+    unsigned steps = (K + TILE_K - 1) / TILE_K, part = (steps + SPLITS - 1) / SPLITS * TILE_K;
+    offset begin = (offset)blockIdx.y * part;
+    float *mine = partial + (offset)blockIdx.y * M * N; // N % 4 == 0 keeps it as aligned as `partial` itself
+    make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K), mine);
+}
+
+// P = the sum of SPLITS matrices of `count` elements, in order.
+extern "C" __global__ void matmul_add_splits(const float *__restrict__ partial, float *__restrict__ P,
+                                             unsigned long long count)
+{
+    offset i = (offset)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count)
+        return;
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned s = 0; s < SPLITS; ++s)
+        sum += partial[s * count + i];
+    P[i] = sum;
+}
+#endif

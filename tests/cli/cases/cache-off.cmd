@@ -1,0 +1,2 @@
+# exit 18
+kiln cache list --no-cache

@@ -1,0 +1,2 @@
+# needs fish
+kiln completion fish | fish --no-execute

@@ -1,0 +1,2 @@
+# needs zsh
+kiln completion zsh >script && zsh -n script

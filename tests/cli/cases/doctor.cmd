@@ -1,0 +1,6 @@
+kiln doctor >out
+code=$?
+grep -c . out | grep -q '[1-9]' && echo "$code"
+KILN_NVRTC=/nowhere/libnvrtc.so kiln doctor >out
+echo $?
+grep -o '^MISSING  nvrtc' out

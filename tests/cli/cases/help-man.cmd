@@ -1,0 +1,1 @@
+kiln man --help

@@ -1,0 +1,2 @@
+# exit 5
+kiln inspect add --ptx=/nowhere/add.ptx

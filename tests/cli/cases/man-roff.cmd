@@ -1,0 +1,2 @@
+# needs groff
+kiln man | groff -man -Tascii -ww >/dev/null

@@ -1,0 +1,2 @@
+kiln man | head -n 3
+kiln man | grep -c '^.SS kiln '

@@ -1,0 +1,2 @@
+# exit 7
+kiln run add --device cuda:77

@@ -1,0 +1,2 @@
+# exit 9
+kiln run wrong -v garbled -p WORD=integer

@@ -1,0 +1,2 @@
+# exit 11
+kiln run wrong -v huge

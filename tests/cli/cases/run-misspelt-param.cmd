@@ -1,0 +1,2 @@
+# exit 4
+kiln run add -p BLOK=32

@@ -1,0 +1,2 @@
+# exit 4
+kiln run add -s tinny

@@ -1,0 +1,2 @@
+# exit 2
+kiln run add -s N=-3

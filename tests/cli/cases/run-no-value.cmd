@@ -1,0 +1,2 @@
+# exit 15
+kiln run add -p BLOCK=33

@@ -1,0 +1,2 @@
+# exit 12
+kiln run wrong -v beyond

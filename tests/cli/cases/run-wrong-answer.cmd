@@ -1,0 +1,2 @@
+# exit 14
+kiln run wrong -v forgets

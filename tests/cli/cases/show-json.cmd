@@ -1,0 +1,1 @@
+kiln show add --json

@@ -1,0 +1,2 @@
+# exit 4
+kiln show add -v plian

@@ -1,0 +1,1 @@
+kiln show "$SPECS/add.yaml" -v plain -p BLOCK=64

@@ -1,0 +1,2 @@
+# exit 11
+kiln tune wrong -v huge | cat; kiln tune wrong -v huge >/dev/null

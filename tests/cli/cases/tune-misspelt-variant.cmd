@@ -1,0 +1,2 @@
+# exit 4
+kiln tune add --variants plain,wied

@@ -1,0 +1,2 @@
+# exit 15
+kiln tune add -p BLOCK=33

@@ -1,0 +1,2 @@
+# exit 2
+kiln run --json --params X=1 add

@@ -1,0 +1,3 @@
+kiln version
+kiln --version
+kiln version --json

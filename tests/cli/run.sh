@@ -1,0 +1,56 @@
+#!/bin/sh
+# run.sh KILN CASE.cmd: runs a golden case of the command. CASE.cmd is a shell script that calls `kiln`; beside it lie
+# what it must print, CASE.out and CASE.err (absent: nothing). A first line `# exit N` gives its exit code (else 0), and
+# a line `# needs PROGRAM` skips the case where there is no such program. It runs in an empty folder, on the simulated
+# device, with a cache of its own; $SPECS is the folder of test specs.
+#
+# Times, folders and identities differ from run to run: both sides have them replaced, see normal() below.
+# UPDATE=1 writes the expected files instead; read the difference before keeping it.
+set -u
+kiln_program=$1 case=$2
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+for program in $(sed -n 's/^# needs //p' "$case"); do
+    command -v "$program" >/dev/null 2>&1 || { echo "SKIP: there is no $program"; exit 77; }
+done
+
+mkdir "$work/bin" "$work/run"
+ln -s "$kiln_program" "$work/bin/kiln"
+worker=$(dirname "$kiln_program")/kiln-worker
+[ -x "$worker" ] && export KILN_WORKER="$worker"
+export SPECS="$here/specs" KILN="$kiln_program"
+export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
+export LC_ALL=C TERM=dumb
+unset XDG_CACHE_HOME NO_COLOR
+
+normal() {
+    sed -E -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \
+        -e 's/[0-9]+(\.[0-9]+)? (ns|us|ms|s)([^a-z]|$)/TIME\3/g' -e 's/[0-9]+ min TIME/TIME/g' \
+        -e 's/NVRTC [0-9.]+/NVRTC N/g; s/nvrtc [0-9.]+/nvrtc N/g' \
+        -e 's/([^ ])  +/\1  /g' -e 's/ +$//'
+}
+
+want=$(sed -n '1s/^# exit //p' "$case")
+(cd "$work/run" && sh "$case" >"$work/out" 2>"$work/err" </dev/null)
+got=$?
+normal <"$work/out" >"$work/got.out"
+normal <"$work/err" >"$work/got.err"
+
+failed=0
+for stream in out err; do
+    expected=${case%.cmd}.$stream
+    if [ -n "${UPDATE:-}" ]; then
+        if [ -s "$work/got.$stream" ]; then cp "$work/got.$stream" "$expected"; else rm -f "$expected"; fi
+        continue
+    fi
+    [ -e "$expected" ] || expected=/dev/null
+    diff -u "$expected" "$work/got.$stream" || failed=1
+done
+if [ "$got" != "${want:-0}" ]; then
+    echo "exit code $got, not ${want:-0}; standard error:"
+    cat "$work/err"
+    failed=1
+fi
+exit $failed

@@ -1,0 +1,244 @@
+/* NVRTC in this process: what it makes of requests, what it says of bad ones. Needs an NVRTC; no GPU. */
+#include <unistd.h>
+
+#include "check.h"
+#include "compile/compile.h"
+#include "sources.h"
+
+static kiln__nvrtc *nvrtc;
+
+static kiln_status compile(const kiln__compile_request *request, kiln__unit *unit, kiln_error **error)
+{
+    uint64_t ns = 0;
+    kiln_status status = kiln__compile_here(NULL, nvrtc, request, NULL, 0, unit, &ns, error);
+    if (status == KILN_OK)
+        CHECK(ns > 0);
+    return status;
+}
+
+static const char *symbol_of(const kiln__unit *unit, const char *name)
+{
+    for (const char *at = unit->lowered; at && at < unit->lowered + unit->lowered_length;) {
+        const char *symbol = at + strlen(at) + 1;
+        if (strcmp(at, name) == 0)
+            return symbol;
+        at = symbol + strlen(symbol) + 1;
+    }
+    return NULL;
+}
+
+static void test_open(void)
+{
+    CHECK(kiln__nvrtc_version(nvrtc) >= 11000);
+    CHECK(access(kiln__nvrtc_path(nvrtc), R_OK) == 0);
+    CHECK(strstr(kiln__nvrtc_identity(nvrtc), "nvrtc ") == kiln__nvrtc_identity(nvrtc));
+    int archs[64] = {0};
+    size_t count = kiln__nvrtc_archs(nvrtc, archs, 64);
+    CHECK(count > 0 && count <= 64);
+    for (size_t i = 1; i < count && i < 64; i++)
+        CHECK(archs[i - 1] < archs[i]);
+
+    kiln__nvrtc *other = NULL;
+    kiln_error *error = NULL;
+    CHECK(kiln__nvrtc_open_file(NULL, "/nonexistent/libnvrtc.so", NULL, &other, &error) == KILN_ERROR_NO_COMPILER);
+    CHECK(strstr(kiln_error_message(error), "/nonexistent/libnvrtc.so") != NULL);
+    CHECK(strstr(kiln_error_message(error), "KILN_NVRTC") != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln__nvrtc_open_file(NULL, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc), &other, &error), error);
+    if (other)
+        CHECK_TEXT(kiln__nvrtc_identity(other), kiln__nvrtc_identity(nvrtc));
+    kiln__nvrtc_close(other);
+}
+
+static void test_units(void)
+{
+    const char *names[] = {"add", "scale<float, 3>", "plain"};
+    kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 90, .names = names,
+                                     .name_count = 3};
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    kiln_status status = compile(&request, &unit, &error);
+    CHECK_OK(status, error);
+    if (status != KILN_OK)
+        return;
+    CHECK(unit.cubin == NULL && unit.cubin_length == 0);
+    CHECK(strlen(unit.ptx) == unit.ptx_length);
+    CHECK(strstr(unit.ptx, ".target sm_90") != NULL);
+    CHECK(strstr(unit.ptx, ".entry add(") != NULL);
+    CHECK_TEXT(symbol_of(&unit, "add"), "add");
+    CHECK_TEXT(symbol_of(&unit, "scale<float, 3>"), "_Z5scaleIfLi3EEvPT_");
+    CHECK_TEXT(symbol_of(&unit, "plain"), "_Z5plainPi");
+    char *ptx = strdup(unit.ptx);
+    kiln__unit_free(&unit);
+
+    request.cubin = true;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK_TEXT(unit.ptx, ptx); /* asking for machine code does not change the PTX */
+    CHECK(unit.cubin_length > 64 && memcmp(unit.cubin, "\177ELF", 4) == 0);
+    int64_t stores = -1, loads = -1;
+    CHECK(unit.log && kiln__compile_log_spills(unit.log, "add", &stores, &loads));
+    CHECK(stores == 0 && loads == 0);
+    CHECK(!unit.log || !kiln__compile_log_spills(unit.log, "ad", &stores, &loads));
+    kiln__unit_free(&unit);
+    free(ptx);
+}
+
+static void test_headers(void)
+{
+    kiln__include headers[] = {{"sub/a.h", "#include \"b.h\"\n#define A (B + 1)\n"}, {"b.h", "#define B 41\n"}};
+    kiln__compile_request request = {.name = "h.cu", .arch = 80, .includes = headers, .include_count = 2,
+                                     .source = "#include \"sub/a.h\"\nextern \"C\" __global__ void k(int *x)"
+                                               " { *x = A; }\n"};
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK(unit.ptx && strstr(unit.ptx, "42") != NULL);
+    kiln__unit_free(&unit);
+    if (*kiln__nvrtc_include(nvrtc)) { /* CUDA's own headers, which use what -minimal leaves out */
+        request = (kiln__compile_request){.name = "fp16.cu", .arch = 80, .source = source_fp16};
+        CHECK_OK(compile(&request, &unit, &error), error);
+        kiln__unit_free(&unit);
+    }
+    /* a texture and a type of the run-time API: compiled without -minimal */
+    request = (kiln__compile_request){.name = "t.cu", .arch = 80, .source = source_texture};
+    CHECK_OK(compile(&request, &unit, &error), error);
+    kiln__unit_free(&unit);
+}
+
+static void check_message(const kiln__compile_request *request, kiln_status wanted, const char *const *parts)
+{
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    kiln_status status = compile(request, &unit, &error);
+    CHECK(status == wanted);
+    for (; *parts; parts++) {
+        bool there = strstr(kiln_error_message(error), *parts) != NULL;
+        if (!there)
+            fprintf(stderr, "not in the message: %s\n%s\n", *parts, kiln_error_message(error));
+        CHECK(there);
+    }
+    CHECK(unit.block == NULL);
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+}
+
+static void test_errors(void)
+{
+    kiln__compile_request request = {.name = "bad.cu", .arch = 90, .cubin = true,
+                                     .source = "#define N 3\n#line 1 \"matmul.cu\"\n\nextern \"C\" __global__ void "
+                                               "k(float *x) { x[0] = nothing; }\n"};
+    check_message(&request, KILN_ERROR_COMPILE,
+                  (const char *[]){"bad.cu does not compile for sm_90:\n", "matmul.cu(2): error: identifier \"nothing\"",
+                                   "x[0] = nothing;", NULL});
+    request.source = "extern \"C\" __global__ void k(float *x) { asm volatile(\"foo.bar;\"); x[0] = 1; }\n";
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"ptx input, line ", "    ", "foo.bar;", NULL});
+    request.source = "extern \"C\" __global__ void k(float *x) { __shared__ float s[20000]; s[threadIdx.x] = x[1];"
+                     "__syncthreads(); x[0] = s[threadIdx.x ^ 1]; }\n";
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"too much shared data", NULL});
+    request.source = source_small;
+    request.arch = 12;
+    check_message(&request, KILN_ERROR_UNSUPPORTED, (const char *[]){"architecture 12", "90", NULL});
+    request.arch = 90;
+    request.names = (const char *[]){"nowhere"};
+    request.name_count = 1;
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"identifier \"nowhere\" is undefined", NULL});
+    request.names = (const char *[]){"add\nint x;"};
+    check_message(&request, KILN_ERROR_SPEC, (const char *[]){"cannot be the name of a kernel", NULL});
+    request.name_count = 0;
+    request.options = (const char *[]){"--no-such-option"};
+    request.option_count = 1;
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"--no-such-option", NULL});
+    kiln__include secret = {.name = "x.h", .text = "int i = j;\n"};
+    request = (kiln__compile_request){.name = "h.cu", .arch = 90, .includes = &secret, .include_count = 1,
+                                      .source = "#include \"x.h\"\n"};
+    check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"x.h(1): error", "int i = j;", NULL});
+}
+
+static void test_stopping(void)
+{
+    atomic_bool cancel = true;
+    kiln__compile_request request = {.name = "slow.cu", .arch = 90, .cubin = true, .source = source_slow};
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    kiln_status status = kiln__compile_here(NULL, nvrtc, &request, &cancel, 0, &unit, NULL, &error);
+    CHECK(status == KILN_ERROR_INTERRUPTED || kiln__nvrtc_version(nvrtc) < 12080);
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+    error = NULL;
+    status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0.05, &unit, NULL, &error);
+    CHECK(status == KILN_ERROR_TIMEOUT || kiln__nvrtc_version(nvrtc) < 12080);
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+}
+
+static void test_log(void)
+{
+    kiln__text text = {0};
+    kiln__compile_log_format(&text, "\n\na.cu(1): error: x\n  \x1b[31mred\n\n\nptxas info    : Used 3 registers\n"
+                                    "ptxas         .     0 bytes stack frame\nptxas fatal   : no\n", NULL);
+    CHECK_TEXT(kiln__text_get(&text), "a.cu(1): error: x\n   [31mred\n\nptxas fatal   : no\n");
+    kiln__text_free(&text);
+    kiln__compile_log_format(&text, "ptxas app ptx input, line 2; error\nptx input, line 99; error\n", "one\ntwo\n");
+    CHECK_TEXT(kiln__text_get(&text), "ptxas app ptx input, line 2; error\n    two\nptx input, line 99; error\n");
+    kiln__text_free(&text);
+    kiln__text many = {0};
+    for (int i = 0; i < 300; i++)
+        kiln__text_printf(&many, "line %d\n", i);
+    kiln__compile_log_format(&text, many.data, NULL);
+    CHECK(strstr(text.data, "line 199\n(100 more lines)\n") != NULL);
+    kiln__text_free(&text);
+    kiln__text_free(&many);
+    int64_t stores = 0, loads = 0;
+    const char *log = "ptxas info    : Function properties for kk\nptxas         .     8 bytes stack frame, 1 bytes spill"
+                      " stores, 2 bytes spill loads\nptxas info    : Function properties for k\nptxas         .     8 bytes"
+                      " stack frame, 16 bytes spill stores, 24 bytes spill loads\n";
+    CHECK(kiln__compile_log_spills(log, "k", &stores, &loads) && stores == 16 && loads == 24);
+    CHECK(!kiln__compile_log_spills("Function properties for k", "k", &stores, &loads));
+    CHECK(!kiln__compile_log_spills("Function properties for k\nsomething\n 8 bytes stack frame, 1 bytes", "k", &stores,
+                                    &loads));
+}
+
+static void test_oom(void)
+{
+    const char *names[] = {"add"};
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__nvrtc *made = NULL;
+        kiln_error *error = NULL;
+        kiln__unit unit = {0};
+        kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 80, .cubin = true,
+                                         .names = names, .name_count = 1};
+        kiln_status status = kiln__nvrtc_open_file(&mem, kiln__nvrtc_path(nvrtc), NULL, &made, &error);
+        if (status == KILN_OK)
+            status = kiln__compile_here(&mem, made, &request, NULL, 0, &unit, NULL, &error);
+        CHECK(status == KILN_OK || status == KILN_ERROR_MEMORY);
+        kiln__unit_free(&unit);
+        kiln__nvrtc_close(made);
+        kiln_error_free(error);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+        CHECK(status == KILN_ERROR_MEMORY);
+    }
+}
+
+static const check_case cases[] = {
+    {"finding NVRTC", test_open}, {"what is made", test_units},      {"headers", test_headers},
+    {"messages", test_errors},    {"stopping a compile", test_stopping}, {"logs", test_log},
+    {"out of memory", test_oom},
+};
+
+int main(void)
+{
+    kiln_error *error = NULL;
+    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
+        printf("SKIP: %s\n", kiln_error_message(error));
+        kiln_error_free(error);
+        return 77;
+    }
+    int failed = check_main("compile", cases, sizeof cases / sizeof *cases);
+    kiln__nvrtc_close(nvrtc);
+    return failed;
+}

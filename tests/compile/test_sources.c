@@ -1,0 +1,205 @@
+/* What needs no NVRTC: which options may be given, and which headers a source reaches. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "compile/compile.h"
+
+static void test_options(void)
+{
+    static const char *const good[] = {
+        "-DX", "-DX=1", "-D X=a b/c@d", "-D=X", "--define-macro=X=3", "-UX", "-std=c++20", "--std=c++17",
+        "--use_fast_math", "-use_fast_math", "-fmad=false", "--ftz=true", "-maxrregcount=64", "-lineinfo", "-G",
+        "-default-device", "-w", "-diag-suppress=177,20012", "--frandom-seed=7", "-Xptxas=-v", "-Xptxas=-O1",
+        "--ptxas-options=-dlcm=ca", "-Xptxas=--opt-level=3", "-Xptxas=-warn-spills", "--device-stack-protector",
+        "-device-stack-protector=true", "-Ofc=max", "--dopt=on", "-restrict",
+    };
+    static const char *const bad[][2] = {
+        {"", "does not begin with '-'"},
+        {"@/etc/passwd", "does not begin with '-'"},
+        {"x.cu", "does not begin"},
+        {"-I/etc", "reads files"},
+        {"-I", "reads files"},
+        {"--include-path=/etc", "reads files"},
+        {"-include=/etc/passwd", "reads files"},
+        {"--pre-include=/etc/passwd", "reads files"},
+        {"--options-file=/tmp/x", "reads files"},
+        {"-time=/tmp/x", "writes a file"},
+        {"--time=/tmp/x", "writes a file"},
+        {"-time", "writes a file"},
+        {"--fdevice-time-trace=/tmp/x", "writes a file"},
+        {"--pch", "writes a file"},
+        {"--create-pch=/tmp/x", "writes a file"},
+        {"--pch-dir=/tmp", "writes a file"},
+        {"--keep", "writes a file"},
+        {"-dlto", "link step"},
+        {"-rdc=true", "link step"},
+        {"--optix-ir", "link step"},
+        {"-arch=sm_90", "the engine chooses"},
+        {"--gpu-architecture=sm_90", "the engine chooses"},
+        {"--no-source-include", "engine gives"},
+        {"--split-compile=0", "cores"},
+        {"-Xnvvm=-x", "not one that a spec may give"},
+        {"--maxregcount=3", "did you mean '--maxrregcount'?"},
+        {"-use_fastmath", "did you mean '-use_fast_math'?"},
+        {"-Xptxas", "options of ptxas"},
+        {"-Xptxas=-o,/tmp/x", "options of ptxas"},
+        {"-Xptxas=-o=/tmp/x", "options of ptxas"},
+        {"-Xptxas=-v,-o", "options of ptxas"},
+        {"-Xptxas=--output-file=/tmp/x", "options of ptxas"},
+        {"-Xptxas=--options-file=/tmp/x", "options of ptxas"},
+        {"-Xptxas=@/tmp/x", "options of ptxas"},
+        {"-Xptxas=/tmp/x", "options of ptxas"},
+        {"-Xptxas=-O3 -o /tmp/x", "wants a word"},
+        {"-Xptxas=-v=1", "takes no value"},
+        {"-Xptxas -v", "not one that"},
+        {"-fmad", "wants a word"},
+        {"-fmad=", "wants a word"},
+        {"-std=/tmp/x", "wants a word"},
+        {"-w=1", "takes no value"},
+        {"-D", "wants the name of a macro"},
+        {"-D=1", "wants the name of a macro"},
+        {"-DX=1\n-o", "control character"},
+        {"-", "not one that a spec may give"},
+        {"--", "not one that a spec may give"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__option_check(NULL, good[i], &error), error);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kiln_error *error = NULL;
+        kiln_status status = kiln__option_check(NULL, bad[i][0], &error);
+        bool there = strstr(kiln_error_message(error), bad[i][1]) != NULL;
+        if (status != KILN_ERROR_REFUSED || !there)
+            fprintf(stderr, "'%s': %s: %s\n", bad[i][0], kiln_status_name(status), kiln_error_message(error));
+        CHECK(status == KILN_ERROR_REFUSED && there);
+        kiln_error_free(error);
+    }
+}
+
+/* ---- headers ---- */
+
+static char folder[64];
+
+static void put(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_write(NULL, path, text, strlen(text), &error), error);
+}
+
+/* The names that are collected, joined by spaces; or the error. */
+static void check_headers(const char *text, const char *wanted)
+{
+    char path[128], project[96];
+    snprintf(path, sizeof path, "%s/project/main.cu", folder);
+    snprintf(project, sizeof project, "%s/project", folder);
+    const char *folders[] = {project};
+    kiln__arena arena = {0};
+    const kiln__include *list = NULL;
+    size_t count = 0;
+    kiln_error *error = NULL;
+    kiln__text got = {0};
+    kiln_status status = kiln__includes_collect(NULL, &arena, path, text, folders, 1, &list, &count, &error);
+    for (size_t i = 0; status == KILN_OK && i < count; i++)
+        kiln__text_printf(&got, "%s%s", i ? " " : "", list[i].name);
+    if (status != KILN_OK) {
+        bool there = strstr(kiln_error_message(error), wanted) != NULL;
+        if (!there)
+            fprintf(stderr, "%s\n", kiln_error_message(error));
+        CHECK(there && *wanted);
+    } else {
+        CHECK_TEXT(kiln__text_get(&got), wanted);
+    }
+    kiln_error_free(error);
+    kiln__text_free(&got);
+    kiln__arena_free(&arena);
+}
+
+static void test_headers(void)
+{
+    strcpy(folder, "/tmp/kiln-includes-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    char path[128], other[128];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, i ? "project/sub" : "project");
+        CHECK(mkdir(path, 0700) == 0);
+    }
+    put("secret.h", "int secret;\n");
+    put("project/a.h", "#pragma once\n#include \"sub/b.h\"\n");
+    put("project/loop.h", "#include \"loop.h\"\n#include \"a.h\"\n");
+    put("project/same.h", "int outer;\n");
+    put("project/sub/b.h", "#include \"c.h\"\n");
+    put("project/sub/c.h", "int c;\n");
+    put("project/sub/same.h", "int inner;\n");
+    put("project/sub/user.h", "#include \"same.h\"\n");
+    put("project/sub/up.h", "#include \"../a.h\"\n");
+    put("project/sub/out.h", "#include \"../../secret.h\"\n");
+    snprintf(path, sizeof path, "%s/secret.h", folder);
+    snprintf(other, sizeof other, "%s/project/link.h", folder);
+    CHECK(symlink(path, other) == 0);
+
+    check_headers("", "");
+    check_headers("int x; // no directive: #include \"a.h\"", "");
+    check_headers("#include \"a.h\"\n", "a.h sub/b.h c.h");
+    check_headers("  #  include/**/\"a.h\" // \"x\n#include <a.h>", "a.h sub/b.h c.h");
+    check_headers("#include \\\n \"a.h\"", "a.h sub/b.h c.h");
+    check_headers("/* #include \"loop.h\" */ #include \"sub/c.h\"", "sub/c.h");
+    check_headers("/* comment\n*/ #include \"sub/c.h\"", "sub/c.h");
+    check_headers("const char *s = \"\\\n#include \\\"a.h\\\"\";\nint i = 1'000;\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("char c = '\"';\n#include \"sub/c.h\"\nchar d = '\"';", "sub/c.h");
+    check_headers("#if 0\n#include \"sub/c.h\"\n#endif", "sub/c.h"); /* conditions are not evaluated */
+    check_headers("#include \"loop.h\"", "loop.h a.h sub/b.h c.h");
+    check_headers("#include \"sub/up.h\"", "sub/up.h ../a.h sub/b.h c.h");
+    check_headers("#include <cuda_fp16.h>\n#include \"cuda_fp16.h\"\n#includes", "");
+    check_headers("#include_next \"sub/c.h\"", "sub/c.h");
+    check_headers("#include \"same.h\"\n#include \"sub/user.h\"", "means");
+    check_headers("#include \"link.h\"", ""); /* leads out: left to the compiler, which does not find it either */
+    check_headers("#include \"sub/out.h\"", "leads out of the folders");
+    check_headers("#include \"../secret.h\"", "leads out of the folders");
+    check_headers("\n#include </etc/passwd>", "main.cu:2: #include of an absolute path");
+    check_headers("#define H \"a.h\"\n#include H", "main.cu:2: #include of anything but");
+    check_headers("#include \"a.h", "of anything but");
+    check_headers("#include", "of anything but");
+    check_headers("#include \"\"", "of anything but");
+
+    kiln__text deep = {0};
+    for (int i = 0; i < 80; i++) {
+        char name[64], text[64];
+        snprintf(name, sizeof name, "project/deep%d.h", i);
+        snprintf(text, sizeof text, "#include \"deep%d.h\"\n", i + 1);
+        put(name, text);
+    }
+    check_headers("#include \"deep0.h\"", "more than 64 deep");
+    kiln__text_free(&deep);
+
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__arena arena = {.mem = &mem};
+        const kiln__include *list = NULL;
+        size_t count = 0;
+        kiln_error *error = NULL;
+        snprintf(path, sizeof path, "%s/project", folder);
+        const char *folders[] = {path};
+        snprintf(other, sizeof other, "%s/project/main.cu", folder);
+        kiln_status status = kiln__includes_collect(&mem, &arena, other, "#include \"a.h\"\n#include \"sub/up.h\"\n",
+                                                    folders, 1, &list, &count, &error);
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        CHECK(oom.failed || count == 5);
+        kiln_error_free(error);
+        kiln__arena_free(&arena);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK(system(command) == 0);
+}
+
+static const check_case cases[] = {{"options", test_options}, {"headers", test_headers}};
+KILN_SUITE("sources", cases)

@@ -1,0 +1,474 @@
+/* The pool: worker processes, order, threads, and what happens when a worker hangs, crashes or talks nonsense. This
+ * program plays the bad workers itself: started as a worker it does what KILN_TEST_WORKER_ACTS says. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "compile/internal.h"
+#include "sources.h"
+
+static kiln__nvrtc *nvrtc;
+static const char *self;
+
+static kiln__compiler *open_pool(const char *worker, unsigned jobs, double timeout)
+{
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = worker, .jobs = jobs, .timeout = timeout};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    return compiler;
+}
+
+static kiln__compile_job *start(kiln__compiler *compiler, const char *name, const char *source, const char *option)
+{
+    kiln__compile_job *job = NULL;
+    kiln_error *error = NULL;
+    kiln__compile_request request = {.name = name, .source = source, .arch = 90, .cubin = true, .options = &option,
+                                     .option_count = option != NULL};
+    CHECK_OK(kiln__compile_start(compiler, &request, &job, &error), error);
+    return job;
+}
+
+static void take_good(kiln__compile_job *job)
+{
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    uint64_t ns = 0;
+    kiln_status status = kiln__compile_take(job, &unit, &ns, &error);
+    CHECK_OK(status, error);
+    if (status == KILN_OK) {
+        CHECK(unit.ptx && strstr(unit.ptx, ".entry") && unit.cubin_length > 64 && ns > 0);
+        CHECK(memcmp(unit.cubin, "\177ELF", 4) == 0);
+    }
+    kiln__unit_free(&unit);
+}
+
+/* The status, and whether the message holds `part`. */
+static void take_bad(kiln__compile_job *job, kiln_status wanted, const char *part)
+{
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    kiln_status status = kiln__compile_take(job, &unit, NULL, &error);
+    bool there = strstr(kiln_error_message(error), part) != NULL;
+    if (status != wanted || !there)
+        fprintf(stderr, "%s, wanted %s and \"%s\": %s\n", kiln_status_name(status), kiln_status_name(wanted), part,
+                kiln_error_message(error));
+    CHECK(status == wanted);
+    CHECK(there);
+    CHECK(unit.block == NULL);
+    kiln_error_free(error);
+}
+
+static void test_order(const char *worker)
+{
+    enum { JOBS = 8 };
+    kiln__compiler *compiler = open_pool(worker, 2, 60);
+    kiln__compile_job *jobs[JOBS];
+    char options[JOBS][32];
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(options[i], sizeof options[i], "-DV=%d", i);
+        jobs[i] = start(compiler, "small.cu", source_small, options[i]);
+        memset(options[i], 'x', sizeof options[i] - 1); /* the request was copied */
+    }
+    CHECK(kiln__compile_wait(jobs[JOBS - 1], 60));
+    CHECK(kiln__compile_wait(jobs[0], 0) || worker); /* one after another in the order of starting */
+    for (int i = JOBS; i-- > 0;)
+        take_good(jobs[i]);
+    take_bad(start(compiler, "bad.cu", "int f( {", NULL), KILN_ERROR_COMPILE, "bad.cu(1): error");
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+}
+
+static void test_workers(void)
+{
+    test_order(KILN_TEST_WORKER);
+}
+
+static void test_in_process(void)
+{
+    test_order(NULL);
+}
+
+static void test_timeout(void)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 0.3);
+    kiln__compile_job *slow = start(compiler, "slow.cu", source_slow, NULL);
+    kiln__compile_job *next = start(compiler, "small.cu", source_small, NULL);
+    CHECK(!kiln__compile_done(slow));
+    CHECK(!kiln__compile_wait(slow, 0.01));
+    take_bad(slow, KILN_ERROR_TIMEOUT, "slow.cu: the compile took longer than its limit of 0.3 s");
+    CHECK(kiln__compile_wait(next, 60));
+    take_bad(start(compiler, "slow.cu", source_slow, NULL), KILN_ERROR_TIMEOUT, "limit");
+    kiln__compile_cancel(next);
+    kiln__compiler_close(compiler);
+}
+
+static void test_cancel_and_close(void)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+    kiln__compile_job *running = start(compiler, "slow.cu", source_slow, NULL);
+    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL), *b = start(compiler, "b.cu", source_small, NULL);
+    kiln__compile_job *c = start(compiler, "c.cu", source_small, NULL);
+    kiln__compile_cancel(b);
+    kiln__compile_cancel(c);
+    CHECK(!kiln__compile_wait(running, 0.2));
+    kiln__compile_cancel(running);
+    kiln__compile_cancel(a);
+    kiln__compile_cancel(NULL);
+    uint64_t begun = kiln__now_ns();
+    kiln__compiler_close(compiler); /* does not wait for the slow compile */
+    CHECK(kiln__now_ns() - begun < 2000000000u);
+    kiln__compiler_close(open_pool(KILN_TEST_WORKER, 3, 60)); /* never used */
+    compiler = open_pool(NULL, 1, 60);
+    running = start(compiler, "slow.cu", source_slow, NULL);
+    CHECK(!kiln__compile_wait(running, 0.2));
+    kiln__compile_cancel(running);
+    begun = kiln__now_ns();
+    kiln__compiler_close(compiler);
+    CHECK(kiln__now_ns() - begun < 3000000000u || kiln__nvrtc_version(nvrtc) < 12080);
+}
+
+static void acting(const char *act, kiln_status wanted, const char *part)
+{
+    setenv("KILN_TEST_WORKER_ACTS", act, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 0.5);
+    for (int i = 0; i < 2; i++) /* and once more with the worker that replaces it */
+        take_bad(start(compiler, "x.cu", source_small, NULL), wanted, part);
+    kiln__compiler_close(compiler);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+}
+
+static void test_bad_workers(void)
+{
+    acting("exit", KILN_ERROR_NO_COMPILER, "exited with status 3");
+    acting("garbage", KILN_ERROR_NO_COMPILER, "does not answer as one");
+    acting("other", KILN_ERROR_NO_COMPILER, "another NVRTC");
+    acting("crash", KILN_ERROR_COMPILE, "x.cu: the compiler crashed: it was ended by signal 11");
+    acting("hang", KILN_ERROR_TIMEOUT, "limit of 0.5 s");
+    acting("nonsense", KILN_ERROR_INTERNAL, "something else than a result");
+    acting("huge", KILN_ERROR_INTERNAL, "something else than a result");
+    acting("short", KILN_ERROR_COMPILE, "crashed");
+}
+
+/* A worker that the system ends between two jobs costs nothing. */
+static pid_t worker_of_ours(void)
+{
+    DIR *folder = opendir("/proc");
+    pid_t found = 0;
+    for (struct dirent *item; folder && (item = readdir(folder));) {
+        char path[300], text[256] = "";
+        snprintf(path, sizeof path, "/proc/%s/stat", item->d_name);
+        int fd = item->d_name[0] >= '0' && item->d_name[0] <= '9' ? open(path, O_RDONLY) : -1;
+        int parent = 0;
+        if (fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strstr(text, "(kiln-worker)") &&
+            sscanf(strrchr(text, ')') + 1, " %*c %d", &parent) == 1 && parent == getpid())
+            found = atoi(item->d_name);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+static void test_killed_idle(void)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    pid_t worker = worker_of_ours();
+    CHECK(worker > 0);
+    if (worker > 0)
+        kill(worker, SIGKILL);
+    usleep(200000); /* until it is gone: dying takes the system a moment */
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+    CHECK(worker_of_ours() == 0);
+}
+
+static void count_warning(void *user, kiln_log_level level, const char *message)
+{
+    *(int *)user += level == KILN_LOG_WARNING && strstr(message, "worker") != NULL;
+}
+
+static void test_no_worker(void)
+{
+    int warnings = 0;
+    kiln__log log = {count_warning, &warnings};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = "/nonexistent/kiln-worker", .jobs = 2, .timeout = 60, .log = &log};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    CHECK(warnings == 1);
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+}
+
+/* Many threads on one pool; for TSan above all. */
+static void *hammer(void *user)
+{
+    for (int i = 0; i < 3; i++) {
+        kiln__compile_job *kept = start(user, "small.cu", source_small, NULL);
+        kiln__compile_job *dropped = start(user, "small.cu", source_small, "-DX");
+        while (!kiln__compile_wait(kept, 0.01))
+            continue;
+        take_good(kept);
+        kiln__compile_cancel(dropped);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 2, 60);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, hammer, compiler) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    kiln__compiler_close(compiler);
+}
+
+/* Every cut and many changed bytes of each message: refused or read, never read past. */
+static void test_messages(void)
+{
+    kiln__include header = {"a.h", "#define A\n"};
+    const char *options[] = {"-DX=1", "-w"}, *names[] = {"k"};
+    kiln__compile_request request = {.name = "n", .source = "s", .includes = &header, .include_count = 1,
+                                     .options = options, .option_count = 2, .arch = 90, .cubin = true, .names = names,
+                                     .name_count = 1};
+    kiln__unit unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "cubin", .cubin_length = 5}, back;
+    kiln__text messages[2] = {{0}};
+    kiln__message_request(&messages[0], &request);
+    kiln__message_result(&messages[1], KILN_OK, 77, &unit, "why");
+    const size_t skip = sizeof(kiln__message_header);
+    for (int kind = 0; kind < 2; kind++) {
+        size_t length = messages[kind].length - skip;
+        for (size_t at = 0; at <= 2 * length; at++) {
+            size_t size = at <= length ? at : length;
+            char *body = malloc(size ? size : 1); /* exactly as large, so that ASan sees a byte too many */
+            memcpy(body, messages[kind].data + skip, size);
+            if (at > length)
+                body[at - length - 1] = (char)~body[at - length - 1];
+            kiln__arena arena = {0};
+            kiln__compile_request copy;
+            kiln_status status;
+            uint64_t ns;
+            const char *why;
+            bool good = kind == 0 ? kiln__message_read_request(body, size, &arena, &copy)
+                                  : kiln__message_read_result(body, size, &status, &ns, &back, &why);
+            CHECK(!good || at >= length);
+            if (at == length && kind == 0) {
+                CHECK(good && copy.option_count == 2 && copy.name_count == 1 && copy.include_count == 1);
+                CHECK_TEXT(copy.options[1], "-w");
+                CHECK_TEXT(copy.includes[0].text, "#define A\n");
+            } else if (at == length) {
+                CHECK(good && ns == 77 && back.cubin_length == 5 && back.lowered_length == 0);
+            }
+            kiln__arena_free(&arena);
+            free(body);
+        }
+        kiln__text_free(&messages[kind]);
+    }
+}
+
+/* The worker's loop in this process, over a socket: for the leak checker and for bad requests. */
+static void *run_worker(void *user)
+{
+    int fd = *(int *)user;
+    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc));
+    close(fd);
+    return (void *)(intptr_t)status;
+}
+
+static void test_worker_loop(void)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        int pair[2];
+        pthread_t thread;
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+        CHECK(pthread_create(&thread, NULL, run_worker, &pair[1]) == 0);
+        kiln__message_header header;
+        char body[4096];
+        CHECK(recv(pair[0], &header, sizeof header, MSG_WAITALL) == sizeof header);
+        CHECK(header.kind == KILN__MESSAGE_HELLO && header.length < sizeof body);
+        CHECK(recv(pair[0], body, (size_t)header.length, MSG_WAITALL) == (ssize_t)header.length);
+        kiln__compile_request request = {.name = "x.cu", .source = source_small, .arch = 90};
+        kiln__text message = {0};
+        kiln__message_request(&message, &request);
+        if (bad)
+            message.data[sizeof header + 2] = 1; /* a length beyond the message */
+        CHECK(send(pair[0], message.data, message.length, MSG_NOSIGNAL) == (ssize_t)message.length);
+        ssize_t got = recv(pair[0], &header, sizeof header, MSG_WAITALL);
+        CHECK(bad ? got == 0 : got == sizeof header && header.kind == KILN__MESSAGE_RESULT);
+        kiln__text_free(&message);
+        shutdown(pair[0], SHUT_WR);
+        while (recv(pair[0], body, sizeof body, 0) > 0)
+            continue;
+        close(pair[0]);
+        void *status = NULL;
+        pthread_join(thread, &status);
+        CHECK((status != NULL) == bad);
+    }
+}
+
+static void test_oom(void)
+{
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__compiler *compiler = NULL;
+        kiln_error *error = NULL;
+        kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 2, .timeout = 60};
+        kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 90};
+        kiln_status status = kiln__compiler_open(&mem, &options, nvrtc, &compiler, &error);
+        kiln__compile_job *job = NULL;
+        if (status == KILN_OK)
+            status = kiln__compile_start(compiler, &request, &job, &error);
+        bool last = !oom.failed;
+        if (job && last)
+            kiln__compile_wait(job, -1);
+        kiln__compile_cancel(job);
+        kiln__compiler_close(compiler);
+        kiln_error_free(error);
+        CHECK(last ? status == KILN_OK : status == KILN_ERROR_MEMORY);
+        CHECK(oom.live == 0);
+        if (last)
+            break;
+    }
+}
+
+/* ---- this program as a bad worker ---- */
+
+static void hello(const char *identity)
+{
+    kiln__text text = {0};
+    kiln__message_hello(&text, KILN_OK, identity);
+    send(STDIN_FILENO, text.data, text.length, MSG_NOSIGNAL);
+    kiln__text_free(&text);
+}
+
+static int act(const char *as, const char *library, const char *include)
+{
+    char request[1 << 16];
+    if (strcmp(as, "exit") == 0)
+        return 3;
+    if (strcmp(as, "garbage") == 0) {
+        send(STDIN_FILENO, "HTTP/1.1 200 OK\r\nServer: x\r\n\r\n", 30, MSG_NOSIGNAL);
+        pause();
+    }
+    kiln_error *error = NULL;
+    if (kiln__nvrtc_open_file(NULL, library, include, &nvrtc, &error) != KILN_OK)
+        return 4;
+    hello(strcmp(as, "other") == 0 ? "nvrtc 0.1" : kiln__nvrtc_identity(nvrtc));
+    if (recv(STDIN_FILENO, request, sizeof request, 0) <= 0)
+        return 0;
+    kiln__message_header header = {.magic = KILN__MESSAGE_MAGIC, .kind = KILN__MESSAGE_RESULT, .length = 64};
+    char body[64];
+    memset(body, 0xff, sizeof body);
+    if (strcmp(as, "crash") == 0) {
+        signal(SIGSEGV, SIG_DFL); /* away with the sanitizer's own handler */
+        raise(SIGSEGV);
+    }
+    if (strcmp(as, "huge") == 0)
+        header.length = UINT64_MAX;
+    send(STDIN_FILENO, &header, strcmp(as, "hang") == 0 ? 0 : sizeof header, MSG_NOSIGNAL);
+    if (strcmp(as, "nonsense") == 0)
+        send(STDIN_FILENO, body, sizeof body, MSG_NOSIGNAL);
+    if (strcmp(as, "short") == 0)
+        return 0;
+    pause();
+    return 0;
+}
+
+/* Not a check: `compile_test_workers time` prints what compiles cost here, alone and by the number of workers. */
+static double seconds_for(const char *worker, unsigned jobs, const char *source, bool cubin, double *each)
+{
+    enum { COUNT = 24 };
+    kiln__compiler_options options = {.worker = worker, .jobs = jobs, .timeout = 60};
+    kiln__compiler *compiler = NULL;
+    kiln__compile_job *list[COUNT] = {NULL}, *warm = NULL;
+    kiln__compile_request request = {.name = "x.cu", .source = source, .arch = 90, .cubin = cubin, .option_count = 1};
+    if (kiln__compiler_open(NULL, &options, nvrtc, &compiler, NULL) != KILN_OK)
+        return -1;
+    kiln__unit unit;
+    uint64_t ns, total = 0;
+    const char *first = "-DWARM";
+    request.options = &first;
+    for (unsigned i = 0; i < jobs; i++) /* so that every worker has loaded its NVRTC */
+        if (kiln__compile_start(compiler, &request, &list[i], NULL) != KILN_OK)
+            return -1;
+    for (unsigned i = 0; i < jobs; i++) {
+        warm = list[i];
+        if (kiln__compile_take(warm, &unit, &ns, NULL) == KILN_OK)
+            kiln__unit_free(&unit);
+    }
+    uint64_t begun = kiln__now_ns();
+    for (int i = 0; i < COUNT; i++) {
+        char option[32];
+        const char *given = option;
+        snprintf(option, sizeof option, "-DTILE_M=%d", 64 + 64 * (i % 2));
+        request.options = &given;
+        if (kiln__compile_start(compiler, &request, &list[i], NULL) != KILN_OK)
+            return -1;
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (kiln__compile_take(list[i], &unit, &ns, NULL) == KILN_OK) {
+            total += ns;
+            kiln__unit_free(&unit);
+        }
+    double wall = (double)(kiln__now_ns() - begun) / 1e9;
+    kiln__compiler_close(compiler);
+    *each = (double)total / 1e6 / COUNT;
+    return wall;
+}
+
+static int print_times(void)
+{
+    static const struct { const char *name, *source; } rows[] = {{"small", source_small}, {"matmul", source_matmul}};
+    for (size_t i = 0; i < 2; i++)
+        for (int cubin = 0; cubin < 2; cubin++) {
+            double each[3], one = seconds_for(KILN_TEST_WORKER, 1, rows[i].source, cubin, &each[0]);
+            double two = seconds_for(KILN_TEST_WORKER, 2, rows[i].source, cubin, &each[1]);
+            double here = seconds_for(NULL, 1, rows[i].source, cubin, &each[2]);
+            printf("%-6s %s: one worker %.2f s (%.1f ms each), two %.2f s (%.1f ms each), %.2fx; in this process %.2f "
+                   "s\n", rows[i].name, cubin ? "PTX + cubin" : "PTX", one, each[0], two, each[1], one / two, here);
+        }
+    return 0;
+}
+
+static const check_case cases[] = {
+    {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
+    {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
+    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle}, {"no worker", test_no_worker},
+    {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
+};
+
+int main(int count, char **arguments)
+{
+    const char *as = getenv("KILN_TEST_WORKER_ACTS");
+    if (count == 7 && as)
+        return act(as, arguments[4], arguments[6]);
+    self = "/proc/self/exe";
+    char path[4096];
+    ssize_t length = readlink(self, path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = '\0';
+        self = path;
+    }
+    kiln_error *error = NULL;
+    if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
+        printf("SKIP: %s\n", kiln_error_message(error));
+        kiln_error_free(error);
+        return 77;
+    }
+    if (count == 2 && strcmp(arguments[1], "time") == 0)
+        return print_times();
+    int failed = check_main("workers", cases, sizeof cases / sizeof *cases);
+    kiln__nvrtc_close(nvrtc);
+    return failed;
+}

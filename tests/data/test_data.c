@@ -1,0 +1,750 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "data/data.h"
+
+static kiln_array make(kiln_type type, int dims, uint64_t a, uint64_t b)
+{
+    kiln_array array = {0};
+    kiln_error *error = NULL;
+    const uint64_t shape[2] = {a, b};
+    CHECK_OK(kiln__array_make(NULL, type, dims, shape, &array, &error), error);
+    return array;
+}
+
+static void fill(kiln_array *array, kiln__fill_values values)
+{
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__array_fill(array, &values, NULL, &error), error);
+}
+
+static void fill_fails(kiln_type type, kiln__fill_values values, const char *message)
+{
+    kiln_array array = make(type, 1, 10, 0);
+    kiln_error *error = NULL;
+    CHECK(kiln__array_fill(&array, &values, NULL, &error) == KILN_ERROR_ARGUMENT);
+    CHECK_TEXT(kiln_error_message(error), message);
+    kiln_error_free(error);
+    kiln__array_free(NULL, &array);
+}
+
+/* ---- arrays ---- */
+
+static void test_arrays(void)
+{
+    uint64_t bytes = 7;
+    kiln_type type;
+    CHECK(kiln__type_bytes(KILN_f16) == 2 && kiln__type_bytes(KILN_u64) == 8);
+    CHECK(kiln__type_find("f32", &type) && type == KILN_f32);
+    CHECK(!kiln__type_find("float", &type));
+    CHECK_TEXT(kiln__type_name(KILN_i16), "i16");
+    CHECK(kiln__array_bytes(KILN_f32, 2, (uint64_t[]){3, 5}, &bytes) && bytes == 60);
+    CHECK(kiln__array_bytes(KILN_f64, 0, NULL, &bytes) && bytes == 8);
+    CHECK(kiln__array_bytes(KILN_f64, 3, (uint64_t[]){UINT64_MAX, UINT64_MAX, 0}, &bytes) && bytes == 0);
+    CHECK(!kiln__array_bytes(KILN_f64, 1, (uint64_t[]){UINT64_MAX / 4}, &bytes));
+    CHECK(!kiln__array_bytes(KILN_i8, 2, (uint64_t[]){1ULL << 32, 1ULL << 31}, &bytes));
+    kiln_error *error = NULL;
+    kiln_array array;
+    CHECK(kiln__array_make(NULL, KILN_i8, 9, (uint64_t[9]){0}, &array, &error) == KILN_ERROR_ARGUMENT);
+    kiln_error_free(error);
+    check_oom oom = {.countdown = 0};
+    kiln_allocator mem = {check_oom_resize, &oom};
+    error = NULL;
+    CHECK(kiln__array_make(&mem, KILN_i8, 1, (uint64_t[]){100}, &array, &error) == KILN_ERROR_MEMORY);
+    CHECK_TEXT(kiln_error_message(error), "out of host memory for an array of 100 bytes");
+    kiln_error_free(error);
+    CHECK(oom.live == 0);
+}
+
+static void test_half(void)
+{
+    unsigned wrong = 0;
+    for (unsigned h = 0; h < 0x10000; h++) { /* every half goes to a double and back */
+        double d = kiln__half_to_double((uint16_t)h);
+        wrong += isnan(d) ? (kiln__double_to_half(d) & 0x7E00) != 0x7E00 : kiln__double_to_half(d) != h;
+    }
+    CHECK(wrong == 0);
+    static const struct { double value; uint16_t half; } cases[] = {
+        {0.0, 0}, {-0.0, 0x8000}, {1.0, 0x3C00}, {-2.0, 0xC000}, {65504.0, 0x7BFF}, {65519.999, 0x7BFF},
+        {65520.0, 0x7C00}, {1e300, 0x7C00}, {-INFINITY, 0xFC00}, {0x1p-24, 1}, {0x1p-25, 0}, {0x1.8p-25, 1},
+        {0x1.8p-24, 2}, {0x1p-14, 0x0400}, {0x1.ff8p-15, 0x03FF}, {0x1.ffcp-15, 0x0400}, {0x1.ffep-15, 0x0400}, {1 + 0x1p-11, 0x3C00},
+        {1 + 0x1.8p-11 * 1.5, 0x3C01}, {1 + 0x3p-11, 0x3C02}, {5e-324, 0}, {0.1, 0x2E66},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CU_ASSERT_EQUAL(kiln__double_to_half(cases[i].value), cases[i].half);
+}
+
+static void test_conversions(void)
+{
+    const double in[] = {-1e30, -129, -1.5, -0.5, 0.5, 1.5, 127.4, 128, 255.5, 1e30, NAN};
+    enum { N = sizeof in / sizeof *in };
+    int8_t i8[N];
+    uint8_t u8[N];
+    int64_t i64[N];
+    uint64_t u64[N];
+    kiln__from_doubles(KILN_i8, i8, 0, N, in);
+    kiln__from_doubles(KILN_u8, u8, 0, N, in);
+    kiln__from_doubles(KILN_i64, i64, 0, N, in);
+    kiln__from_doubles(KILN_u64, u64, 0, N, in);
+    static const int want8[] = {-128, -128, -2, 0, 0, 2, 127, 127, 127, 127, 0};
+    static const int wantu[] = {0, 0, 0, 0, 0, 2, 127, 128, 255, 255, 0};
+    for (size_t i = 0; i < N; i++) {
+        CU_ASSERT_EQUAL(i8[i], want8[i]);
+        CU_ASSERT_EQUAL(u8[i], wantu[i]);
+    }
+    CHECK(i64[0] == INT64_MIN && i64[9] == INT64_MAX && u64[9] == UINT64_MAX && i64[1] == -129);
+    uint64_t big = UINT64_MAX;
+    double back;
+    kiln__to_doubles(KILN_u64, &big, 0, 1, &back);
+    CHECK(back == 0x1p64);
+}
+
+/* ---- fills ---- */
+
+static void test_philox(void)
+{
+    /* The known answers that come with Random123 (kat_vectors, philox4x32 10). */
+    static const struct { uint32_t counter[4], key[2], out[4]; } known[] = {
+        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+        kiln__philox(known[i].counter, known[i].key, out);
+        CHECK(memcmp(out, known[i].out, sizeof out) == 0);
+    }
+}
+
+/* One hash for each fill that must be the same on every machine. */
+static void check_hash(const char *name, kiln_type type, kiln__fill_values values, const char *want)
+{
+    kiln_array array = make(type, 1, 10007, 0);
+    fill(&array, values);
+    uint64_t bytes;
+    kiln__array_bytes(type, 1, array.shape, &bytes);
+    kiln__hash128 hash = kiln__hash(array.data, (size_t)bytes);
+    char text[40];
+    snprintf(text, sizeof text, "%016" PRIx64, hash.low);
+    if (strcmp(text, want) != 0)
+        fprintf(stderr, "%s of %s: %s\n", name, kiln__type_name(type), text);
+    CHECK(strcmp(text, want) == 0);
+    kiln__array_free(NULL, &array);
+}
+
+static void test_same_everywhere(void)
+{
+    kiln__fill_values uniform = {.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 1};
+    kiln__fill_values dice = {.kind = KILN__FILL_UNIFORM, .integers = true, .ia = 1, .ib = 6, .seed = 2};
+    kiln__fill_values normal = {.kind = KILN__FILL_NORMAL, .a = 3, .b = 2, .seed = 3};
+    kiln__fill_values zipf = {.kind = KILN__FILL_ZIPF, .a = 1000, .b = 1.1, .seed = 4};
+    check_hash("uniform", KILN_f32, uniform, "434fd102a635173b");
+    check_hash("uniform", KILN_f64, uniform, "051e3741a8e6d43f");
+    check_hash("uniform", KILN_f16, uniform, "2a471167b2a567cb");
+    check_hash("uniform", KILN_i32, dice, "dd2af3efe860bd07");
+    check_hash("normal", KILN_f32, normal, "febd149289c0fad9");
+    check_hash("normal", KILN_f64, normal, "3ec50d54e447ff3d");
+    check_hash("zipf", KILN_u16, zipf, "4ef2938942b0ac3a");
+}
+
+static void test_uniform(void)
+{
+    enum { N = 200000 };
+    kiln_array array = make(KILN_f32, 1, N, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 1000, .b = 1001, .seed = 7});
+    const float *x = array.data;
+    double sum = 0;
+    float least = x[0], most = x[0];
+    for (size_t i = 0; i < N; i++) {
+        sum += x[i];
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+    }
+    CHECK(least >= 1000 && most < 1001); /* rounding alone would reach 1001 */
+    CHECK(fabs(sum / N - 1000.5) < 0.005);
+    kiln__array_free(NULL, &array);
+
+    array = make(KILN_i8, 1, N, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = -128, .ib = 127, .seed = 7});
+    unsigned seen[256] = {0};
+    for (size_t i = 0; i < N; i++)
+        seen[((const uint8_t *)array.data)[i]]++;
+    double chi = 0;
+    for (int i = 0; i < 256; i++)
+        chi += (seen[i] - N / 256.0) * (seen[i] - N / 256.0) / (N / 256.0);
+    CHECK(chi < 340); /* 255 degrees of freedom: passed by chance with p < 1e-3 */
+    kiln__array_free(NULL, &array);
+    array = make(KILN_i64, 1, 1000, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = INT64_MIN, .ib = INT64_MAX});
+    CHECK(((int64_t *)array.data)[0] != ((int64_t *)array.data)[1]);
+    kiln__array_free(NULL, &array);
+}
+
+static void test_normal(void)
+{
+    enum { N = 200000 };
+    kiln_array array = make(KILN_f64, 1, N, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 3, .b = 2, .seed = 11});
+    const double *x = array.data;
+    double sum = 0, squares = 0, cubes = 0, fourth = 0, pairs = 0;
+    for (size_t i = 0; i < N; i++) {
+        double z = (x[i] - 3) / 2;
+        sum += z;
+        squares += z * z;
+        cubes += z * z * z;
+        fourth += z * z * z * z;
+        if (i % 2)
+            pairs += z * (x[i - 1] - 3) / 2;
+    }
+    CHECK(fabs(sum / N) < 0.01);
+    CHECK(fabs(squares / N - 1) < 0.02);
+    CHECK(fabs(cubes / N) < 0.05);
+    CHECK(fabs(fourth / N - 3) < 0.15);
+    CHECK(fabs(pairs / N) < 0.01);
+    kiln__array_free(NULL, &array);
+}
+
+/* Against libm, which is right to an ulp or so: our own logarithm, sine and cosine behind Box-Muller. */
+static void test_normal_formula(void)
+{
+    enum { N = 2000 };
+    kiln_array array = make(KILN_f64, 1, N, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 0, .b = 1, .seed = 5});
+    double worst = 0;
+    for (uint32_t i = 0; i < N / 2; i++) {
+        uint32_t words[4];
+        kiln__philox((uint32_t[]){i, 0, 0, 0}, (uint32_t[]){5, 0}, words);
+        double u = (double)((words[0] | (uint64_t)words[1] << 32) >> 11) * 0x1p-53;
+        double v = (double)((words[2] | (uint64_t)words[3] << 32) >> 11) * 0x1p-53, r = sqrt(-2 * log1p(-u));
+        worst = fmax(worst, fabs(((double *)array.data)[2 * i] - r * cos(2 * M_PI * v)));
+        worst = fmax(worst, fabs(((double *)array.data)[2 * i + 1] - r * sin(2 * M_PI * v)));
+    }
+    CHECK(worst < 1e-14);
+    kiln__array_free(NULL, &array);
+}
+
+static void check_zipf(double n, double s)
+{
+    enum { N = 100000 };
+    kiln_array array = make(KILN_u32, 1, N, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = n, .b = s, .seed = 13});
+    unsigned seen[100] = {0}, outside = 0;
+    for (size_t i = 0; i < N; i++) {
+        uint32_t k = ((const uint32_t *)array.data)[i];
+        if (k >= n)
+            outside++;
+        else
+            seen[k]++;
+    }
+    double whole = 0, chi = 0;
+    for (double k = 1; k <= n; k++)
+        whole += pow(k, -s);
+    for (int k = 0; k < (int)n; k++) {
+        double want = N * pow(k + 1, -s) / whole;
+        if (want > 5)
+            chi += (seen[k] - want) * (seen[k] - want) / want;
+    }
+    CHECK(outside == 0);
+    CHECK(chi < n + 5 * sqrt(2 * n));
+    kiln__array_free(NULL, &array);
+}
+
+static void test_zipf(void)
+{
+    check_zipf(100, 1.1);
+    check_zipf(100, 1);
+    check_zipf(100, 0);
+    check_zipf(50, 0.5);
+    check_zipf(10, 3);
+    check_zipf(1, 1);
+    check_zipf(100, 20);
+}
+
+static void test_constant_and_iota(void)
+{
+    kiln_array array = make(KILN_i16, 1, 5, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = -2, .ib = 3});
+    CHECK(memcmp(array.data, (int16_t[]){-2, 1, 4, 7, 10}, 10) == 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = -9});
+    CHECK(memcmp(array.data, (int16_t[]){-9, -9, -9, -9, -9}, 10) == 0);
+    kiln__array_free(NULL, &array);
+    array = make(KILN_f32, 1, 3, 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0.5, .b = 0.25});
+    CHECK(memcmp(array.data, (float[]){0.5f, 0.75f, 1.0f}, 12) == 0);
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 3});
+    CHECK(memcmp(array.data, (float[]){3, 3, 3}, 12) == 0);
+    kiln__array_free(NULL, &array);
+    array = make(KILN_f32, 1, 0, 0); /* nothing to fill */
+    fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 1});
+    kiln__array_free(NULL, &array);
+}
+
+static void test_bad_fills(void)
+{
+    fill_fails(KILN_i8, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 200},
+               "200 is outside what i8 holds");
+    fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 250, .ib = 1},
+               "259 is outside what u8 holds");
+    fill_fails(KILN_i64, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 1, .ib = INT64_MAX},
+               "iota from 1 by 9223372036854775807 leaves 64 bits");
+    fill_fails(KILN_i32, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = 0.5},
+               "a buffer of i32 is filled with integers, not with 0.5");
+    fill_fails(KILN_i32, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = 2, .ib = 1},
+               "uniform: [2, 1] has no values");
+    fill_fails(KILN_f32, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 1, .b = 1},
+               "uniform: [1, 1) has no values");
+    fill_fails(KILN_f32, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 1, .b = -1},
+               "normal: a deviation is finite and not negative, not -1");
+    fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 1000, .b = 1},
+               "zipf: 1000 values do not fit into u8");
+    fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 2.5, .b = 1},
+               "zipf: the number of values is an integer from 1, not 2.5");
+    fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 10, .b = NAN},
+               "zipf: an exponent lies in 0 .. 20, not at nan");
+}
+
+/* ---- .npy ---- */
+
+static char npy[4096];
+
+/* A file of version `major` with this header and data. */
+static size_t make_npy(int major, const char *header, const void *data, size_t bytes)
+{
+    size_t n = strlen(header), at = major == 1 ? 10 : 12;
+    memcpy(npy, "\x93NUMPY", 6);
+    npy[6] = (char)major;
+    npy[7] = 0;
+    npy[8] = (char)(n & 255);
+    npy[9] = (char)(n >> 8);
+    if (major > 1)
+        npy[10] = npy[11] = 0;
+    memcpy(npy + at, header, n);
+    memcpy(npy + at + n, data, bytes);
+    return at + n + bytes;
+}
+
+static void npy_fails(size_t length, const char *message)
+{
+    kiln_array array;
+    kiln_error *error = NULL;
+    char *copy = malloc(length ? length : 1); /* its own block: reading past the end is found */
+    memcpy(copy, npy, length);
+    CHECK(kiln__npy_parse(NULL, "a.npy", copy, length, 1000, &array, &error) != KILN_OK);
+    CHECK_TEXT(kiln_error_message(error), message);
+    kiln_error_free(error);
+    free(copy);
+}
+
+static void test_npy_read(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    kiln_array array;
+    kiln_error *error = NULL;
+    /* As numpy.save writes it. */
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }          \n", six, sizeof six);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.type == KILN_i32 && array.dims == 2 && array.shape[0] == 2 && array.shape[1] == 3);
+    CHECK(memcmp(array.data, six, sizeof six) == 0);
+    kiln__array_free(NULL, &array);
+    n = make_npy(2, "{\"shape\": (2L,3L), 'fortran_order':True,'descr': '<i4'}", six, sizeof six);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(memcmp(array.data, (int32_t[]){1, 3, 5, 2, 4, 6}, sizeof six) == 0);
+    kiln__array_free(NULL, &array);
+    n = make_npy(3, "{'descr': '|b1', 'fortran_order': False, 'shape': ()}\n", "\1", 1);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.type == KILN_u8 && array.dims == 0 && *(char *)array.data == 1);
+    kiln__array_free(NULL, &array);
+    n = make_npy(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 7)}\n", "", 0);
+    CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
+    CHECK(array.dims == 2 && array.shape[0] == 0);
+    kiln__array_free(NULL, &array);
+}
+
+static void test_npy_broken(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    memcpy(npy, "\x93NUMPX123456", 12);
+    npy_fails(0, "a.npy: is no .npy file: it does not start with \\x93NUMPY");
+    npy_fails(12, "a.npy: is no .npy file: it does not start with \\x93NUMPY");
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\n", six, sizeof six);
+    npy_fails(n - 1, "a.npy: is cut short: its header promises 24 bytes of data, 23 are there");
+    npy_fails(40, "a.npy: ends within its header");
+    npy[6] = 4;
+    npy_fails(n, "a.npy: is of a .npy version that kiln does not know (1.0 to 3.0 are known)");
+#define HEADER(text, message) npy_fails(make_npy(1, text, six, sizeof six), message)
+    HEADER("", "a.npy: has a header that is no Python dict");
+    HEADER("{", "a.npy: has a header that is no Python dict");
+    HEADER("{'descr': '<i4'", "a.npy: has a header that is no Python dict");
+    HEADER("{'descr': '<i4'}", "a.npy: has an incomplete header");
+    HEADER("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: holds elements of type '<c8'; kiln reads integers of 8 to 64 bits, f16, f32, f64");
+    HEADER("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: holds records; kiln reads arrays of plain numbers");
+    HEADER("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}",
+           "a.npy: is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
+    HEADER("{'descr': '<i4', 'fortran_order': 1, 'shape': (2,)}",
+           "a.npy: has a header without a readable 'fortran_order'");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}",
+           "a.npy: has a header without a readable 'shape'");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}", "a.npy: has a header with a malformed 'shape'");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,,)}", "a.npy: has a header with a malformed 'shape'");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+           "a.npy: has a header with a malformed 'shape'");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296,4294967296)}",
+           "a.npy: promises more elements than can be addressed");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "a.npy: has more than 8 dimensions");
+    HEADER("{'descr': '<i4', 'descr': '<i4'}", "a.npy: has a header with a key of no known meaning");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} x", "a.npy: has an incomplete header");
+#undef HEADER
+    char big[1200] = {0};
+    npy_fails(make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (300,)}", big, sizeof big),
+              "a.npy: holds 1200 bytes of data, at most 1000 are allowed here");
+}
+
+static void test_npy_files(void)
+{
+    char path[] = "/tmp/kiln-npy-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    kiln_error *error = NULL;
+    kiln_array out = make(KILN_f64, 2, 3, 4), in;
+    fill(&out, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0.5, .b = 1});
+    CHECK_OK(kiln__npy_write(NULL, path, &out, &error), error);
+    CHECK_OK(kiln__npy_read(NULL, path, 96, &in, &error), error);
+    CHECK(in.type == KILN_f64 && in.dims == 2 && in.shape[0] == 3 && in.shape[1] == 4);
+    CHECK(memcmp(in.data, out.data, 96) == 0);
+    char *text;
+    size_t length;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    CHECK(length == 128 + 96);
+    static const char head[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }";
+    CHECK(memcmp(text + 10, head, sizeof head - 1) == 0);
+    CHECK(text[127] == '\n');
+    kiln__free(NULL, text);
+    kiln__array_free(NULL, &in);
+    CHECK(kiln__npy_read(NULL, path, 95, &in, &error) == KILN_ERROR_REFUSED);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(truncate(path, 200) == 0);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_IO);
+    CHECK(strstr(kiln_error_message(error), "is cut short: its header promises 96 bytes of data, 72 are there"));
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(truncate(path, 20) == 0);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_IO);
+    kiln_error_free(error);
+    error = NULL;
+    unlink(path);
+    close(fd);
+    CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_NOT_FOUND);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(kiln__npy_read(NULL, "/dev/zero", 96, &in, &error) == KILN_ERROR_IO);
+    kiln_error_free(error);
+    kiln__array_free(NULL, &out);
+}
+
+static void test_npy_memory(void)
+{
+    const int32_t six[] = {1, 2, 3, 4, 5, 6};
+    size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }\n", six, sizeof six);
+    for (long k = 0; k < 100; k++) {
+        check_oom oom = {.countdown = k};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_array array;
+        kiln_error *error = NULL;
+        kiln_status status = kiln__npy_parse(&mem, "a.npy", npy, n, 24, &array, &error);
+        CHECK((status != KILN_OK) == oom.failed);
+        if (status == KILN_OK)
+            kiln__array_free(&mem, &array);
+        kiln_error_free(error);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            return;
+    }
+    CU_FAIL("never ran through");
+}
+
+/* ---- comparison ---- */
+
+static void test_compare(void)
+{
+    kiln_array got = make(KILN_f32, 2, 20, 32), want = make(KILN_f32, 2, 20, 32);
+    kiln__difference d;
+    float *g = got.data, *w = want.data;
+    for (int i = 0; i < 640; i++)
+        g[i] = w[i] = (float)i;
+    kiln__array_compare("P", &got, &want, false, 1e-5, 0, &d);
+    CHECK(d.wrong == 0 && d.worst_error == 0);
+    g[100] += 0.0005f;
+    kiln__array_compare("P", &got, &want, false, 1e-5, 0, &d);
+    CHECK(d.wrong == 0 && d.worst_error > 0.4 && d.worst_error < 0.6 && d.worst_index == 100);
+    g[113] = 1.25f;
+    w[113] = 1.5f;
+    g[114] = 115;
+    kiln__array_compare("P", &got, &want, false, 1e-2, 5e-3, &d);
+    CHECK(d.wrong == 1 && d.worst_index == 113);
+    CHECK_TEXT(d.text, "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 1 of 640 wrong");
+    kiln__array_compare("P", &got, &want, true, 0, 0, &d);
+    CHECK(d.wrong == 3 && d.worst_index == 114 && isinf(d.worst_error));
+    CHECK_TEXT(d.text, "P[3, 18]: got 115, want 114 (off by 1); 3 of 640 wrong");
+    for (int i = 0; i < 640; i++)
+        g[i] = w[i] = 1;
+    g[0] = w[0] = INFINITY;
+    g[1] = w[1] = NAN;
+    kiln__array_compare("P", &got, &want, true, 0, 0, &d);
+    CHECK(d.wrong == 0);
+    w[0] = -INFINITY;
+    w[1] = 1;
+    g[2] = -0.0f;
+    w[2] = 0.0f;
+    kiln__array_compare("P", &got, &want, false, 1, 1, &d);
+    CHECK(d.wrong == 2 && isinf(d.worst_error));
+    kiln__array_compare("P", &got, &want, true, 0, 0, &d);
+    CHECK(d.wrong == 3);
+    kiln__array_poison(&got);
+    CHECK(isnan(g[5]));
+    kiln__array_compare("P", &got, &want, false, 1, 1, &d);
+    CHECK(d.unwritten == 640 && d.wrong == 640);
+    CHECK_TEXT(d.text, "P[0, 0]: got nothing (never written), want -inf; 640 of 640 wrong, 640 never written");
+    kiln__array_free(NULL, &got);
+    kiln__array_free(NULL, &want);
+}
+
+static void test_compare_types(void)
+{
+    kiln__difference d;
+    for (unsigned t = 0; t < KILN_TYPE_COUNT; t++) {
+        kiln_array got = make((kiln_type)t, 1, 4, 0), want = make((kiln_type)t, 1, 4, 0);
+        fill(&got, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 1, .ib = 1});
+        fill(&want, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 1, .ib = 2});
+        kiln__array_compare("x", &got, &want, true, 0, 0, &d);
+        CHECK_TEXT(d.text, "x[3]: got 4, want 7 (off by 3); 3 of 4 wrong");
+        kiln__array_compare("x", &got, &want, false, 0.5, 0, &d);
+        CHECK(d.wrong == 0);
+        kiln__array_poison(&got);
+        kiln__array_poison(&want);
+        kiln__array_compare("x", &got, &want, false, 0, 0, &d);
+        CHECK(d.wrong == 0);
+        kiln__array_free(NULL, &got);
+        kiln__array_free(NULL, &want);
+    }
+    int64_t a = INT64_MAX, b = INT64_MAX - 1; /* one double */
+    kiln_array got = {.type = KILN_i64, .data = &a}, want = {.type = KILN_i64, .data = &b};
+    kiln__array_compare("n", &got, &want, true, 0, 0, &d);
+    CHECK_TEXT(d.text, "n: got 9223372036854775807, want 9223372036854775806 (off by 1); 1 of 1 wrong");
+}
+
+/* ---- host functions ---- */
+
+static kiln_status greedy(void *user, kiln_call *call)
+{
+    int64_t n = 0, seven = 7;
+    double f = 0;
+    const char *text = NULL;
+    const kiln_array *in;
+    kiln_array *out;
+    CHECK(kiln_call_int(call, "n", NULL, &n) == KILN_OK && n == 3);
+    CHECK(kiln_call_int(call, "absent", &seven, &n) == KILN_OK && n == 7);
+    CHECK(kiln_call_float(call, "n", NULL, &f) == KILN_OK && f == 3);
+    CHECK(kiln_call_text(call, "t", NULL, &text) == KILN_OK && strcmp(text, "hello") == 0);
+    CHECK(kiln_call_array(call, "a", &in) == KILN_OK && in->dims == 1);
+    CHECK(kiln_call_output(call, "o", &out) == KILN_OK);
+    CHECK(kiln_call_export_int(call, "rows", 5) == KILN_OK);
+    CHECK(kiln_call_export_array(call, "csr.values", KILN_f32, 1, (uint64_t[]){5}, &out) == KILN_OK);
+    CHECK(((float *)out->data)[4] == 0);
+    switch (*(int *)user) {
+    case 1:
+        return kiln_call_int(call, "m", NULL, &n);
+    case 2:
+        return kiln_call_int(call, "t", NULL, &n);
+    case 3:
+        return kiln_call_output(call, "a", &out);
+    case 4:
+        return kiln_call_export_int(call, "rows", 6);
+    case 5:
+        return KILN_ERROR_IO;
+    case 6:
+        return kiln_call_file(call, "x.mtx", &text);
+    case 7:
+        return kiln_call_fail(call, "row %d is not sorted", 12);
+    case 8:
+        return kiln_call_float(call, "a", NULL, &f);
+    default:
+        return KILN_OK;
+    }
+}
+
+static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call, kiln_error **error)
+{
+    static const char line[] = "host: {call: greedy}";
+    static const kiln__source source = {"s.yaml", line, sizeof line - 1};
+    static float data[2];
+    static kiln_array array = {.type = KILN_f32, .dims = 1, .shape = {2}, .data = data};
+    static kiln__call_arg args[] = {
+        {.name = "n", .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = 3}}},
+        {.name = "t", .kind = KILN__CALL_VALUE, .value = {KILN_TEXT, {.text = "hello"}}},
+        {.name = "a", .kind = KILN__CALL_ARRAY, .array = &array},
+        {.name = "o", .kind = KILN__CALL_ARRAY, .array = &array, .writable = true},
+    };
+    *call = (kiln_call){.mem = mem, .arg_count = 4, .args = args};
+    kiln__host host = {.name = "greedy", .function = greedy, .user = &what};
+    return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
+}
+
+static void test_calls(void)
+{
+    static const char *const why[] = {
+        "",
+        "argument 'm' is missing; 'n' is given",
+        "argument 't' is a text, not an integer",
+        "argument 'a' may be read but not written here",
+        "exports 'rows' twice",
+        "",
+        "no file may be read here: 'x.mtx'",
+        "row 12 is not sorted",
+        "argument 'a' is an array, not a float",
+    };
+    for (int what = 0; what < 9; what++) {
+        kiln_call call;
+        kiln_error *error = NULL;
+        char want[300];
+        kiln_status status = try_call(what, NULL, &call, &error);
+        CHECK(status == (what == 0 ? KILN_OK : KILN_ERROR_HOST_FUNCTION));
+        if (what == 0) {
+            CHECK(kiln__export_find(call.exports, "rows")->value.as.i == 5);
+            CHECK(kiln__export_find(call.exports, "csr.values")->is_array);
+            CHECK(!kiln__export_find(call.exports, "csr"));
+        } else {
+            if (what == 5)
+                snprintf(want, sizeof want, "s.yaml:1:14: host function 'greedy' failed without saying why "
+                                            "(a file could not be read or written)\n  host: {call: greedy}\n  %14s", "^");
+            else
+                snprintf(want, sizeof want, "s.yaml:1:14: host function 'greedy': %s\n  host: {call: greedy}\n  %14s",
+                         why[what], "^");
+            CHECK_TEXT(kiln_error_message(error), want);
+        }
+        kiln_error_free(error);
+        kiln__call_free(&call);
+    }
+}
+
+/* ---- matmul_f64 ---- */
+
+static const kiln__host *builtin(const char *name)
+{
+    for (size_t i = 0; i < kiln__builtin_host_count; i++)
+        if (strcmp(kiln__builtin_hosts[i].name, name) == 0)
+            return &kiln__builtin_hosts[i];
+    return NULL;
+}
+
+static kiln_status multiply(kiln_array *a, kiln_array *b, kiln_array *p, const kiln_allocator *mem, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
+        {.name = "B", .kind = KILN__CALL_ARRAY, .array = b},
+        {.name = "P", .kind = KILN__CALL_ARRAY, .array = p, .writable = true},
+    };
+    kiln_call call = {.mem = mem, .arg_count = 3, .args = args};
+    kiln_status status = kiln__call(&call, builtin("matmul_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+static void check_product(kiln_type type, uint64_t m, uint64_t n, uint64_t k)
+{
+    kiln_array a = make(type, 2, m, k), b = make(type, 2, k, n), p = make(type, 2, m, n), q = make(KILN_f64, 2, m, n);
+    kiln_array r = make(type, 2, m, n);
+    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 1});
+    fill(&b, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 2});
+    for (uint64_t i = 0; i < m; i++)
+        for (uint64_t j = 0; j < n; j++)
+            for (uint64_t l = 0; l < k; l++) {
+                double x, y;
+                kiln__to_doubles(type, a.data, i * k + l, 1, &x);
+                kiln__to_doubles(type, b.data, l * n + j, 1, &y);
+                ((double *)q.data)[i * n + j] += x * y;
+            }
+    kiln__from_doubles(type, r.data, 0, (size_t)(m * n), q.data);
+    kiln_error *error = NULL;
+    kiln__difference d;
+    CHECK_OK(multiply(&a, &b, &p, NULL, &error), error);
+    kiln__array_compare("P", &p, &r, type == KILN_i32, 1e-14, 1e-14, &d);
+    if (type == KILN_f32 || type == KILN_f16)
+        kiln__array_compare("P", &p, &r, true, 0, 0, &d); /* same order of sums: the same bits after rounding */
+    if (d.wrong)
+        fprintf(stderr, "%s\n", d.text);
+    CHECK(d.wrong == 0);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &p);
+    kiln__array_free(NULL, &q);
+    kiln__array_free(NULL, &r);
+}
+
+static void test_matmul(void)
+{
+    check_product(KILN_f32, 64, 80, 48);
+    check_product(KILN_f32, 1, 1, 1);
+    check_product(KILN_f32, 127, 259, 263);
+    check_product(KILN_f64, 13, 7, 600);
+    check_product(KILN_f16, 6, 8, 16);
+    check_product(KILN_i32, 121, 257, 3);
+    check_product(KILN_f32, 5, 5, 0);
+    check_product(KILN_f32, 0, 5, 5);
+}
+
+static void test_matmul_errors(void)
+{
+    kiln_array a = make(KILN_f32, 2, 2, 3), b = make(KILN_f32, 2, 4, 5), p = make(KILN_f32, 2, 2, 5);
+    kiln_error *error = NULL;
+    CHECK(multiply(&a, &b, &p, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error), "host function 'matmul_f64': the shapes of P = A B do not fit: A is 2 x 3, "
+                                          "B is 4 x 5, P is 2 x 5");
+    kiln_error_free(error);
+    error = NULL;
+    b.dims = 1;
+    CHECK(multiply(&a, &b, &p, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    kiln_error_free(error);
+    error = NULL;
+    b.dims = 2;
+    b.shape[0] = 3;
+    check_oom oom = {.countdown = 0};
+    kiln_allocator mem = {check_oom_resize, &oom};
+    CHECK(multiply(&a, &b, &p, &mem, &error) != KILN_OK);
+    kiln_error_free(error);
+    CHECK(oom.live == 0);
+    b.shape[0] = 4;
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &b);
+    kiln__array_free(NULL, &p);
+}
+
+static const check_case cases[] = {
+    {"arrays", test_arrays},
+    {"half", test_half},
+    {"conversions", test_conversions},
+    {"philox", test_philox},
+    {"same bytes everywhere", test_same_everywhere},
+    {"uniform", test_uniform},
+    {"normal", test_normal},
+    {"normal by libm", test_normal_formula},
+    {"zipf", test_zipf},
+    {"constant and iota", test_constant_and_iota},
+    {"bad fills", test_bad_fills},
+    {"npy read", test_npy_read},
+    {"npy broken", test_npy_broken},
+    {"npy files", test_npy_files},
+    {"npy memory", test_npy_memory},
+    {"compare", test_compare},
+    {"compare types", test_compare_types},
+    {"calls", test_calls},
+    {"matmul", test_matmul},
+    {"matmul errors", test_matmul_errors},
+};
+KILN_SUITE("data", cases)

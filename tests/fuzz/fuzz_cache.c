@@ -1,0 +1,71 @@
+/* Cache entries from foreign bytes. What parses must lie inside the bytes and be written out again as it came. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/internal.h"
+
+static size_t sum;
+
+static void touch(const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        sum += ((const unsigned char *)bytes)[i];
+}
+
+static void check(const char *data, size_t size)
+{
+    kiln__cache_key key;
+    kiln__unit unit;
+    if (!kiln__cache_entry_parse(data, size, &key, &unit))
+        return;
+    touch(key.material, key.length);
+    touch((const char *)key.material + key.text_at, key.text_length);
+    touch(key.source, strlen(key.source) + 1);
+    touch(key.arch, strlen(key.arch) + 1);
+    touch(key.compiler, strlen(key.compiler) + 1);
+    touch(key.options, strlen(key.options) + 1);
+    touch(unit.ptx, unit.ptx ? unit.ptx_length + 1 : 0);
+    touch(unit.cubin, unit.cubin_length);
+    touch(unit.lowered, unit.lowered ? unit.lowered_length + 1 : 0);
+    touch(unit.log, unit.log ? unit.log_length + 1 : 0);
+    size_t length = 0;
+    char *again = kiln__cache_entry_make(NULL, &key, &unit, &length);
+    kiln__cache_key key2;
+    kiln__unit unit2;
+    if (!again || !kiln__cache_entry_parse(again, length, &key2, &unit2) || key2.length != key.length ||
+        unit2.ptx_length != unit.ptx_length || unit2.cubin_length != unit.cubin_length) {
+        fprintf(stderr, "an entry does not survive being written again\n");
+        abort();
+    }
+    free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The bytes as they are, and once more with the magic, the length and the checksum made right: without that the fuzzer
+ * would never see the parser behind them. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    check((const char *)data, size);
+    if (size < sizeof(kiln__cache_header) + sizeof(kiln__hash128))
+        return 0;
+    char *copy = malloc(size);
+    if (!copy)
+        return 0;
+    memcpy(copy, data, size);
+    kiln__cache_key key = {.material = "", .length = 0};
+    kiln__unit unit = {0};
+    size_t length = 0;
+    char *pattern = kiln__cache_entry_make(NULL, &key, &unit, &length);
+    if (pattern)
+        memcpy(copy, pattern, offsetof(kiln__cache_header, total)); /* magic, version, byte order */
+    free(pattern);
+    uint64_t total = size;
+    memcpy(copy + offsetof(kiln__cache_header, total), &total, sizeof total);
+    kiln__hash128 hash = kiln__hash(copy, size - sizeof hash);
+    memcpy(copy + size - sizeof hash, &hash, sizeof hash);
+    check(copy, size);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,211 @@
+/* What ptx_parse() refuses, and how it says so. */
+#include "ptx_check.h"
+
+#define LINE "ptxas application ptx input, line "
+#define IN_K " (kernel 'k')"
+
+/* One instruction in line 10 of kernel k, and the complaint about it. */
+static void test_instructions(void)
+{
+    static const struct { const char *text, *message; ptx_result result; } cases[] = {
+        {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
+         "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"cp.async.bulk.commit_group;", "instruction 'cp.async.bulk' is not supported by the simulated device",
+         PTX_UNSUPPORTED},
+        {"cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
+         "modifier '.e4m3x2' of 'cvt' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"mov.u32 %r1, %clusterid.x;", "special register '%clusterid.x' is not supported by the simulated device",
+         PTX_UNSUPPORTED},
+        {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
+        {"frobnicate;", "Unknown instruction 'frobnicate'", PTX_INVALID},
+        {"add.u33 %r1, %r2, %r3;", "Unknown modifier '.u33' of instruction 'add'", PTX_INVALID},
+        {"add.ftz.u32 %r1, %r2, %r3;", "Illegal modifiers or types for instruction 'add': 'add.ftz.u32'", PTX_INVALID},
+        {"add.f32.f32 %f1, %f2, %f3;", "Illegal modifiers or types for instruction 'add': 'add.f32.f32'", PTX_INVALID},
+        {"mul.u32 %r1, %r2, %r3;", "Illegal modifiers or types for instruction 'mul': 'mul.u32'", PTX_INVALID},
+        {"cvt.f32.s32 %f1, %r1;", "Illegal modifiers or types for instruction 'cvt': 'cvt.f32.s32'", PTX_INVALID},
+        {"setp.lt.b32 %p1, %r1, 0;", "Illegal modifiers or types for instruction 'setp': 'setp.lt.b32'", PTX_INVALID},
+        {"ld.acquire.global.u32 %r1, [%rd1];",
+         "Illegal modifiers or types for instruction 'ld': 'ld.acquire.global.u32'", PTX_INVALID},
+        {"add.u32 %r1, %r2;", "Arguments mismatch for instruction 'add.u32': 3 operands are wanted, not 2", PTX_INVALID},
+        {"add.u32 %r1, %r2, %f1;", "Arguments mismatch for instruction 'add.u32': operand 3: register '%f1' of type "
+         ".f32 does not fit a .u32 operand", PTX_INVALID},
+        {"add.u32 %r1, %r2, %rd1;", "Arguments mismatch for instruction 'add.u32': operand 3: register '%rd1' of type "
+         ".b64 does not fit a .u32 operand", PTX_INVALID},
+        {"add.u32 %r1, %r2, 1.5;", "Arguments mismatch for instruction 'add.u32': operand 3: a floating-point constant "
+         "does not fit a .u32 operand", PTX_INVALID},
+        {"add.f32 %f1, %f2, 1;", "Arguments mismatch for instruction 'add.f32': operand 3: an integer constant does not "
+         "fit a .f32 operand", PTX_INVALID},
+        {"add.u32 %r1, %r99, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: unknown name '%r99'",
+         PTX_INVALID},
+        {"add.u32 3, %r1, 1;", "Arguments mismatch for instruction 'add.u32': operand 1: a register is wanted",
+         PTX_INVALID},
+        {"add.u32 %r1, !%r2, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: '!' is not allowed here",
+         PTX_INVALID},
+        {"add.u32 %r1, %tid.x, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: special register '%tid.x' "
+         "is read by mov and cvt only", PTX_INVALID},
+        {"ld.shared.u32 %r1, [gv];", "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' lies "
+         "in another state space", PTX_INVALID},
+        {"ld.global.u32 %r1, [%f1];", "Arguments mismatch for instruction 'ld.global.u32': operand 2: register '%f1' of "
+         "type .f32 cannot hold an address", PTX_INVALID},
+        {"ld.param.u64 %rd1, [kp+12];", "Arguments mismatch for instruction 'ld.param.u64': operand 2: bytes 12 to 19 "
+         "are outside of parameter 'kp' of 16 bytes", PTX_INVALID},
+        {"ld.global.v2.u32 %r1, [%rd1];", "Arguments mismatch for instruction 'ld.global.v2.u32': operand 1: a vector of "
+         "2 elements is wanted", PTX_INVALID},
+        {"ld.global.u32 %rs1, [%rd1];", "Arguments mismatch for instruction 'ld.global.u32': operand 1: register '%rs1' "
+         "of type .b16 does not fit a .u32 operand", PTX_INVALID},
+        {"bra nowhere;", "label 'nowhere' is not defined in this function", PTX_INVALID},
+        {"@%r1 bra nowhere;", "guard '%r1' is not a predicate register", PTX_INVALID},
+        {"call nobody;", "'nobody' is neither a function nor a 64-bit register", PTX_INVALID},
+        {"call %rd1, (%r1);", "an indirect call needs a prototype", PTX_INVALID},
+        {"call f, (%r1);", "the callee has 0 parameters", PTX_INVALID},
+        {"mov.u32 %r1, 99999999999999999999;", "'99999999999999999999' does not fit into 64 bits", PTX_INVALID},
+        {"mov.u32 %r1, 1/0;", "division by zero in a constant", PTX_INVALID},
+        {".reg .b32 %big<4000000000>;", "a number of registers 4000000000 is above the limit of 16777216", PTX_INVALID},
+        {".reg .b32 %r<4>;", "registers '%r<...>' are declared twice", PTX_INVALID},
+        {".shared .b8 x[1152921504606846976];", "an array is larger than 1099511627776 bytes", PTX_INVALID},
+        {"x: x: ret;", "label 'x' is defined twice", PTX_INVALID},
+        {"add.u32 %r1, %r2, %r3", "Parsing error near 'ret': ';' is wanted here", PTX_INVALID},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char text[2048], want[512];
+        snprintf(text, sizeof text, "%s%s\nret;\n}\n", PTX_KERNEL_HEAD, cases[i].text);
+        snprintf(want, sizeof want, LINE "%d; error   : %s" IN_K "\n", strstr(cases[i].message, "near 'ret'") ? 11 : 10,
+                 cases[i].message);
+        ptx_module *module = ptx_read(text);
+        CHECK(module == NULL && ptx_answer == cases[i].result);
+        char *end = strchr(ptx_log, '\n');
+        if (end)
+            end[1] = '\0';
+        CHECK_TEXT(ptx_log, want);
+        ptx_free(NULL, module);
+    }
+}
+
+/* Module-level text, and the first complaint about it. */
+static void test_modules(void)
+{
+    static const struct { const char *text, *message; } cases[] = {
+        {"", LINE "1; error   : Missing .version or .target directive at start of file\n"},
+        {"\0hello", LINE "1; error   : Missing .version or .target directive at start of file\n"},
+        {".target sm_x\n", LINE "1; error   : 'sm_x' is not a target\n"},
+        {"add.u32;\n", LINE "1; error   : Parsing error near 'add': a directive is wanted here\n"},
+        {PTX_HEAD ".global .align 3 .b8 x;\n", LINE "4; error   : alignment 3 is not a power of two\n"},
+        {PTX_HEAD ".global .b8 x[2] = {1, 2, 3};\n", LINE "4; error   : more values than the array has elements\n"},
+        {PTX_HEAD ".global .b8 x[2][2] = {{1}, {2}, {3}};\n", LINE "4; error   : more values than the array has elements\n"},
+        {PTX_HEAD ".global .b8 x[1000000000] = {1};\n",
+         LINE "4; error   : initialised variable 'x' of 1000000000 bytes is too large\n"},
+        {PTX_HEAD ".global .b8 x[8][100000000] = {{1}, {2}};\n", LINE "4; error   : the initialiser is too large\n"},
+        {PTX_HEAD ".global .u64 x = y;\n",
+         LINE "4; error   : 'y' in an initialiser is neither a variable nor a function\n"},
+        {PTX_HEAD ".shared .b32 x = 4;\n", LINE "4; error   : 'x': only .global and .const variables are initialised\n"},
+        {PTX_HEAD ".global .b32 x;\n.const .b32 x;\n", LINE "5; error   : 'x' is declared twice\n"},
+        {PTX_HEAD ".func f() { ret; }\n.entry f() { ret; }\n",
+         LINE "5; error   : 'f' is declared both as .entry and as .func\n"},
+        {PTX_HEAD ".entry f() { ret; }\n.entry f() { ret; }\n",
+         LINE "5; error   : defined twice; the first time in line 4 (kernel 'f')\n"},
+        {PTX_HEAD ".func f(.param .b32 a);\n.func f(.param .b64 a) { ret; }\n",
+         LINE "5; error   : the parameters differ from the earlier declaration in line 4 (function 'f')\n"},
+        {PTX_HEAD ".entry f(.param .b8 x[40000]) { ret; }\n",
+         LINE "4; error   : the parameters take 40000 bytes, above the limit of 32764 (kernel 'f')\n"},
+        {PTX_HEAD ".entry f() {\nret;\n",
+         LINE "6; error   : the text ends within a body: '}' is missing (kernel 'f')\n"},
+        {PTX_HEAD ".entry f() .maxfoo 3 { ret; }\n",
+         LINE "4; error   : Parsing error near '.maxfoo': unknown directive of a function (kernel 'f')\n"},
+        {PTX_HEAD ".func f(.reg .b32 x) { ret; }\n",
+         LINE "4; error   : parameters in .reg space are not supported by the simulated device (function 'f')\n"},
+        {PTX_HEAD ".global .texref t;\n",
+         LINE "4; error   : type '.texref' is not supported by the simulated device\n"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        ptx_module *module = ptx_read(cases[i].text);
+        CHECK(module == NULL);
+        char *end = strchr(ptx_log, '\n');
+        if (end)
+            end[1] = '\0';
+        CHECK_TEXT(ptx_log, cases[i].message);
+        ptx_free(NULL, module);
+    }
+}
+
+/* All errors of a text, in their order; what is not supported does not hide what is invalid. */
+static void test_many(void)
+{
+    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmma.sync {%f1, %f2}, %r1;\n{ nonsense; }\n")
+                       ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
+    CHECK(ptx_answer == PTX_INVALID);
+    CHECK_TEXT(ptx_log,
+               LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n"
+               LINE "13; error   : instruction 'mma' is not supported by the simulated device" IN_K "\n"
+               LINE "14; error   : Unknown instruction 'nonsense'" IN_K "\n"
+               LINE "12; error   : label 'gone' is not defined in this function" IN_K "\n"
+               LINE "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n"
+               LINE "21; error   : Parsing error near '.bogus': unknown directive\n"
+               "ptxas fatal   : Ptx assembly aborted due to errors\n");
+    /* and not without end */
+    char *text = malloc(200000);
+    size_t length = (size_t)sprintf(text, "%s.entry k() {\n", PTX_HEAD);
+    for (int i = 0; i < 10000; i++)
+        length += (size_t)sprintf(text + length, "foo.u32;\n");
+    CHECK(ptx_read(text) == NULL);
+    unsigned lines = 0;
+    for (const char *at = ptx_log; (at = strchr(at, '\n')); at++)
+        lines++;
+    CHECK(lines == 52);
+    free(text);
+}
+
+/* Nesting is bounded, whatever nests. */
+static void test_depth(void)
+{
+    static const struct { const char *before, *open; } cases[] = {
+        {PTX_HEAD ".entry k() ", "{"},
+        {PTX_HEAD ".global .b32 x = ", "("},
+        {PTX_HEAD ".global .b32 x = ", "-"},
+        {PTX_HEAD ".global .b32 x[3] = ", "{"},
+        {PTX_HEAD ".global .b32 x", "[1]"},
+        {PTX_HEAD ".global .b32 x = ", "1?2:"},
+        {PTX_HEAD ".global .b32 x = ", "(.s64)"},
+    };
+    enum { COUNT = 100000 };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char *text = malloc(256 + COUNT * strlen(cases[i].open)), *at = text;
+        at += sprintf(at, "%s", cases[i].before);
+        for (int k = 0; k < COUNT; k++)
+            at += sprintf(at, "%s", cases[i].open);
+        CHECK(ptx_read(text) == NULL && ptx_answer == PTX_INVALID);
+        free(text);
+    }
+}
+
+/* Every prefix of a text, and the text with any one byte changed, is answered. */
+static void test_damage(void)
+{
+    static const char text[] = PTX_KERNEL(
+        "@!%p1 bra L; mov.b64 {%r1, _}, %rd1; t: .branchtargets L; brx.idx %r1, t; L: /* c */ // d\n"
+        "p: .callprototype (.param .b32 _) _ (.param .align 8 .b8 _[16]);\n"
+        "{ .param .align 8 .b8 a[16]; .param .b32 q; call (q), %rd1, (a), p; }\n"
+        "add.f32 %f1, %f2, 0f3F800000; shfl.sync.up.b32 %r1|%p1, %r2, 1, 0, -1;\n"
+        ".loc 1 10 3, function_name $s, inlined_at 1 9 3\n")
+        ".global .u64 t[2] = {gv, generic(gv)+8};\n.file 1 \"k.cu\"\n.section .debug_str { $s: .b8 102, 0 }\n";
+    static const char bytes[] = "\0\n\"{}()[]<>;:.,@%0_$";
+    char damaged[sizeof text];
+    for (size_t i = 0; i < sizeof text; i++) {
+        ptx_module *module;
+        kiln__text log = {0};
+        ptx_result result = ptx_parse(NULL, text, i, &module, &log);
+        CHECK((result == PTX_OK) == (module != NULL));
+        ptx_free(NULL, module);
+        memcpy(damaged, text, sizeof text);
+        damaged[i] = bytes[i * 7 % (sizeof bytes - 1)];
+        result = ptx_parse(NULL, damaged, sizeof damaged - 1, &module, &log);
+        CHECK((result == PTX_OK) == (module != NULL));
+        ptx_free(NULL, module);
+        kiln__text_free(&log);
+    }
+}
+
+static const check_case cases[] = {
+    {"instructions", test_instructions}, {"modules", test_modules}, {"many", test_many},
+    {"depth", test_depth},               {"damage", test_damage},
+};
+KILN_SUITE("sim.ptx_errors", cases)

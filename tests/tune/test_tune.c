@@ -1,0 +1,322 @@
+/* Sweeps on the simulated device, through the public functions. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "tune/internal.h"
+
+typedef struct fixture {
+    char folder[64];
+    kiln_engine *engine;
+    kiln_spec *spec;
+} fixture;
+
+static void open_with(fixture *f, const kiln_allocator *mem)
+{
+    kiln_error *error = NULL;
+    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2,
+                            .flags = KILN_NO_WORKERS, .allocator = mem};
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/add.yaml", &f->spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->spec);
+}
+
+static void setup(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-tune-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    open_with(f, NULL);
+}
+
+static void close_engine(fixture *f)
+{
+    kiln_spec_free(f->spec);
+    kiln_engine_close(f->engine);
+    f->spec = NULL;
+    f->engine = NULL;
+}
+
+static void teardown(fixture *f)
+{
+    kiln_error *error = NULL;
+    uint64_t removed;
+    CHECK_OK(kiln_cache_clear(f->engine, &removed, &error), error);
+    close_engine(f);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+static const char *const plain[] = {"plain"}, *const wide[] = {"wide"}, *const both[] = {"wide", "plain"};
+
+/* "plain BLOCK=32 ITEMS=1 FAR=0" */
+static const char *name_of(const kiln_sample *sample, char text[128])
+{
+    kiln__text out = {0};
+    kiln__text_puts(&out, sample->variant);
+    for (size_t i = 0; i < sample->param_count; i++) {
+        kiln__text_printf(&out, " %s=", sample->params[i].name);
+        kiln__value_print(&out, sample->params[i].value);
+    }
+    snprintf(text, 128, "%s", kiln__text_get(&out));
+    kiln__text_free(&out);
+    return text;
+}
+
+static const kiln_sample *find(const kiln_tuning *tuning, const char *wanted)
+{
+    char text[128];
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        if (strcmp(name_of(kiln_tuning_sample(tuning, i), text), wanted) == 0)
+            return kiln_tuning_sample(tuning, i);
+    return NULL;
+}
+
+static void sweeps_all_of_a_variant(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {.size = sizeof options, .variants = both, .variant_count = 2};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 7); /* 5 of 6, and 2 */
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        CU_ASSERT_EQUAL(sample->status, KILN_OK);
+        CHECK_TEXT(sample->message, "");
+        CHECK(!sample->result.measured && sample->result.host_seconds > 0);
+        CHECK(i == 0 || kiln__tuning_seconds(&kiln_tuning_sample(tuning, i - 1)->result) <=
+                            kiln__tuning_seconds(&sample->result));
+        CU_ASSERT_EQUAL(sample->result.cache_misses, 1);
+    }
+    CHECK(find(tuning, "plain BLOCK=32 ITEMS=2 FAR=0") != NULL);
+    CHECK(find(tuning, "plain BLOCK=128 ITEMS=2 FAR=0") == NULL); /* a constraint forbids it */
+    CHECK(find(tuning, "wide BLOCK=64 ITEMS=8 FAR=0") != NULL);
+    kiln_tuning_totals cold, warm;
+    kiln_tuning_sum(tuning, &cold);
+    CU_ASSERT_EQUAL(cold.configurations, 7);
+    CU_ASSERT_EQUAL(cold.failed, 0);
+    CU_ASSERT_EQUAL(cold.cache_hits, 0);
+    CU_ASSERT_EQUAL(cold.cache_misses, 7);
+    CHECK(cold.compile_work_seconds > 0 && cold.run_seconds > 0 && cold.seconds >= cold.run_seconds);
+    kiln_tuning_free(tuning);
+
+    tuning = NULL;
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    kiln_tuning_sum(tuning, &warm);
+    CU_ASSERT_EQUAL(warm.cache_hits, 7);
+    CU_ASSERT_EQUAL(warm.cache_misses, 0);
+    CU_ASSERT_EQUAL(warm.compile_work_seconds, 0);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void a_failure_costs_one_sample(void)
+{
+    static const char *const variants[] = {"bad", "wrong", "wide"};
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {.size = sizeof options, .variants = variants, .variant_count = 3};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 12);
+    static const struct { const char *name; kiln_status status; } want[] = {
+        {"bad BLOCK=100 ITEMS=1 FAR=0", KILN_OK},                           /* 200 elements: no bound is missed */
+        {"bad BLOCK=32 ITEMS=1 FAR=0", KILN_ERROR_DEVICE},                  /* past the end */
+        {"bad BLOCK=32 ITEMS=1 FAR=100000000", KILN_ERROR_DEVICE},
+        {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
+        {"bad BLOCK=2048 ITEMS=1 FAR=0", KILN_ERROR_LAUNCH},
+        {"wrong BLOCK=32 ITEMS=1 FAR=0", KILN_ERROR_WRONG_ANSWER},
+        {"wide BLOCK=64 ITEMS=4 FAR=0", KILN_OK},                           /* after the faults */
+        {"wide BLOCK=64 ITEMS=8 FAR=0", KILN_OK},
+    };
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        const kiln_sample *sample = find(tuning, want[i].name);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+        if (sample->status != want[i].status)
+            fprintf(stderr, "%s: %s: %s\n", want[i].name, kiln_status_name(sample->status), sample->message);
+        CU_ASSERT_EQUAL(sample->status, want[i].status);
+        CHECK((sample->status == KILN_OK) == (*sample->message == '\0'));
+    }
+    kiln_tuning_totals totals;
+    kiln_tuning_sum(tuning, &totals);
+    CU_ASSERT_EQUAL(totals.failed, 9);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+typedef struct seen { unsigned samples, ticks, stop_after; uint64_t done, total; int best; } seen;
+
+static int note(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    seen *s = user;
+    s->samples += sample != NULL;
+    s->ticks += sample == NULL;
+    CHECK(progress->done >= s->done);
+    CHECK(progress->done == s->samples);
+    s->done = progress->done;
+    s->total = progress->total;
+    s->best |= progress->best != NULL;
+    return s->stop_after && s->samples >= s->stop_after;
+}
+
+static void the_callback_hears_and_stops(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    seen s = {0};
+    kiln_tune_options options = {.size = sizeof options, .variants = plain, .variant_count = 1, .callback = note,
+                                 .user = &s};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(s.samples, 5);
+    CU_ASSERT_EQUAL(s.total, 5);
+    CHECK(s.ticks >= 1 && s.best);
+    kiln_tuning_free(tuning);
+
+    tuning = NULL;
+    s = (seen){.stop_after = 2};
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &options, &tuning, &error), KILN_ERROR_INTERRUPTED);
+    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 2 of 5 configurations");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
+    kiln_error_free(error);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void limits_end_it(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {.size = sizeof options, .max_configurations = 3};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
+    kiln_tuning_free(tuning);
+    options = (kiln_tune_options){.size = sizeof options, .max_seconds = 1e-9};
+    tuning = NULL;
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void fixed_params_and_sizes(void)
+{
+    static const kiln_setting block[] = {{"BLOCK", {KILN_INT, {.i = 64}}}}, n[] = {{"N", {KILN_INT, {.i = 150}}}},
+                              few[] = {{"N", {KILN_INT, {.i = 50}}}};
+    char text[128];
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {.size = sizeof options, .variants = plain, .variant_count = 1, .params = block,
+                                 .param_count = 1, .size_set = "other", .sizes = n, .size_count = 1};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
+    CHECK(strncmp(name_of(kiln_tuning_sample(tuning, 0), text), "plain BLOCK=64", 14) == 0);
+    kiln_tuning_free(tuning);
+    tuning = NULL;
+    options.sizes = few; /* a constraint names the size: nothing is left */
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void refuses_what_is_wrong(void)
+{
+    static const char *const misspelt[] = {"plian"};
+    static const kiln_setting no_param[] = {{"BLOK", {KILN_INT, {.i = 64}}}}, no_value[] = {{"BLOCK", {KILN_INT, {.i = 7}}}},
+                              no_size[] = {{"M", {KILN_INT, {.i = 7}}}};
+    fixture f;
+    setup(&f);
+    const struct { kiln_tune_options options; kiln_status status; const char *message; } want[] = {
+        {{.variants = misspelt, .variant_count = 1}, KILN_ERROR_NOT_FOUND,
+         "add has no variant 'plian'; did you mean 'plain'?"},
+        {{.params = no_param, .param_count = 1}, KILN_ERROR_NOT_FOUND,
+         "no variant of the sweep has a param 'BLOK'; did you mean 'BLOCK'?"},
+        {{.variants = plain, .variant_count = 1, .params = no_value, .param_count = 1}, KILN_ERROR_CONSTRAINT, NULL},
+        {{.size_set = "tinny"}, KILN_ERROR_NOT_FOUND, "add has no size set 'tinny'; did you mean 'tiny'?"},
+        {{.sizes = no_size, .size_count = 1}, KILN_ERROR_NOT_FOUND, NULL},
+    };
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        kiln_error *error = NULL;
+        kiln_tuning *tuning = NULL;
+        kiln_tune_options options = want[i].options;
+        options.size = sizeof options;
+        CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &options, &tuning, &error), want[i].status);
+        CHECK(tuning == NULL);
+        CHECK(error != NULL);
+        if (want[i].message)
+            CHECK_TEXT(kiln_error_message(error), want[i].message);
+        kiln_error_free(error);
+    }
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options unsized = {0};
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &unsized, &tuning, &error), KILN_ERROR_ARGUMENT);
+    kiln_error_free(error);
+    CU_ASSERT_EQUAL(kiln_tune(f.engine, NULL, NULL, &tuning, NULL), KILN_ERROR_ARGUMENT);
+    teardown(&f);
+}
+
+/* With the 1st, 2nd, ... allocation failing: an error or an outcome, never a leak. The code comes from the cache. */
+static void survives_no_memory(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = {.size = sizeof options, .variants = wide, .variant_count = 1, .max_configurations = 1};
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    kiln_tuning_free(tuning);
+    close_engine(&f);
+    int finished = 0;
+    long step = 1;
+    for (long n = 0; !finished && n < 100000; n += step, step = n < 200 ? 1 : 1 + n / 50) {
+        check_oom oom = {.countdown = -1};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        open_with(&f, &mem);
+        kiln_device_info info;
+        CHECK_OK(kiln_engine_device(f.engine, &info, &error), error);
+        tuning = NULL;
+        oom.countdown = n;
+        kiln_status status = kiln_tune(f.engine, f.spec, &options, &tuning, &error);
+        finished = !oom.failed;
+        oom.countdown = -1;
+        /* A cache that had no memory is a miss, and a warning: the sweep may well succeed. */
+        CHECK(status == KILN_OK || oom.failed);
+        CHECK(status == KILN_OK || error != NULL);
+        kiln_error_free(error);
+        error = NULL;
+        kiln_tuning_free(tuning);
+        close_engine(&f);
+        CU_ASSERT_EQUAL(oom.live, 0);
+    }
+    CHECK(finished);
+    open_with(&f, NULL);
+    teardown(&f);
+}
+
+static const check_case cases[] = {
+    {"sweeps all of a variant; the second time from the cache", sweeps_all_of_a_variant},
+    {"a failure costs one sample", a_failure_costs_one_sample},
+    {"the callback hears and stops", the_callback_hears_and_stops},
+    {"limits end it", limits_end_it},
+    {"fixed params and sizes", fixed_params_and_sizes},
+    {"refuses what is wrong", refuses_what_is_wrong},
+    {"survives no memory", survives_no_memory},
+};
+KILN_SUITE("tune.tune", cases)

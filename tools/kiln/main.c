@@ -1,0 +1,70 @@
+/* main.c - kiln COMMAND ...: finds the subcommand, parses by its table, runs it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+const cli_command *const cli_commands[] = {
+#define CLI_X(name) &cli_##name##_command,
+    CLI_COMMANDS(CLI_X)
+#undef CLI_X
+    NULL,
+};
+
+const cli_command *cli_find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+/* A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and what is printed would land in it.
+ * Standard output becomes one that cannot be written, so that writing fails as it should. */
+static void hold_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR); /* takes the lowest free number: fd */
+}
+
+static int dispatch(cli *c, int argc, char **argv)
+{
+    const char *first = argc > 1 ? argv[1] : NULL;
+    if (!first) {
+        cli_complain("no command; see 'kiln help'");
+        return CLI_USAGE;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+        first = "help";
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
+        first = "version";
+    if (first[0] == '-')
+        return cli_usage(c, "options go after the command: kiln COMMAND %s", first);
+    c->command = cli_find_command(first);
+    if (!c->command)
+        return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
+    if (!cli_parse(c, argc - 2, argv + 2))
+        return CLI_USAGE;
+    if (c->args.help) {
+        help_print(c->command);
+        return 0;
+    }
+    return c->command->run(c);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a compile worker that died is an error to report, not an end; see out_finish() */
+    out_start();
+    cli c = {0};
+    int code = out_finish(dispatch(&c, argc, argv));
+    kiln_spec_free(c.spec);
+    kiln_engine_close(c.engine);
+    cli_free_all();
+    return code;
+}

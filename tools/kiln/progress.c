@@ -1,0 +1,59 @@
+/* progress.c - one line at the bottom of a terminal that is drawn over itself. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static atomic_bool shown; /* warnings of other threads clear the line first */
+
+bool progress_wanted(const cli *c)
+{
+    const char *term = getenv("TERM");
+    return !c->args.quiet && isatty(STDERR_FILENO) == 1 && term && strcmp(term, "dumb") != 0;
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* The first `columns` columns of a text. */
+static const char *cut(const char *text, size_t columns)
+{
+    if (out_columns(text) <= columns)
+        return text;
+    if (columns < 3)
+        return "";
+    size_t length = 0;
+    for (size_t seen = 0; text[length]; length++) {
+        seen += ((unsigned char)text[length] & 0xc0) != 0x80;
+        if (seen > columns - 3)
+            break;
+    }
+    return cli_printf("%.*s...", (int)length, text);
+}
+
+void progress_show(const char *left, const char *middle, const char *right)
+{
+    size_t width = terminal_width() - 1; /* the last column would wrap on some terminals */
+    size_t fixed = out_columns(left) + out_columns(right);
+    const char *line = cli_printf("%s%s%s", left, fixed < width ? cut(middle, width - fixed) : "", right);
+    char *text = cli_printf("\r%s\033[K", cut(line, width));
+    for (unsigned char *at = (unsigned char *)text + 1; *at; at++)
+        if (*at < 0x20 && *at != 033)
+            *at = '?';
+    shown = true;
+    fputs(text, stderr);
+    fflush(stderr);
+}
+
+void progress_clear(void)
+{
+    if (atomic_exchange(&shown, false))
+        fputs("\r\033[K", stderr);
+}

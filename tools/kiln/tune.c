@@ -1,0 +1,169 @@
+/* tune.c - kiln tune: the sweep and its progress. What it found is shown by tune_show.c. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tune.h"
+
+/* The handler lives here and not in the library: it sets a flag that the callback sees. A second signal ends at once. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    static const char text[] = "\nkiln: ending after this configuration; once more to end at once\n";
+    (void)number;
+    interrupted = 1;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static int on_progress(void *user, const kiln_progress *p, const kiln_sample *sample)
+{
+    const tune_view *view = user;
+    (void)sample;
+    if (!view->progress)
+        return interrupted;
+    if (interrupted) {
+        progress_clear();
+        return 1;
+    }
+    const char *left = cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total)), *middle = "", *right = "";
+    if (p->best) {
+        left = cli_printf("%s  best %s ", left, cli_seconds(tune_seconds(&p->best->result)));
+        middle = cli_printf("%s %s", p->best->variant, cli_settings_text(p->best->params, p->best->param_count));
+    }
+    if (p->failed)
+        right = cli_printf("  %s failed", cli_whole(p->failed));
+    if (p->remaining >= 0)
+        right = cli_printf("%s  %s left", right, cli_duration(p->remaining));
+    progress_show(left, middle, right);
+    return 0;
+}
+
+/* The params that a sweep fixes, with the variants it goes through. */
+static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
+{
+    const cli_args *args = &c->args;
+    if (args->variants.count == 1 && !args->variant)
+        view->only = args->variants.items[0];
+    if (!cli_make_choice(c, view->only, &view->chosen))
+        return CLI_USAGE;
+    *options = (kiln_tune_options){
+        .size = sizeof *options,
+        .variants = args->variants.count ? args->variants.items : NULL,
+        .variant_count = args->variants.count,
+        .params = view->chosen.choice.params,
+        .param_count = view->chosen.choice.param_count,
+        .size_set = view->chosen.choice.size_set,
+        .sizes = view->chosen.choice.sizes,
+        .size_count = view->chosen.choice.size_count,
+        .max_configurations = args->max_configurations,
+        .max_seconds = args->max_seconds,
+        .callback = on_progress,
+        .user = view,
+    };
+    cli_make_run(c, &options->run);
+    if (!cli_make_files(c, &args->inputs, "--input", &options->run.inputs))
+        return CLI_USAGE;
+    options->run.input_count = args->inputs.count;
+    return 0;
+}
+
+static int tune_run(cli *c)
+{
+    tune_view view = {.progress = progress_wanted(c)};
+    kiln_tune_options options;
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    if (c->args.flush_l2 && c->args.keep_l2)
+        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    int code = cli_spec(c);
+    if (!code)
+        code = make_options(c, &view, &options);
+    if (code)
+        return code;
+    if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
+        return cli_error(c, error);
+    catch_signals();
+    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
+    progress_clear();
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (!tuning)
+        return cli_error(c, error);
+
+    view.size_count =
+        cli_whole_sizes(c->spec, &view.chosen.choice, view.device.simulated, &view.size_set, &view.sizes);
+    code = cli_exit_code(status);
+    view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
+    view.status = status;
+    int csv = c->args.csv ? tune_csv(c, tuning, c->args.csv) : 0;
+    if (csv)
+        code = csv;
+    else if (c->args.json)
+        tune_json(c, &view, tuning);
+    else
+        tune_text(c, &view, tuning);
+    if (status != KILN_OK && !c->args.json)
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
+    kiln_tuning_totals totals;
+    kiln_tuning_sum(tuning, &totals);
+    if (code == 0 && totals.configurations > 0 && totals.failed == totals.configurations)
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* nothing worked */
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    return code;
+}
+
+static const cli_option options[] = {
+    {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
+     "The variants to sweep, commas between. Repeatable. Default: all."},
+    {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
+    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Fix a param where a variant has it. Repeatable."},
+    CLI_SIZE_OPTION,
+    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+     "Stop after so many configurations."},
+    {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+     "Stop after so long."},
+    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+     "How many rows the table has. Default: 10."},
+    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+     "Write every sample to a file as comma-separated values."},
+};
+static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
+
+static const cli_option run_options[] = {CLI_INPUT_OPTION, CLI_RUN_OPTIONS};
+static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
+
+const cli_command cli_tune_command = {
+    .name = "tune",
+    .summary = "sweep all configurations of a spec and rank them",
+    .arguments = "SPEC",
+    .about = "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
+             "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
+             "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
+             "the sweep goes on.\n\n"
+             "On the simulated device configurations are checked but not measured; the ranking there is by estimate "
+             "or by the interpreter's wall time, and says so.\n\n"
+             "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
+             "worked, the exit code is that of the first failure.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&group, &run_group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln tune matmul", "All variants at the default size."},
+                                      {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512",
+                                       "A part of the space."},
+                                      {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
+                                      {0}},
+    .run = tune_run,
+};

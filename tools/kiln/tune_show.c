@@ -1,0 +1,385 @@
+/* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tune.h"
+
+double tune_seconds(const kiln_result *result)
+{
+    return result->measured || result->estimated ? result->seconds : result->host_seconds;
+}
+
+static const kiln_sample *best_of(const kiln_tuning *tuning)
+{
+    const kiln_sample *first = kiln_tuning_count(tuning) ? kiln_tuning_sample(tuning, 0) : NULL;
+    return first && first->status == KILN_OK ? first : NULL;
+}
+
+/* A word that the shell takes as it is, quoted if need be. */
+static const char *shell(const char *word)
+{
+    bool plain = *word != '\0';
+    for (const char *c = word; *c; c++)
+        plain &= isalnum((unsigned char)*c) || strchr("_-+./:=,@%", *c) != NULL;
+    if (plain)
+        return word;
+    char *quoted = cli_printf("%s", "'");
+    for (const char *c = word; *c; c++)
+        quoted = *c == '\'' ? cli_printf("%s'\\''", quoted) : cli_printf("%s%c", quoted, *c);
+    return cli_printf("%s'", quoted);
+}
+
+/* The command line that runs a sample again. */
+static const char *again(const cli *c, const kiln_sample *sample)
+{
+    char *line = cli_printf("kiln run %s -v %s", shell(c->args.words.items[0]), shell(sample->variant));
+    for (size_t i = 0; i < sample->param_count; i++)
+        line = cli_printf("%s -p %s", line,
+                          shell(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
+    for (size_t i = 0; i < c->args.sizes.count; i++)
+        line = cli_printf("%s -s %s", line, shell(c->args.sizes.items[i]));
+    for (size_t i = 0; i < c->args.inputs.count; i++)
+        line = cli_printf("%s -i %s", line, shell(c->args.inputs.items[i]));
+    for (size_t i = 0; i < c->args.paths.count; i++)
+        line = cli_printf("%s -I %s", line, shell(c->args.paths.items[i]));
+    if (c->args.device)
+        line = cli_printf("%s -d %s", line, shell(c->args.device));
+    return line;
+}
+
+/* ---- the ranked table ---- */
+
+static const char *time_heading(const kiln_result *result, const char *unit)
+{
+    if (result->measured)
+        return unit;
+    if (result->estimated)
+        return cli_printf("estimated %s", unit);
+    return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
+}
+
+typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank; } rows;
+
+static void start_rows(rows *r, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
+{
+    const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
+    r->rank = rank;
+    r->timed = best->result.measured || best->result.estimated;
+    r->flops = r->bytes = r->roofline = false;
+    for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        r->flops |= sample->status == KILN_OK && sample->result.flops > 0;
+        r->bytes |= sample->status == KILN_OK && sample->result.bytes > 0;
+        r->roofline |= sample->status == KILN_OK && sample->result.roofline > 0;
+    }
+    table_start(&r->table, "rrrrrll");
+    r->table.indent = 2;
+    table_cell(&r->table, "%s", rank ? "rank" : "");
+    table_cell(&r->table, "%s", time_heading(&best->result, unit));
+    table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
+    table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
+    table_cell(&r->table, "%s", r->roofline ? "roofline" : "");
+    table_cell(&r->table, "variant");
+    table_cell(&r->table, "configuration");
+}
+
+static void add_row(rows *r, const kiln_sample *sample, size_t rank)
+{
+    const kiln_result *result = &sample->result;
+    double seconds = tune_seconds(result);
+    table_cell(&r->table, "%s", r->rank ? cli_printf("%zu", rank + 1) : "");
+    table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
+    table_cell(&r->table, "%s",
+               r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
+    table_cell(&r->table, "%s",
+               r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
+    table_cell(&r->table, "%s", sample->variant);
+    table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
+}
+
+static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    start_rows(&r, tuning, best, true);
+    uint64_t top = c->args.top ? c->args.top : 10;
+    size_t count = kiln_tuning_count(tuning), right = 0;
+    for (size_t i = 0; i < count; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        if (sample->status != KILN_OK)
+            break;
+        right++;
+        if (i < top)
+            add_row(&r, sample, i);
+    }
+    table_print(&r.table, true);
+    if (right > top)
+        out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
+}
+
+static void show_variants(const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    cli_list seen = {0};
+    start_rows(&r, tuning, best, false);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        bool known = sample->status != KILN_OK;
+        for (size_t k = 0; k < seen.count && !known; k++)
+            known = strcmp(seen.items[k], sample->variant) == 0;
+        if (known)
+            continue;
+        cli_list_add(&seen, sample->variant);
+        add_row(&r, sample, i);
+    }
+    if (seen.count < 2)
+        return;
+    out_printf("\n%sThe best of each variant%s\n", out_bold(), out_plain());
+    table_print(&r.table, true);
+}
+
+/* ---- failures by reason ---- */
+
+typedef struct reason { const char *key; const kiln_sample *example; size_t count; } reason;
+
+/* A message without what differs from one configuration to the next: its first line, numbers replaced. */
+static const char *reason_key(const kiln_sample *sample)
+{
+    char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)strcspn(sample->message, "\n"),
+                           sample->message), *to = key;
+    for (const char *from = key; *from;) {
+        if (isdigit((unsigned char)*from)) {
+            *to++ = '#';
+            while (isalnum((unsigned char)*from) || (*from == '.' && isdigit((unsigned char)from[1])))
+                from++;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    *to = '\0';
+    if (strlen(key) > 100)
+        key[100] = '\0';
+    return key;
+}
+
+static size_t group_reasons(const kiln_tuning *tuning, reason **out)
+{
+    size_t total = kiln_tuning_count(tuning), count = 0;
+    reason *reasons = cli_alloc((total + 1) * sizeof *reasons);
+    for (size_t i = 0; i < total; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        if (sample->status == KILN_OK)
+            continue;
+        const char *key = reason_key(sample);
+        size_t at = 0;
+        while (at < count && strcmp(reasons[at].key, key) != 0)
+            at++;
+        if (at == count)
+            reasons[count++] = (reason){key, sample, 0};
+        reasons[at].count++;
+    }
+    for (size_t i = 1; i < count; i++) { /* the most frequent first; they are few */
+        reason moved = reasons[i];
+        size_t at = i;
+        for (; at > 0 && reasons[at - 1].count < moved.count; at--)
+            reasons[at] = reasons[at - 1];
+        reasons[at] = moved;
+    }
+    *out = reasons;
+    return count;
+}
+
+static void show_failures(const kiln_tuning *tuning)
+{
+    reason *reasons;
+    size_t count = group_reasons(tuning, &reasons);
+    if (count == 0)
+        return;
+    out_printf("\n%sFailed, by reason%s\n", out_bold(), out_plain());
+    for (size_t i = 0; i < count && i < 20; i++) {
+        const kiln_sample *example = reasons[i].example;
+        out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
+                   out_plain());
+        const char *line = example->message;
+        for (int lines = 0; *line && lines < 6; lines++) { /* a compile log may be long: kiln run shows it whole */
+            size_t length = strcspn(line, "\n");
+            out_puts("      ");
+            out_text(cli_strndup(line, length < 200 ? length : 200));
+            out_puts("\n");
+            line += length + (line[length] == '\n');
+        }
+        out_printf("      as in %s %s\n", example->variant, cli_settings_text(example->params, example->param_count));
+    }
+    if (count > 20)
+        out_printf("  and %zu more reasons\n", count - 20);
+}
+
+/* ---- all of it ---- */
+
+static void show_totals(const kiln_tuning *tuning)
+{
+    kiln_tuning_totals t;
+    kiln_tuning_sum(tuning, &t);
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    table_cell(&table, "configurations");
+    table_cell(&table, "%s: %s answers checked and right, %s failed", cli_whole(t.configurations), cli_whole(t.verified),
+               cli_whole(t.failed));
+    table_cell(&table, "cache");
+    table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
+               cli_whole(t.cache_misses), t.cache_misses == 1 ? "" : "es");
+    table_cell(&table, "compiling");
+    table_cell(&table, "%s waited for, %s of work", cli_duration(t.compile_seconds),
+               cli_duration(t.compile_work_seconds));
+    table_cell(&table, "running");
+    table_cell(&table, "%s", cli_duration(t.run_seconds));
+    table_cell(&table, "all");
+    table_cell(&table, "%s", cli_duration(t.seconds));
+    out_printf("\n%sTotals%s\n", out_bold(), out_plain());
+    table_print(&table, false);
+}
+
+void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_sample *best = best_of(tuning);
+    out_printf("%s%s%s on %s, %s (%s)\n", out_bold(), kiln_spec_name(c->spec), out_plain(),
+               cli_device_name(&view->device), cli_settings_text(view->sizes, view->size_count), view->size_set);
+    if (best) {
+        out_puts("\n");
+        show_ranked(c, tuning, best);
+        if (best->result.estimated)
+            out_puts("  estimated by the simulator's model, no measurement\n");
+        else if (!best->result.measured && best->result.host_seconds > 0)
+            out_puts("  simulated; wall time of the interpreter, no measurement\n");
+        show_variants(tuning, best);
+    } else if (kiln_tuning_count(tuning) == 0) {
+        out_puts("\nNo configuration was run.\n");
+    }
+    show_failures(tuning);
+    show_totals(tuning);
+    if (best)
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
+}
+
+static json_t *sample_json(const kiln_sample *sample)
+{
+    json_t *object = js_object();
+    js_set(object, "variant", js_text(sample->variant));
+    js_set(object, "params", js_settings(sample->params, sample->param_count));
+    js_set(object, "status", js_text(kiln_status_name(sample->status)));
+    js_set(object, "message", js_text(sample->message));
+    if (sample->status == KILN_OK)
+        js_set(object, "result", js_result(&sample->result));
+    return object;
+}
+
+void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
+{
+    kiln_tuning_totals t;
+    kiln_tuning_sum(tuning, &t);
+    const kiln_sample *best = best_of(tuning);
+    json_t *object = js_object(), *samples = js_array(), *totals = js_object();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "device", js_device(&view->device));
+    js_set(object, "size_set", js_text(view->size_set));
+    js_set(object, "sizes", js_settings(view->sizes, view->size_count));
+    js_set(object, "complete", json_boolean(view->status == KILN_OK));
+    js_set(object, "ranked_by",
+           js_text(!best                      ? NULL
+                   : best->result.measured    ? "measured seconds"
+                   : best->result.estimated   ? "estimated seconds, not measured"
+                   : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
+                                              : NULL));
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        js_add(samples, sample_json(kiln_tuning_sample(tuning, i)));
+    js_set(object, "samples", samples);
+    js_set(totals, "configurations", js_whole(t.configurations));
+    js_set(totals, "failed", js_whole(t.failed));
+    js_set(totals, "verified", js_whole(t.verified));
+    js_set(totals, "cache_hits", js_whole(t.cache_hits));
+    js_set(totals, "cache_misses", js_whole(t.cache_misses));
+    js_set(totals, "seconds", js_real(t.seconds));
+    js_set(totals, "compile_seconds", js_real(t.compile_seconds));
+    js_set(totals, "compile_work_seconds", js_real(t.compile_work_seconds));
+    js_set(totals, "run_seconds", js_real(t.run_seconds));
+    js_set(object, "totals", totals);
+    js_set(object, "best", best ? js_text(again(c, best)) : json_null());
+    if (view->ended)
+        js_set(object, "error", js_error(view->status, view->ended));
+    js_print(object);
+}
+
+/* ---- comma-separated values ---- */
+
+static void csv_text(FILE *file, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample, size_t rank)
+{
+    fprintf(file, "%zu,", rank + 1);
+    csv_text(file, sample->variant);
+    fprintf(file, ",%s", kiln_status_name(sample->status));
+    const kiln_result *r = &sample->result;
+    if (sample->status == KILN_OK)
+        fprintf(file, ",%s,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%d,%.17g",
+                r->measured ? "measured" : r->estimated ? "estimated" : r->host_seconds > 0 ? "simulated" : "none",
+                tune_seconds(r), r->seconds_low, r->seconds_high, r->repetitions, r->flops, r->bytes, r->verified,
+                r->worst_error);
+    else
+        fputs(",,,,,,,,,", file);
+    for (size_t n = 0; n < names->count; n++) {
+        fputc(',', file);
+        for (size_t p = 0; p < sample->param_count; p++)
+            if (strcmp(sample->params[p].name, names->items[n]) == 0)
+                csv_text(file, cli_value_text(sample->params[p].value));
+    }
+    fputc(',', file);
+    csv_text(file, sample->message);
+    fputc('\n', file);
+}
+
+int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
+{
+    cli_list names = {0}; /* a column for each param of any variant */
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        for (size_t p = 0; p < sample->param_count; p++) {
+            size_t at = 0;
+            while (at < names.count && strcmp(names.items[at], sample->params[p].name) != 0)
+                at++;
+            if (at == names.count)
+                cli_list_add(&names, sample->params[p].name);
+        }
+    }
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+    fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error",
+          file);
+    for (size_t n = 0; n < names.count; n++) {
+        fputc(',', file);
+        csv_text(file, names.items[n]);
+    }
+    fputs(",message\n", file);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        csv_row(file, &names, kiln_tuning_sample(tuning, i), i);
+    bool ok = !ferror(file);
+    if (fclose(file) != 0 || !ok)
+        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* kiln-worker: compiles for a process of kiln that started it. Not for use by hand: its standard input is a socket.
+ * It limits itself, because NVRTC may use without bound whatever a kernel makes it use. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "compile/compile.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+enum { STACK_BYTES = 512 << 20, NICE = 5 };
+
+static void limit(__rlimit_resource_t resource, rlim_t most)
+{
+    struct rlimit now;
+    if (getrlimit(resource, &now) != 0)
+        return;
+    if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
+        most = now.rlim_max;
+    now.rlim_cur = most;
+    setrlimit(resource, &now); /* a limit that cannot be set is one fewer, and no reason to stop */
+}
+
+static const char *option(int count, char **arguments, const char *name)
+{
+    for (int i = 1; i + 1 < count; i += 2)
+        if (strcmp(arguments[i], name) == 0)
+            return arguments[i + 1];
+    return NULL;
+}
+
+int main(int count, char **arguments)
+{
+    const char *library = option(count, arguments, "--nvrtc");
+    const char *parent = option(count, arguments, "--parent");
+    if (!library || !parent) {
+        static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
+        return write(STDERR_FILENO, usage, sizeof usage - 1) > 0 ? 2 : 3;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started us, which outlives us unless all of it dies */
+    if (getppid() != (pid_t)strtol(parent, NULL, 10))
+        return 0; /* it died before the line above */
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
+        return 3;
+    signal(SIGXFSZ, SIG_IGN);
+    limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_STACK, STACK_BYTES);
+    if (!SANITIZED) { /* their shadow memory takes terabytes of address space */
+        uint64_t memory = kiln__host_memory(), most = (uint64_t)16 << 30, least = (uint64_t)4 << 30;
+        limit(RLIMIT_AS, memory > most ? most : memory < least ? least : memory);
+    }
+    setpriority(PRIO_PROCESS, 0, NICE); /* whoever measures on this machine goes first */
+    return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"));
+}
