@@ -70,6 +70,15 @@ bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, k
     return lay_out(header->length, offsets) + sizeof(kiln__hash128) == total;
 }
 
+/* "name\0symbol\0" pairs, whole. */
+static bool are_pairs(const char *text, uint64_t length)
+{
+    uint64_t texts = 0;
+    for (uint64_t i = 0; i < length; i++)
+        texts += text[i] == '\0';
+    return length == 0 || (text[length - 1] == '\0' && texts % 2 == 0);
+}
+
 bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *key, kiln__unit *unit)
 {
     kiln__cache_header header;
@@ -89,6 +98,8 @@ bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *k
         if (is_label(part) && memchr(start, '\0', room - 1))
             return false;
     }
+    if (!are_pairs(bytes + offsets[KILN__PART_lowered], header.length[KILN__PART_lowered]))
+        return false;
 #define PART(name) (header.length[KILN__PART_##name] ? bytes + offsets[KILN__PART_##name] : NULL)
 #define SIZE(name) ((size_t)header.length[KILN__PART_##name])
 #define LABEL(name) (bytes + offsets[KILN__PART_##name])

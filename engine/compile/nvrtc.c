@@ -86,7 +86,8 @@ static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
         dlclose(library);
         return true;
     }
-    kiln__text_printf(&found->tried, "  %s: found, but %s is neither beside it nor on the loader's path\n",
+    kiln__text_printf(&found->tried, "  %s: found, but %s, which it needs for every compile, is "
+                                    "neither beside it nor on the loader's path\n",
                       nvrtc->path, name ? name : "libnvrtc-builtins");
     return false;
 }

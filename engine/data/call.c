@@ -33,9 +33,11 @@ static kiln__call_arg *find(kiln_call *call, const char *name)
 
 static kiln_status missing(kiln_call *call, const char *name)
 {
-    const char *near = NULL; /* one by one: no allocation on a path that reports */
-    for (size_t i = 0; i < call->arg_count && !near; i++)
-        near = kiln__nearest(name, &call->args[i].name, 1);
+    const char **names = kiln__calloc(call->mem, call->arg_count + 1, sizeof *names);
+    for (size_t i = 0; names && i < call->arg_count; i++)
+        names[i] = call->args[i].name;
+    const char *near = names ? kiln__nearest(name, names, call->arg_count) : NULL;
+    kiln__free(call->mem, names);
     return near ? kiln_call_fail(call, "argument '%s' is missing; '%s' is given", name, near)
                 : kiln_call_fail(call, "argument '%s' is missing", name);
 }

@@ -35,7 +35,7 @@ typedef enum kiln__opcode {
     KILN__OP_JUMP_FALSE, /* pops; jumps if that was false */
     KILN__OP_AND,        /* top false: it stays and we jump, else it is popped */
     KILN__OP_OR,         /* top true: it stays and we jump, else it is popped */
-    KILN__OP_CHAIN,      /* a b -- b, or a b -- false and a jump: one link of a chained comparison, `detail` says which */
+    KILN__OP_CHAIN,      /* a b -- b, or a b -- false and a jump: a link of a chained comparison, `detail` says which */
     KILN__OP_IN,         /* x, found, member -- x, found or x == member */
     KILN__OP_IN_END      /* x, found -- found, negated where `operand` is 1 */
 } kiln__opcode;

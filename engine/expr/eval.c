@@ -379,12 +379,14 @@ static bool truth(const report *r, kiln_value v, bool *result)
     return true;
 }
 
+#define BOTH_INTEGERS(pair) ((pair)[0].kind == KILN_INT && (pair)[1].kind == KILN_INT)
+
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
-    kiln_value stack[KILN__EXPR_STACK], *top = stack - 1; /* the parser has made sure that the stack suffices */
+    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser saw to the size */
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
-    int64_t product;
+    int64_t whole;
     for (const kiln__op *op = expr->code, *end = op + expr->code_count; op < end; op++) {
         r.at = op->at;
         switch ((kiln__opcode)op->code) {
@@ -437,34 +439,50 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-        case KILN__OP_MUL: /* the common ones without a call */
+        /* What constraints are made of, on integers: without a call. All else and every error goes through apply(). */
+#define ARITHMETIC(op_, builtin)                                                                                       \
+    case KILN__OP_##op_:                                                                                               \
+        top--;                                                                                                         \
+        if (BOTH_INTEGERS(top) && !builtin(top[0].as.i, top[1].as.i, &whole))                                          \
+            top->as.i = whole;                                                                                         \
+        else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
+            return false;                                                                                              \
+        break;
+        ARITHMETIC(ADD, __builtin_add_overflow)
+        ARITHMETIC(SUB, __builtin_sub_overflow)
+        ARITHMETIC(MUL, __builtin_mul_overflow)
+#undef ARITHMETIC
+#define COMPARISON(op_, sign)                                                                                          \
+    case KILN__OP_##op_:                                                                                               \
+        top--;                                                                                                         \
+        if (BOTH_INTEGERS(top))                                                                                        \
+            set_bool(top, top[0].as.i sign top[1].as.i);                                                               \
+        else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
+            return false;                                                                                              \
+        break;
+        COMPARISON(LT, <)
+        COMPARISON(LE, <=)
+        COMPARISON(GT, >)
+        COMPARISON(GE, >=)
+        COMPARISON(EQ, ==)
+        COMPARISON(NE, !=)
+#undef COMPARISON
+        case KILN__OP_MOD:
             top--;
-            if (top[0].kind == KILN_INT && top[1].kind == KILN_INT &&
-                !__builtin_mul_overflow(top[0].as.i, top[1].as.i, &product)) {
-                top->as.i = product;
-                break;
-            }
-            if (!apply(&r, KILN__OP_MUL, top[0], top[1], top))
+            if (BOTH_INTEGERS(top) && top[1].as.i > 0)
+                top->as.i = floor_mod(top[0].as.i, top[1].as.i);
+            else if (!apply(&r, KILN__OP_MOD, top[0], top[1], top))
                 return false;
             break;
-        case KILN__OP_ADD:
-        case KILN__OP_SUB:
         case KILN__OP_DIV:
         case KILN__OP_TRUE_DIV:
         case KILN__OP_FLOOR_DIV:
-        case KILN__OP_MOD:
         case KILN__OP_POW:
         case KILN__OP_SHL:
         case KILN__OP_SHR:
         case KILN__OP_BIT_AND:
         case KILN__OP_BIT_OR:
         case KILN__OP_BIT_XOR:
-        case KILN__OP_LT:
-        case KILN__OP_LE:
-        case KILN__OP_GT:
-        case KILN__OP_GE:
-        case KILN__OP_EQ:
-        case KILN__OP_NE:
         case KILN__OP_MIN:
         case KILN__OP_MAX:
         case KILN__OP_CEIL_DIV:

@@ -69,7 +69,8 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     const char **kept = ok && status == KILN_OK ? kiln__arena_alloc(arena, (list.count + 1) * sizeof *kept) : NULL;
     if (kept) {
-        memcpy(kept, list.names, list.count * sizeof *kept);
+        if (list.count)
+            memcpy(kept, list.names, list.count * sizeof *kept);
         *names = kept;
         *count = list.count;
     } else if (status == KILN_OK) {
@@ -197,7 +198,8 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     if (status == KILN_OK && !kept)
         status = kiln__fail_memory(error);
     if (status == KILN_OK && list.count)
-        memcpy(kept, list.names, list.count * sizeof *kept);
+        if (list.count)
+            memcpy(kept, list.names, list.count * sizeof *kept);
     job->request.options = kept;
     job->request.option_count = list.count;
     kiln__free(engine->mem, list.names);

@@ -7,47 +7,34 @@
 
 /* ---- names and values of a choice ---- */
 
-static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec, const char *name,
-                                const kiln__variant **variant, kiln_error **error)
+kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
+                               const void *names, size_t stride, size_t count, kiln_error **error)
 {
-    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[0];
-    if (*variant)
-        return KILN_OK;
+    const char **all = kiln__calloc(mem, count + 1, sizeof *all);
     kiln__text list = {.mem = mem};
-    const char *near = NULL;
-    for (size_t i = 0; i < spec->variant_count; i++) {
-        kiln__text_printf(&list, "%s%s", i ? ", " : "", spec->variants[i].name);
-        if (!near)
-            near = kiln__nearest(name, &spec->variants[i].name, 1);
+    for (size_t i = 0; all && i < count; i++) {
+        all[i] = *(const char *const *)(const void *)((const char *)names + i * stride);
+        kiln__text_printf(&list, "%s%s", i ? ", " : "", all[i]);
     }
-    kiln_status status =
-        near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'; did you mean '%s'?", spec->name,
-                          name, near)
-             : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'; it has: %s", spec->name, name,
-                          kiln__text_get(&list));
-    kiln__text_free(&list);
-    return status;
-}
-
-/* Fails with the nearest of `count` names, which lie `stride` bytes apart, each the first member of a struct. */
-static kiln_status unknown_name(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
-                                const void *names, size_t stride, size_t count, kiln_error **error)
-{
-    kiln__text list = {.mem = mem};
-    const char *near = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const char *const *at = (const char *const *)(const void *)((const char *)names + i * stride);
-        kiln__text_printf(&list, "%s%s", i ? ", " : "", *at);
-        if (!near)
-            near = kiln__nearest(name, at, 1);
-    }
+    const char *near = all ? kiln__nearest(name, all, count) : NULL;
     kiln_status status =
         near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?", owner, what, name,
                           near)
              : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner, what, name,
                           count ? kiln__text_get(&list) : "none");
     kiln__text_free(&list);
+    kiln__free(mem, all);
     return status;
+}
+
+static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec, const char *name,
+                                const kiln__variant **variant, kiln_error **error)
+{
+    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[0];
+    if (*variant)
+        return KILN_OK;
+    return kiln__plan_unknown(mem, spec->name, "variant", name, spec->variants, sizeof *spec->variants,
+                              spec->variant_count, error);
 }
 
 /* The value of a param that `value` means: integers for floats, 0 and 1 or words for booleans, numbers for names that
@@ -123,7 +110,7 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
         while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
             p++;
         if (p == variant->param_count)
-            return unknown_name(mem, variant->name, "param", given->name, variant->params, sizeof *variant->params,
+            return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params, sizeof *variant->params,
                                 variant->param_count, error);
         const kiln_value *value = find_value(mem, &variant->params[p], given->value);
         if (!value)
@@ -166,7 +153,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
         if (strcmp(spec->size_sets[i].name, wanted) == 0)
             set = &spec->size_sets[i];
     if (!set && choice->size_set)
-        return unknown_name(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
+        return kiln__plan_unknown(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
                             sizeof *spec->size_sets, spec->size_set_count, error);
     if (!set)
         set = &spec->size_sets[0];
@@ -182,7 +169,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
         while (s < set->count && strcmp(config->sizes[s].name, choice->sizes[c].name) != 0)
             s++;
         if (s == set->count)
-            return unknown_name(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
+            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
                                 sizeof *config->sizes, set->count, error);
         kiln_status status = convert_size(engine->mem, &choice->sizes[c], &config->sizes[s], error);
         if (status != KILN_OK)

@@ -143,20 +143,8 @@ kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *na
 
 kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error)
 {
-    kiln__text list = {.mem = plan->mem};
-    const char *near = NULL;
-    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
-        kiln__text_printf(&list, "%s%s", i ? ", " : "", plan->buffers[i].buffer->name);
-        if (!near)
-            near = kiln__nearest(name, &plan->buffers[i].buffer->name, 1);
-    }
-    kiln_status status =
-        near ? kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s %s has no buffer '%s'; did you mean '%s'?",
-                          plan->spec->name, plan->variant->name, name, near)
-             : kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND, "%s %s has no buffer '%s'; it has: %s",
-                          plan->spec->name, plan->variant->name, name, kiln__text_get(&list));
-    kiln__text_free(&list);
-    return status;
+    return kiln__plan_unknown(plan->mem, plan->variant->name, "buffer", name, plan->variant->buffers,
+                              sizeof *plan->variant->buffers, plan->variant->buffer_count, error);
 }
 
 /* ---- files ---- */
@@ -252,7 +240,7 @@ static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_err
     kiln_value value;
     b->type = buffer->type;
     if (buffer->type_expr && kiln__expr_eval(buffer->type_expr, &plan->scope, &value, &diag) &&
-        (value.kind != KILN_TEXT || !kiln__type_find(value.as.text, &b->type)))
+        (value.kind != KILN_TEXT || !kiln__type_named(value.as.text, &b->type)))
         kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr), "the type of buffer '%s' must name one of kiln's types",
                        buffer->name);
     b->dims = buffer->dims < 0 ? 0 : buffer->dims;

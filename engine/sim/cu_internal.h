@@ -117,6 +117,8 @@ const kiln_allocator *sim_memory(void);
 void sim_set_memory(const kiln_allocator *mem);
 
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
+/* True for the address of a module's variable, which is memory but nothing that cuMemFree may free. */
+bool sim_is_variable(const sim_context *context, CUdeviceptr pointer);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
 uint64_t sim_device_memory(const sim_profile *profile);
 #endif

@@ -39,7 +39,8 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    bool freed = pointer == 0 || vm_free(context->device, pointer); /* 0: nothing to free, as with free(NULL) */
+    bool freed = pointer == 0 || /* nothing to free, as with free(NULL) */
+                 (!sim_is_variable(context, pointer) && vm_free(context->device, pointer));
     return sim_end_work(context, freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -1,4 +1,5 @@
 /* Modules and kernels. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/cu_internal.h"
@@ -64,6 +65,9 @@ static void put_log(const jit_log *log, const char *text)
 
 /* ---- loading ---- */
 
+/* The PTX ISA's major version of the CUDA 13 toolkits. Within it the instructions decide. */
+enum { PTX_MAJOR = 9 };
+
 /* Says in `log` why an image that is no PTX cannot be loaded; CUDA_SUCCESS for what may be PTX. */
 static CUresult check_image(const unsigned char *image, kiln__text *log)
 {
@@ -77,9 +81,16 @@ static CUresult check_image(const unsigned char *image, kiln__text *log)
                              "compile for compute_NN rather than sm_NN\n");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    if (!strstr(text, ".version")) {
+    const char *version = strstr(text, ".version");
+    if (!version) {
         kiln__text_puts(log, "the image is not PTX: it has no .version directive\n");
         return CUDA_ERROR_INVALID_IMAGE;
+    }
+    long major = strtol(version + strlen(".version"), NULL, 10);
+    if (major > PTX_MAJOR) {
+        kiln__text_printf(log, "ptxas application ptx input; fatal   : Unsupported .version %ld; the simulated device "
+                               "reads PTX up to %d\n", major, PTX_MAJOR);
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
     return CUDA_SUCCESS;
 }
@@ -90,9 +101,8 @@ static CUresult result_of(ptx_result result)
     case PTX_OK:
         return CUDA_SUCCESS;
     case PTX_INVALID:
+    case PTX_UNSUPPORTED: /* an instruction that is not simulated; the log names it */
         return CUDA_ERROR_INVALID_PTX;
-    case PTX_UNSUPPORTED:
-        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     case PTX_MEMORY:
         break;
     }
@@ -155,6 +165,22 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     return sim_end_work(context, result);
+}
+
+bool sim_is_variable(const sim_context *context, CUdeviceptr pointer)
+{
+    for (const sim_object *object = context->objects; object; object = object->next) {
+        const vm_module *vm = object->kind == SIM_MODULE ? ((const sim_module *)object)->vm : NULL;
+        const ptx_module *ptx = vm ? vm_module_ptx(vm) : NULL;
+        for (uint32_t i = 0; ptx && i < ptx->symbol_count; i++) {
+            const ptx_symbol *symbol = &ptx->symbols[i];
+            uint64_t address = 0, bytes = 0;
+            if ((symbol->space == PTX_SPACE_GLOBAL || symbol->space == PTX_SPACE_CONST) &&
+                vm_module_global(vm, symbol->name, &address, &bytes) && address == pointer)
+                return true;
+        }
+    }
+    return false;
 }
 
 void sim_module_close(sim_context *context, sim_module *module)

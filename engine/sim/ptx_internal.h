@@ -1,6 +1,7 @@
-/* ptx_internal.h - what the files of the PTX front end share: ptx_table.c (the instruction table, compiled forms),
- * ptx_lex.c (tokens, names), ptx_expr.c (constants), ptx_module.c (directives, variables, functions), ptx_body.c
- * (statements, scopes), ptx_insn.c (instructions matched against their forms), ptx_flow.c (post-dominators). */
+/* ptx_internal.h - what the files of the PTX front end share, in the order a text passes through them: ptx_lex.c
+ * (tokens, names, scopes, the log), ptx_expr.c (constants), ptx_module.c, ptx_variable.c, ptx_function.c, ptx_source.c
+ * (directives), ptx_body.c (statements), ptx_insn.c with ptx_spelling.c, ptx_operand.c and ptx_call.c (instructions),
+ * ptx_table.c (ops.def), ptx_flow.c (post-dominators). */
 #ifndef KILN_SIM_PTX_INTERNAL_H
 #define KILN_SIM_PTX_INTERNAL_H
 
@@ -133,6 +134,8 @@ typedef struct ptx_spelling {  /* "add.s32" read once */
     uint64_t mods[3];
 } ptx_spelling;
 
+typedef struct ptx_loc_note { uint32_t loc; ptx_name *label; } ptx_loc_note; /* .loc ... function_name label */
+
 typedef struct ptx_parser {
     const kiln_allocator *mem;
     ptx_module *module;
@@ -155,7 +158,7 @@ typedef struct ptx_parser {
     ptx_symbol *symbols; size_t symbol_count, symbol_capacity;
     ptx_function *functions; size_t function_count, function_capacity;
     ptx_loc *locs; size_t loc_count, loc_capacity;
-    struct ptx_loc_note *loc_notes; size_t loc_note_count, loc_note_capacity; /* names of inlined functions, to resolve */
+    ptx_loc_note *loc_notes; size_t loc_note_count, loc_note_capacity; /* resolved at the end: labels come last */
     uint32_t *loc_index; size_t loc_index_capacity, loc_index_count;
     const char **files; size_t file_count, file_capacity;
     uint64_t init_bytes;       /* allocated for initialisers */
@@ -204,20 +207,47 @@ bool ptx_expression(ptx_parser *p, ptx_value *value);
 bool ptx_integer(ptx_parser *p, int64_t *value);
 bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a float where an integer belongs */
 
-/* module */
+/* variables */
+bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
+bool ptx_align(ptx_parser *p, uint32_t *align);
+bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
+bool ptx_attribute(ptx_parser *p);
+bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
-typedef struct ptx_declarator { ptx_name *name; ptx_type type; uint64_t bytes; uint32_t align; bool pointer, is_register; uint32_t line; } ptx_declarator;
-bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" after ".param" */
 uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */
+
+/* functions */
+typedef struct ptx_declarator {
+    ptx_name *name;
+    ptx_type type;
+    uint64_t bytes;
+    uint32_t align, line;
+    bool pointer;
+} ptx_declarator;
+bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" */
+bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
+bool ptx_alias(ptx_parser *p);
+void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size); /* a copy that lives with the module */
+
+/* source lines */
+uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc);
 bool ptx_loc_directive(ptx_parser *p);
 bool ptx_file_directive(ptx_parser *p);
+bool ptx_section(ptx_parser *p);
 void ptx_skip_statement(ptx_parser *p);
-bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 
 /* bodies */
 bool ptx_body(ptx_parser *p); /* from after '{' to its '}' */
 bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate);
-bool ptx_prototype_directive(ptx_parser *p, ptx_prototype *prototype, bool *noreturn);
+bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length);
+const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t length, uint32_t line);
+bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
+bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
+                    ptx_name **label);
+bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed);
+const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name);
+bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand);
+bool ptx_call(ptx_parser *p, ptx_insn *insn);
 bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand *elements);
 
 #endif

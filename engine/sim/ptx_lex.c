@@ -514,7 +514,8 @@ bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_
     if (token->kind != PTX_TOKEN_NUMBER || token->value.kind > PTX_UNSIGNED)
         return ptx_error(p, token->line, "Parsing error near %s: %s is wanted here", ptx_shown(p), what);
     if (token->value.bits > limit)
-        return ptx_error(p, token->line, "%s %" PRIu64 " is above the limit of %" PRIu64, what, token->value.bits, limit);
+        return ptx_error(p, token->line, "%s %" PRIu64 " is above the limit of %" PRIu64, what, token->value.bits,
+                         limit);
     *value = token->value.bits;
     ptx_next(p);
     return true;

@@ -250,7 +250,8 @@ bool ptx_form_compile(const char *text, ptx_form *form)
         if (length == 1 && *text == ':') {
             operands = true;
         } else if (length && !operands) {
-            if (form->slot_count == KILN__COUNT(form->slots) || !compile_slot(text, length, &form->slots[form->slot_count++]))
+            if (form->slot_count == KILN__COUNT(form->slots) ||
+                !compile_slot(text, length, &form->slots[form->slot_count++]))
                 return false;
         } else if (length) {
             if (form->operand_count == PTX_MAX_OPERANDS)

@@ -191,9 +191,9 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
 static bool fits(const vm_function *callee, const vm_call *call)
 {
     const ptx_function *f = callee->ptx;
-    if (f->return_count != call->result_count || f->param_count - f->return_count != call->argument_count)
+    if (f->return_count != call->result_count || f->param_count != call->argument_count)
         return false;
-    for (uint32_t k = 0; k < f->param_count; k++) {
+    for (uint32_t k = 0; k < f->return_count + f->param_count; k++) {
         const vm_transfer *t = k < f->return_count ? &call->results[k] : &call->arguments[k - f->return_count];
         if (callee->module->ptx->symbols[f->params[k]].bytes != t->bytes)
             return false;

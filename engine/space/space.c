@@ -270,7 +270,8 @@ void kiln__walk_free(kiln__walk *walk)
     kiln__free(mem, walk);
 }
 
-/* Goes to the next assignment of the first `depth` params that no check up to there excludes. EXCLUDED: none is left. */
+/* Goes to the next assignment of the first `depth` params that no check up to there excludes; EXCLUDED: none is
+ * left. */
 static outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;

@@ -46,8 +46,8 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
         if (floats && values[i].kind == KILN_INT)
             values[i] = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)values[i].as.i};
         if (values[i].kind != values[0].kind) {
-            kiln__diag_add(r->diag, pos, "the values of %s are of different kinds: numbers, booleans or names, not both",
-                           what);
+            kiln__diag_add(r->diag, pos,
+                           "the values of %s are of different kinds: numbers, booleans or names, not both", what);
             return false;
         }
     }
@@ -138,7 +138,8 @@ static size_t count_range(kiln__reader *r, const kiln__node *by, kiln_value from
     double a = ints ? (double)from.as.i : from.as.f, b = ints ? (double)to.as.i : to.as.f;
     double s = ints ? (double)step.as.i : step.as.f;
     if (times ? !(s > 1 && a > 0) : s == 0) {
-        kiln__diag_add(r->diag, by->pos, times ? "'times' must be above 1, and 'from' above 0" : "'step' must not be 0");
+        kiln__diag_add(r->diag, by->pos,
+                       times ? "'times' must be above 1, and 'from' above 0" : "'step' must not be 0");
         return 0;
     }
     if (s > 0 ? backwards : !backwards && a < b) {
@@ -245,7 +246,8 @@ static void read_param(kiln__reader *r, kiln__node *const *node, kiln__param *pa
     else if (range)
         read_range(r, *node, param);
     else
-        kiln__diag_add(r->diag, (*node)->pos, "param '%s' has neither 'values' nor a range ('from', 'to')", param->name);
+        kiln__diag_add(r->diag, (*node)->pos, "param '%s' has neither 'values' nor a range ('from', 'to')",
+                       param->name);
     const kiln__node *initial = kiln__node_get(*node, "default");
     if (initial)
         read_default(r, initial, param);

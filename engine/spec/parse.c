@@ -318,6 +318,11 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
     for (size_t i = 0; variant->metrics && i < own->metric_count; i++)
         variant->metrics[variant->metric_count++] = own->metrics[i];
     for (size_t i = 0; i < variant->define_count; i++)
+        for (size_t k = 0; k < variant->bake_count; k++)
+            if (strcmp(variant->defines[i].name, variant->bake[k]) == 0)
+                kiln__diag_add(r->diag, variant->defines[i].pos, "'%s' is baked in, and so a macro already",
+                               variant->bake[k]);
+    for (size_t i = 0; i < variant->define_count; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(variant->defines[i].name, variant->defines[k].name) == 0)
                 kiln__diag_add(r->diag, variant->defines[i].pos, "the macro '%s' is defined twice (line %u)",

@@ -161,7 +161,8 @@ static void read_read(kiln__reader *r, const kiln__node *node, struct kiln__read
         return;
     }
     const char *open = node->kind == KILN__SCALAR ? strchr(node->text, '[') : NULL;
-    if (!open || open == node->text || node->text[node->length - 1] != ']' || node->text + node->length - 1 == open + 1) {
+    const char *close = open ? node->text + node->length - 1 : NULL;
+    if (!open || open == node->text || *close != ']' || close == open + 1) {
         kiln__diag_add(r->diag, node->pos, "what is read is one element of a buffer, such as size[0]");
         return;
     }

@@ -122,7 +122,7 @@ static void test_cancel_and_close(void)
     kiln__compile_cancel(NULL);
     uint64_t begun = kiln__now_ns();
     kiln__compiler_close(compiler); /* does not wait for the slow compile */
-    CHECK(kiln__now_ns() - begun < 2000000000u);
+    CHECK(kiln__now_ns() - begun < 5000000000u);
     kiln__compiler_close(open_pool(KILN_TEST_WORKER, 3, 60)); /* never used */
     compiler = open_pool(NULL, 1, 60);
     running = start(compiler, "slow.cu", source_slow, NULL);
@@ -130,13 +130,13 @@ static void test_cancel_and_close(void)
     kiln__compile_cancel(running);
     begun = kiln__now_ns();
     kiln__compiler_close(compiler);
-    CHECK(kiln__now_ns() - begun < 3000000000u || kiln__nvrtc_version(nvrtc) < 12080);
+    CHECK(kiln__now_ns() - begun < 5000000000u || kiln__nvrtc_version(nvrtc) < 12080);
 }
 
-static void acting(const char *act, kiln_status wanted, const char *part)
+static void acting(const char *act, double timeout, kiln_status wanted, const char *part)
 {
     setenv("KILN_TEST_WORKER_ACTS", act, 1);
-    kiln__compiler *compiler = open_pool(self, 1, 0.5);
+    kiln__compiler *compiler = open_pool(self, 1, timeout);
     for (int i = 0; i < 2; i++) /* and once more with the worker that replaces it */
         take_bad(start(compiler, "x.cu", source_small, NULL), wanted, part);
     kiln__compiler_close(compiler);
@@ -145,14 +145,14 @@ static void acting(const char *act, kiln_status wanted, const char *part)
 
 static void test_bad_workers(void)
 {
-    acting("exit", KILN_ERROR_NO_COMPILER, "exited with status 3");
-    acting("garbage", KILN_ERROR_NO_COMPILER, "does not answer as one");
-    acting("other", KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting("crash", KILN_ERROR_COMPILE, "x.cu: the compiler crashed: it was ended by signal 11");
-    acting("hang", KILN_ERROR_TIMEOUT, "limit of 0.5 s");
-    acting("nonsense", KILN_ERROR_INTERNAL, "something else than a result");
-    acting("huge", KILN_ERROR_INTERNAL, "something else than a result");
-    acting("short", KILN_ERROR_COMPILE, "crashed");
+    acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
+    acting("garbage", 60, KILN_ERROR_NO_COMPILER, "does not answer as one");
+    acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
+    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compiler crashed: it was ended by signal 11");
+    acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
+    acting("nonsense", 60, KILN_ERROR_INTERNAL, "something else than a result");
+    acting("huge", 60, KILN_ERROR_INTERNAL, "something else than a result");
+    acting("short", 60, KILN_ERROR_COMPILE, "crashed");
 }
 
 /* A worker that the system ends between two jobs costs nothing. */

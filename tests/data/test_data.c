@@ -549,7 +549,7 @@ static kiln_status greedy(void *user, kiln_call *call)
     const kiln_array *in;
     kiln_array *out;
     CHECK(kiln_call_int(call, "n", NULL, &n) == KILN_OK && n == 3);
-    CHECK(kiln_call_int(call, "absent", &seven, &n) == KILN_OK && n == 7);
+    CHECK(kiln_call_int(call, "nowhere", &seven, &n) == KILN_OK && n == 7);
     CHECK(kiln_call_float(call, "n", NULL, &f) == KILN_OK && f == 3);
     CHECK(kiln_call_text(call, "t", NULL, &text) == KILN_OK && strcmp(text, "hello") == 0);
     CHECK(kiln_call_array(call, "a", &in) == KILN_OK && in->dims == 1);
@@ -559,7 +559,7 @@ static kiln_status greedy(void *user, kiln_call *call)
     CHECK(((float *)out->data)[4] == 0);
     switch (*(int *)user) {
     case 1:
-        return kiln_call_int(call, "m", NULL, &n);
+        return kiln_call_int(call, "absnet", NULL, &n);
     case 2:
         return kiln_call_int(call, "t", NULL, &n);
     case 3:
@@ -588,10 +588,11 @@ static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call
     static kiln__call_arg args[] = {
         {.name = "n", .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = 3}}},
         {.name = "t", .kind = KILN__CALL_VALUE, .value = {KILN_TEXT, {.text = "hello"}}},
+        {.name = "absent", .kind = KILN__CALL_VALUE, .value = {KILN_INT, {.i = 7}}},
         {.name = "a", .kind = KILN__CALL_ARRAY, .array = &array},
         {.name = "o", .kind = KILN__CALL_ARRAY, .array = &array, .writable = true},
     };
-    *call = (kiln_call){.mem = mem, .arg_count = 4, .args = args};
+    *call = (kiln_call){.mem = mem, .arg_count = 5, .args = args};
     kiln__host host = {.name = "greedy", .function = greedy, .user = &what};
     return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
 }
@@ -600,7 +601,7 @@ static void test_calls(void)
 {
     static const char *const why[] = {
         "",
-        "argument 'm' is missing; 'n' is given",
+        "argument 'absnet' is missing; 'absent' is given",
         "argument 't' is a text, not an integer",
         "argument 'a' may be read but not written here",
         "exports 'rows' twice",

@@ -128,7 +128,8 @@ static void test_kinds(void)
     CHECK(!kiln__expr_eval_int(kiln__expr_parse(&arena, "f", 1, (kiln__pos){0}, 0, NULL), &scope, "grid x", &i, &diag));
     CHECK(!kiln__expr_eval_float(kiln__expr_parse(&arena, "t", 1, (kiln__pos){0}, 0, NULL), &scope, "rtol", &f, &diag));
     CHECK(!kiln__expr_eval_bool(kiln__expr_parse(&arena, "t", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, &diag));
-    CHECK(kiln__expr_eval_bool(kiln__expr_parse(&arena, "f", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, NULL) && b);
+    CHECK(kiln__expr_eval_bool(kiln__expr_parse(&arena, "f", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, NULL));
+    CHECK(b);
     CHECK_TEXT(kiln__text_get(&diag.text), "grid x must be an integer, and is 2.5\nrtol must be a number, and is 'ca'\n"
                                            "cond must be a condition, and is 'ca'\n");
     kiln__text_free(&diag.text);

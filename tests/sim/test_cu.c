@@ -359,6 +359,7 @@ static void test_images(void)
     FAILS(INVALID_IMAGE, try_load("hello", log, sizeof log));
     FAILS(INVALID_PTX, try_load(".version 8.0\n.target sm_100\n.address_size 64\n", log, sizeof log));
     CHECK(strstr(log, "sm_100") && strstr(log, "sm_90"));
+    FAILS(UNSUPPORTED_PTX_VERSION, try_load(".version 10.0\n.target sm_80\n.address_size 64\n", log, sizeof log));
     FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, NULL, 0, NULL, NULL));
     FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(NULL, saxpy, 0, NULL, NULL));
     FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, saxpy, 1, NULL, NULL));
@@ -399,6 +400,7 @@ static void test_modules(void)
     OK(call_cuMemcpyDtoH(back, pointer, sizeof back));
     CHECK(memcmp(table, back, sizeof back) == 0);
     FAILS(INVALID_VALUE, call_cuMemcpyHtoD(pointer + 8, table, sizeof table));
+    FAILS(INVALID_VALUE, call_cuMemFree(pointer)); /* the module's */
     FAILS(NOT_FOUND, call_cuModuleGetGlobal(&pointer, &bytes, module, "question"));
 
     int value = 0;

@@ -71,7 +71,8 @@ static void test_module(void)
     CHECK_TEXT(module->functions[s->relocs[0].index].name, "g");
     s = ptx_symbol_of(module, "split");
     CHECK(s->init[0] == 7 && s->reloc_count == 2 && s->relocs[0].shift == 0 && s->relocs[0].bytes == 1);
-    CHECK(s->relocs[1].shift == 8 && s->relocs[1].addend == 1 && s->relocs[1].mask == 0xFF00 && s->relocs[1].offset == 2);
+    CHECK(s->relocs[1].shift == 8 && s->relocs[1].addend == 1 && s->relocs[1].mask == 0xFF00 &&
+          s->relocs[1].offset == 2);
     s = ptx_symbol_of(module, "quad");
     CHECK(s->bytes == 16 && s->align == 16);
     CHECK(ptx_symbol_of(module, "flag")->linkage == PTX_WEAK);
@@ -214,17 +215,17 @@ static void test_operands(void)
 static void test_calls(void)
 {
     ptx_module *module = ptx_good(
-        PTX_HEAD
-        ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
-        ".func (.param .b32 r) g(.param .b32 x, .param .align 8 .b8 y[16]) { ret; }\n"
-        ".entry k() { .reg .b64 %rd<4>; .reg .b32 %r<4>;\n"
-        "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q;\n call.uni (q), g, (p0, p1); ld.param.b32 %r1, [q]; }\n"
-        "{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n call (q), vprintf, (p0, %rd2); }\n"
-        "proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[16]);\n"
-        "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q; call (q), %rd1, (5, p1), proto; }\n"
-        "set: .calltargets g;\n"
-        "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q; call (q), %rd1, (p0, p1), set; }\n}\n"
-        ".func none { call none; ret; }\n");
+        PTX_HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
+                 ".func (.param .b32 r) g(.param .b32 x, .param .align 8 .b8 y[16]) { ret; }\n"
+                 ".entry k() { .reg .b64 %rd<4>; .reg .b32 %r<4>;\n"
+                 "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q;\n call.uni (q), g, (p0, p1); "
+                 "ld.param.b32 %r1, [q]; }\n"
+                 "{ .param .b64 p0; .param .b64 p1; .param .b32 q;\n call (q), vprintf, (p0, %rd2); }\n"
+                 "proto: .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[16]);\n"
+                 "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q; call (q), %rd1, (5, p1), proto; }\n"
+                 "set: .calltargets g;\n"
+                 "{ .param .b32 p0; .param .align 8 .b8 p1[16]; .param .b32 q; call (q), %rd1, (p0, p1), set; }\n}\n"
+                 ".func none { call none; ret; }\n");
     const ptx_function *k = ptx_find(module, "k");
     const ptx_insn *call = &k->insns[0];
     CHECK(k->frame_bytes == 28 && k->prototype_count == 2);
@@ -239,7 +240,8 @@ static void test_calls(void)
     call = &k->insns[3];
     CHECK(call->operand_count == 4 && call->operands[1].kind == PTX_OPERAND_REG);
     CHECK(call->operands[3].kind == PTX_OPERAND_PROTOTYPE && call->operands[3].index == 0);
-    CHECK(k->elements[call->operands[2].index].kind == PTX_OPERAND_IMM && k->elements[call->operands[2].index].imm == 5);
+    CHECK(k->elements[call->operands[2].index].kind == PTX_OPERAND_IMM &&
+          k->elements[call->operands[2].index].imm == 5);
     const ptx_prototype *prototype = &k->prototypes[0];
     CHECK(prototype->arg_count == 2 && prototype->ret_count == 1 && prototype->arg_bytes[1] == 16);
     prototype = &k->prototypes[1];
@@ -251,12 +253,13 @@ static void test_calls(void)
 
 static void test_lines(void)
 {
-    ptx_module *module = ptx_good(PTX_HEAD ".entry k() {\n"
-                                           ".loc 1 10 3\nbar.sync 0;\n"
-                                           ".loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3\nbar.sync 0;\n"
-                                           ".loc 1 12 0\nret; }\n.file 1 \"/a/k.cu\", 12, 13\n.file 2 \"/a/k.h\"\n"
-                                           ".section .debug_str\n{\n$L__info_string0:\n.b8 102,111\n.b8 111,0\n}\n"
-                                           ".section .debug_info { .b32 .debug_abbrev\n.b64 $L__tmp1-$L__tmp2 }\n");
+    ptx_module *module =
+        ptx_good(PTX_HEAD ".entry k() {\n"
+                          ".loc 1 10 3\nbar.sync 0;\n"
+                          ".loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3\nbar.sync 0;\n"
+                          ".loc 1 12 0\nret; }\n.file 1 \"/a/k.cu\", 12, 13\n.file 2 \"/a/k.h\"\n"
+                          ".section .debug_str\n{\n$L__info_string0:\n.b8 102,111\n.b8 111,0\n}\n"
+                          ".section .debug_info { .b32 .debug_abbrev\n.b64 $L__tmp1-$L__tmp2 }\n");
     const ptx_function *k = ptx_find(module, "k");
     const ptx_loc *loc = &module->locs[k->insns[1].loc];
     CHECK(loc->file == 2 && loc->line == 5 && loc->column == 1 && loc->inlined_at == k->insns[0].loc);
@@ -291,8 +294,8 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"table", test_table},         {"module", test_module}, {"functions", test_functions}, {"registers", test_registers},
-    {"labels", test_labels},       {"operands", test_operands}, {"calls", test_calls}, {"lines", test_lines},
-    {"memory", test_memory},
+    {"table", test_table},         {"module", test_module}, {"functions", test_functions},
+    {"registers", test_registers}, {"labels", test_labels}, {"operands", test_operands},
+    {"calls", test_calls},         {"lines", test_lines},   {"memory", test_memory},
 };
 KILN_SUITE("sim.ptx", cases)

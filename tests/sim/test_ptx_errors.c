@@ -7,7 +7,8 @@
 /* One instruction in line 10 of kernel k, and the complaint about it. */
 static void test_instructions(void)
 {
-    static const struct { const char *text, *message; ptx_result result; } cases[] = {
+    static const struct { const char *text, *message; ptx_result result;
+    } cases[] = {
         {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
          "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"cp.async.bulk.commit_group;", "instruction 'cp.async.bulk' is not supported by the simulated device",
@@ -26,33 +27,54 @@ static void test_instructions(void)
         {"setp.lt.b32 %p1, %r1, 0;", "Illegal modifiers or types for instruction 'setp': 'setp.lt.b32'", PTX_INVALID},
         {"ld.acquire.global.u32 %r1, [%rd1];",
          "Illegal modifiers or types for instruction 'ld': 'ld.acquire.global.u32'", PTX_INVALID},
-        {"add.u32 %r1, %r2;", "Arguments mismatch for instruction 'add.u32': 3 operands are wanted, not 2", PTX_INVALID},
-        {"add.u32 %r1, %r2, %f1;", "Arguments mismatch for instruction 'add.u32': operand 3: register '%f1' of type "
-         ".f32 does not fit a .u32 operand", PTX_INVALID},
-        {"add.u32 %r1, %r2, %rd1;", "Arguments mismatch for instruction 'add.u32': operand 3: register '%rd1' of type "
-         ".b64 does not fit a .u32 operand", PTX_INVALID},
-        {"add.u32 %r1, %r2, 1.5;", "Arguments mismatch for instruction 'add.u32': operand 3: a floating-point constant "
-         "does not fit a .u32 operand", PTX_INVALID},
-        {"add.f32 %f1, %f2, 1;", "Arguments mismatch for instruction 'add.f32': operand 3: an integer constant does not "
-         "fit a .f32 operand", PTX_INVALID},
+        {"add.u32 %r1, %r2;", "Arguments mismatch for instruction 'add.u32': 3 operands are wanted, not 2",
+         PTX_INVALID},
+        {"add.u32 %r1, %r2, %f1;",
+         "Arguments mismatch for instruction 'add.u32': operand 3: register '%f1' of type "
+         ".f32 does not fit a .u32 operand",
+         PTX_INVALID},
+        {"add.u32 %r1, %r2, %rd1;",
+         "Arguments mismatch for instruction 'add.u32': operand 3: register '%rd1' of type "
+         ".b64 does not fit a .u32 operand",
+         PTX_INVALID},
+        {"add.u32 %r1, %r2, 1.5;",
+         "Arguments mismatch for instruction 'add.u32': operand 3: a floating-point constant "
+         "does not fit a .u32 operand",
+         PTX_INVALID},
+        {"add.f32 %f1, %f2, 1;",
+         "Arguments mismatch for instruction 'add.f32': operand 3: an integer constant does not "
+         "fit a .f32 operand",
+         PTX_INVALID},
         {"add.u32 %r1, %r99, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: unknown name '%r99'",
          PTX_INVALID},
         {"add.u32 3, %r1, 1;", "Arguments mismatch for instruction 'add.u32': operand 1: a register is wanted",
          PTX_INVALID},
         {"add.u32 %r1, !%r2, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: '!' is not allowed here",
          PTX_INVALID},
-        {"add.u32 %r1, %tid.x, 1;", "Arguments mismatch for instruction 'add.u32': operand 2: special register '%tid.x' "
-         "is read by mov and cvt only", PTX_INVALID},
-        {"ld.shared.u32 %r1, [gv];", "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' lies "
-         "in another state space", PTX_INVALID},
-        {"ld.global.u32 %r1, [%f1];", "Arguments mismatch for instruction 'ld.global.u32': operand 2: register '%f1' of "
-         "type .f32 cannot hold an address", PTX_INVALID},
-        {"ld.param.u64 %rd1, [kp+12];", "Arguments mismatch for instruction 'ld.param.u64': operand 2: bytes 12 to 19 "
-         "are outside of parameter 'kp' of 16 bytes", PTX_INVALID},
-        {"ld.global.v2.u32 %r1, [%rd1];", "Arguments mismatch for instruction 'ld.global.v2.u32': operand 1: a vector of "
-         "2 elements is wanted", PTX_INVALID},
-        {"ld.global.u32 %rs1, [%rd1];", "Arguments mismatch for instruction 'ld.global.u32': operand 1: register '%rs1' "
-         "of type .b16 does not fit a .u32 operand", PTX_INVALID},
+        {"add.u32 %r1, %tid.x, 1;",
+         "Arguments mismatch for instruction 'add.u32': operand 2: special register '%tid.x' "
+         "is read by mov and cvt only",
+         PTX_INVALID},
+        {"ld.shared.u32 %r1, [gv];",
+         "Arguments mismatch for instruction 'ld.shared.u32': operand 2: variable 'gv' lies "
+         "in another state space",
+         PTX_INVALID},
+        {"ld.global.u32 %r1, [%f1];",
+         "Arguments mismatch for instruction 'ld.global.u32': operand 2: register '%f1' of "
+         "type .f32 cannot hold an address",
+         PTX_INVALID},
+        {"ld.param.u64 %rd1, [kp+12];",
+         "Arguments mismatch for instruction 'ld.param.u64': operand 2: bytes 12 to 19 "
+         "are outside of parameter 'kp' of 16 bytes",
+         PTX_INVALID},
+        {"ld.global.v2.u32 %r1, [%rd1];",
+         "Arguments mismatch for instruction 'ld.global.v2.u32': operand 1: a vector of "
+         "2 elements is wanted",
+         PTX_INVALID},
+        {"ld.global.u32 %rs1, [%rd1];",
+         "Arguments mismatch for instruction 'ld.global.u32': operand 1: register '%rs1' "
+         "of type .b16 does not fit a .u32 operand",
+         PTX_INVALID},
         {"bra nowhere;", "label 'nowhere' is not defined in this function", PTX_INVALID},
         {"@%r1 bra nowhere;", "guard '%r1' is not a predicate register", PTX_INVALID},
         {"call nobody;", "'nobody' is neither a function nor a 64-bit register", PTX_INVALID},
@@ -84,20 +106,23 @@ static void test_instructions(void)
 /* Module-level text, and the first complaint about it. */
 static void test_modules(void)
 {
-    static const struct { const char *text, *message; } cases[] = {
+    static const struct { const char *text, *message;
+    } cases[] = {
         {"", LINE "1; error   : Missing .version or .target directive at start of file\n"},
         {"\0hello", LINE "1; error   : Missing .version or .target directive at start of file\n"},
         {".target sm_x\n", LINE "1; error   : 'sm_x' is not a target\n"},
         {"add.u32;\n", LINE "1; error   : Parsing error near 'add': a directive is wanted here\n"},
         {PTX_HEAD ".global .align 3 .b8 x;\n", LINE "4; error   : alignment 3 is not a power of two\n"},
         {PTX_HEAD ".global .b8 x[2] = {1, 2, 3};\n", LINE "4; error   : more values than the array has elements\n"},
-        {PTX_HEAD ".global .b8 x[2][2] = {{1}, {2}, {3}};\n", LINE "4; error   : more values than the array has elements\n"},
+        {PTX_HEAD ".global .b8 x[2][2] = {{1}, {2}, {3}};\n",
+         LINE "4; error   : more values than the array has elements\n"},
         {PTX_HEAD ".global .b8 x[1000000000] = {1};\n",
          LINE "4; error   : initialised variable 'x' of 1000000000 bytes is too large\n"},
         {PTX_HEAD ".global .b8 x[8][100000000] = {{1}, {2}};\n", LINE "4; error   : the initialiser is too large\n"},
         {PTX_HEAD ".global .u64 x = y;\n",
          LINE "4; error   : 'y' in an initialiser is neither a variable nor a function\n"},
-        {PTX_HEAD ".shared .b32 x = 4;\n", LINE "4; error   : 'x': only .global and .const variables are initialised\n"},
+        {PTX_HEAD ".shared .b32 x = 4;\n",
+         LINE "4; error   : 'x': only .global and .const variables are initialised\n"},
         {PTX_HEAD ".global .b32 x;\n.const .b32 x;\n", LINE "5; error   : 'x' is declared twice\n"},
         {PTX_HEAD ".func f() { ret; }\n.entry f() { ret; }\n",
          LINE "5; error   : 'f' is declared both as .entry and as .func\n"},
@@ -130,8 +155,8 @@ static void test_modules(void)
 /* All errors of a text, in their order; what is not supported does not hide what is invalid. */
 static void test_many(void)
 {
-    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmma.sync {%f1, %f2}, %r1;\n{ nonsense; }\n")
-                       ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
+    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmma.sync {%f1, %f2}, %r1;\n{ nonsense; "
+                              "}\n") ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
     CHECK(ptx_answer == PTX_INVALID);
     CHECK_TEXT(ptx_log,
                LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n"

@@ -67,9 +67,10 @@ static void compare(const char *text)
 
 static void test_shapes(void)
 {
-    ptx_module *module = ptx_good(PTX_KERNEL("@%p1 bra B; mov.b32 %r1, 1; bra C; B: mov.b32 %r1, 2; C: mov.b32 %r2, 3;\n"
-                                             "L: add.u32 %r1, %r1, 1; @%p2 bra L; mov.b32 %r3, 1;\n"
-                                             "@%p3 exit; @%p4 bra E; mov.b32 %r4, 1; E:"));
+    ptx_module *module =
+        ptx_good(PTX_KERNEL("@%p1 bra B; mov.b32 %r1, 1; bra C; B: mov.b32 %r1, 2; C: mov.b32 %r2, 3;\n"
+                            "L: add.u32 %r1, %r1, 1; @%p2 bra L; mov.b32 %r3, 1;\n"
+                            "@%p3 exit; @%p4 bra E; mov.b32 %r4, 1; E:"));
     const ptx_insn *insns = ptx_find(module, "k")->insns;
     CHECK(insns[0].reconverge == 4 && insns[2].reconverge == 4 && insns[6].reconverge == 7);
     CHECK(insns[9].reconverge == 11);
@@ -109,7 +110,9 @@ static void test_random(void)
             case 0: case 1: at += sprintf(text + at, "bra L%d;\n", t[0]); break;
             case 2: at += sprintf(text + at, "ret;\n"); break;
             case 3: at += sprintf(text + at, "@%%p1 exit;\n"); break;
-            case 4: at += sprintf(text + at, "T%d: .branchtargets L%d, L%d, L%d; brx.idx %%r1, T%d;\n", i, t[0], t[1], t[2], i);
+            case 4:
+                at += sprintf(text + at, "T%d: .branchtargets L%d, L%d, L%d; brx.idx %%r1, T%d;\n", i, t[0], t[1], t[2],
+                              i);
                 break;
             default: at += sprintf(text + at, "@%%p1 bra L%d;\n", t[0]); break;
             }

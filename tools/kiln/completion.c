@@ -28,7 +28,7 @@ static const char *sentence(const char *help)
     size_t length = end ? (size_t)(end - help) : strlen(help) - (help[strlen(help) - 1] == '.');
     char *text = cli_strndup(help, length);
     for (char *c = text; *c; c++)
-        if (strchr("'\"`$\\[]:", *c))
+        if (strchr("'\"`$\\[]", *c))
             *c = ' ';
     return text;
 }
@@ -213,7 +213,8 @@ static void fish_option(const cli_command *command, const cli_option *option)
     if (option->letter)
         out_printf(" -s %c", option->letter);
     if (option->value && option->kind != CLI_OPTIONAL)
-        out_printf(" -x%s", fish_words(option->completes, option->words));
+        out_printf(" %s%s", option->completes == CLI_FILES || option->completes == CLI_FOLDERS ? "-r" : "-x",
+                   fish_words(option->completes, option->words));
     out_printf(" -d '%s'\n", sentence(option->help));
 }
 

@@ -251,6 +251,8 @@ const char *cli_time_unit(double seconds, double *length)
 const char *cli_seconds(double seconds)
 {
     double length;
+    if (seconds == 0)
+        return "0 s";
     const char *unit = cli_time_unit(seconds, &length);
     return cli_printf("%s %s", cli_significant(seconds / length, 4), unit);
 }

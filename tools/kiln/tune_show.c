@@ -144,23 +144,33 @@ static void show_variants(const kiln_tuning *tuning, const kiln_sample *best)
 
 typedef struct reason { const char *key; const kiln_sample *example; size_t count; } reason;
 
-/* A message without what differs from one configuration to the next: its first line, numbers replaced. */
+/* A message without the configuration that it may begin with: that is shown beside it. */
+static const char *bare_message(const kiln_sample *sample)
+{
+    const char *label = cli_printf("%s %s: ", sample->variant, cli_settings_text(sample->params, sample->param_count));
+    size_t length = strlen(label);
+    return strncmp(sample->message, label, length) == 0 ? sample->message + length : sample->message;
+}
+
+/* A message without what differs from one configuration to the next: its first two lines, numbers replaced. */
 static const char *reason_key(const kiln_sample *sample)
 {
-    char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)strcspn(sample->message, "\n"),
-                           sample->message), *to = key;
+    const char *label = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
+    const char *message = sample->message, *at = strstr(message, label);
+    if (at)
+        message = cli_printf("%.*s%s", (int)(at - message), message, at + strlen(label));
+    size_t length = strcspn(message, "\n");
+    if (message[length])
+        length += 1 + strcspn(message + length + 1, "\n"); /* that it does not compile, and the first reason */
+    char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)(length < 300 ? length : 300), message);
+    char *to = key;
     for (const char *from = key; *from;) {
-        if (isdigit((unsigned char)*from)) {
-            *to++ = '#';
-            while (isalnum((unsigned char)*from) || (*from == '.' && isdigit((unsigned char)from[1])))
-                from++;
-        } else {
-            *to++ = *from++;
-        }
+        bool number = isdigit((unsigned char)*from);
+        while (number && (isalnum((unsigned char)*from) || (*from == '.' && isdigit((unsigned char)from[1]))))
+            from++;
+        *to++ = number ? '#' : *from++;
     }
     *to = '\0';
-    if (strlen(key) > 100)
-        key[100] = '\0';
     return key;
 }
 
@@ -202,12 +212,15 @@ static void show_failures(const kiln_tuning *tuning)
         const kiln_sample *example = reasons[i].example;
         out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
                    out_plain());
-        const char *line = example->message;
-        for (int lines = 0; *line && lines < 6; lines++) { /* a compile log may be long: kiln run shows it whole */
+        const char *line = bare_message(example);
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows it whole */
             size_t length = strcspn(line, "\n");
-            out_puts("      ");
-            out_text(cli_strndup(line, length < 200 ? length : 200));
-            out_puts("\n");
+            if (length) {
+                out_puts("      ");
+                out_text(cli_strndup(line, length < 400 ? length : 400));
+                out_puts("\n");
+                lines++;
+            }
             line += length + (line[length] == '\n');
         }
         out_printf("      as in %s %s\n", example->variant, cli_settings_text(example->params, example->param_count));
@@ -226,7 +239,7 @@ static void show_totals(const kiln_tuning *tuning)
     table_start(&table, "ll");
     table.indent = 2;
     table_cell(&table, "configurations");
-    table_cell(&table, "%s: %s answers checked and right, %s failed", cli_whole(t.configurations), cli_whole(t.verified),
+    table_cell(&table, "%s: %s verified, %s failed", cli_whole(t.configurations), cli_whole(t.verified),
                cli_whole(t.failed));
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",

@@ -1,0 +1,236 @@
+/* Plans on the simulated device with code from NVRTC: every kind of step for real, and two threads. Skipped, visibly,
+ * where there is no NVRTC. */
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "plan/internal.h"
+
+static char folder[] = "/tmp/kiln-plan-XXXXXX";
+
+static const char source[] =
+    "__constant__ float table[4];\n"
+    "extern \"C\" __global__ void add_one(const float *x, float *y, int n)\n"
+    "{\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < n) y[i] = x[i] + OFFSET;\n"
+    "}\n"
+    "extern \"C\" __global__ void add_dynamic(const float *x, float *y, int n)\n"
+    "{\n"
+    "    extern __shared__ float tile[];\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < n) tile[threadIdx.x] = x[i];\n"
+    "    __syncthreads();\n"
+    "    if (i < n) y[i] = tile[threadIdx.x] + 1;\n"
+    "}\n"
+    "extern \"C\" __global__ void use_table(const float *x, float *y, int n, float scale, unsigned char flag)\n"
+    "{\n"
+    "    int i = threadIdx.x;\n"
+    "    if (i < n) y[i] = x[i] + table[i % 4] * scale + flag;\n"
+    "}\n"
+    "extern \"C\" __global__ void count_down(int *n, float *y) { if (threadIdx.x == 0) { n[0] -= 1; y[0] += 1; } }\n"
+    "template <typename T, int N> __global__ void fill_with(T *y, int n)\n"
+    "{\n"
+    "    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = N;\n"
+    "}\n"
+    "extern \"C\" __global__ void outside(float *y, long n) { y[n] = 1; }\n";
+
+#define HEAD                                                                                                           \
+    "kiln: 1\nname: sim\nsource: sim.cu\nsizes:\n  tiny: {N: 40}\n"                                                    \
+    "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+#define PLAIN                                                                                                          \
+    "  plain:\n    params: {BLOCK: [32, 64], OFFSET: [1, 2]}\n"                                                        \
+    "    launch: {kernel: add_one, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
+
+static kiln_engine *engine;
+static bool missing; /* NVRTC */
+
+static kiln_spec *parse(const char *text)
+{
+    char name[100];
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    snprintf(name, sizeof name, "%s/sim.yaml", folder);
+    CHECK_OK(kiln_spec_parse(engine, text, strlen(text), name, &spec, &error), error);
+    return spec;
+}
+
+/* Runs the spec's variant; the status is `want` and the message holds `message`. */
+static void run(const char *text, const char *variant, kiln_status want, const char *message, float *y, size_t count)
+{
+    kiln_error *error = NULL;
+    kiln_plan *plan = NULL;
+    kiln_result result;
+    kiln_spec *spec = missing ? NULL : parse(text);
+    if (!spec)
+        return;
+    kiln_choice choice = {.variant = variant};
+    kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, &error);
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, NULL, &result, &error);
+    if (status != want || !strstr(kiln_error_message(error), message))
+        fprintf(stderr, "%s: %s\n", kiln_status_name(status), kiln_error_message(error));
+    CU_ASSERT_EQUAL(status, want);
+    CHECK(strstr(kiln_error_message(error), message) != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    if (y)
+        CHECK_OK(kiln_plan_read(plan, "y", y, count * sizeof *y, &error), error);
+    kiln_plan_free(plan);
+    kiln_spec_free(spec);
+}
+
+static void test_plain(void)
+{
+    float y[40] = {0};
+    run(HEAD "variants:\n" PLAIN, NULL, KILN_OK, "", y, 40);
+    CHECK(missing || (y[0] == 2 && y[39] == 41));
+}
+
+static void test_kinds(void)
+{
+    float y[40] = {0};
+    run(HEAD "variants:\n  v:\n    params: {K: [5, 7]}\n    launch: {kernel: \"fill_with<float, {K}>\", grid: [1], "
+             "block: [32], args: [y, N]}\n    define: {OFFSET: 1}\n",
+        NULL, KILN_OK, "", y, 40);
+    CHECK(missing || (y[0] == 5 && y[39] == 5));
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    steps:\n      - symbol: {name: table, from: x, count: 4}\n"
+             "      - launch: {kernel: use_table, grid: [1], block: [64], args: [x, y, N, 2, true]}\n",
+        NULL, KILN_OK, "", y, 40);
+    CHECK(missing || (y[0] == 1 + 2 + 1 && y[5] == 6 + 4 + 1));
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: add_dynamic, grid: [1], block: [64], shared: "
+             "60 * 1024, args: [x, y, N]}\n",
+        NULL, KILN_OK, "", y, 40);
+    CHECK(missing || (y[0] == 2 && y[39] == 41));
+    run(HEAD "  n: {type: i32, shape: [1], fill: 6}\nvariants:\n  v:\n    define: {OFFSET: 1}\n    steps:\n"
+             "      - fill: {buffer: y, value: 0}\n      - while: {read: {left: n}, cond: left > 0, at_most: 10, steps: "
+             "[{launch: {kernel: count_down, grid: [1], block: [left], args: [n, y]}}]}\n",
+        NULL, KILN_OK, "", y, 40);
+    CHECK(missing || y[0] == 6);
+}
+
+static void test_verify_variant(void)
+{
+    static const char text[] = HEAD "verify:\n  y: {against: {variant: plain}, exact: true}\nvariants:\n" PLAIN
+                                    "  good:\n    define: {OFFSET: 1}\n    launch: {kernel: add_dynamic, grid: [1], "
+                                    "block: [64], shared: 256, args: [x, y, N]}\n"
+                                    "  bad:\n    define: {OFFSET: 1.5}\n    launch: {kernel: add_one, grid: [2], block: "
+                                    "[32], args: [x, y, N]}\n";
+    run(text, "plain", KILN_OK, "", NULL, 0);
+    run(text, "good", KILN_OK, "", NULL, 0);
+    run(text, "bad", KILN_ERROR_WRONG_ANSWER, "y[0]: got 2.5, want 2 (off by 0.5); 40 of 40 wrong", NULL, 0);
+}
+
+static void test_faults(void)
+{
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: add_one, grid: [1], block: [64], args: "
+             "[N, y, N]}\n",
+        NULL, KILN_ERROR_LAUNCH, "argument 1 of add_one: 'N' = 40, but the kernel takes a pointer", NULL, 0);
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: nowhere, grid: [1], block: [64], args: []}\n",
+        NULL, KILN_ERROR_COMPILE, "nowhere", NULL, 0);
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: \"1 +* 2\"}\n    launch: {kernel: add_one, grid: [1], block: [64], args: []}\n"
+        + 0, "none", KILN_ERROR_NOT_FOUND, "no variant", NULL, 0);
+}
+
+/* The device is lost after this one: it comes last. */
+static void test_out_of_bounds(void)
+{
+    run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: outside, grid: [1], block: [1], args: "
+             "[y, 1 << 30]}\n",
+        NULL, KILN_ERROR_DEVICE, "outside", NULL, 0);
+}
+
+typedef struct worker { const kiln_spec *spec; const char *variant; kiln_status status; } worker;
+
+static void *work(void *user)
+{
+    worker *w = user;
+    for (int i = 0; i < 3 && w->status == KILN_OK; i++) {
+        kiln_setting size = {"N", {KILN_INT, {.i = 20 + i}}}, offset = {"OFFSET", {KILN_INT, {.i = 1 + i % 2}}};
+        kiln_choice choice = {.variant = w->variant, .sizes = &size, .size_count = 1, .params = &offset, .param_count = 1};
+        kiln_plan *plan;
+        w->status = kiln_plan_open(engine, w->spec, &choice, &plan, NULL);
+        if (w->status != KILN_OK)
+            break;
+        w->status = kiln_plan_run(plan, NULL, NULL, NULL);
+        kiln_plan_free(plan);
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    kiln_spec *spec = missing ? NULL : parse(HEAD "variants:\n" PLAIN);
+    if (!spec)
+        return;
+    worker workers[2] = {{.spec = spec, .variant = "plain"}, {.spec = spec, .variant = "plain"}};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, work, &workers[i]);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        CU_ASSERT_EQUAL(workers[i].status, KILN_OK);
+    }
+    kiln_spec_free(spec);
+}
+
+/* The size is baked into the source: another size is another program. */
+static void test_resize_baked(void)
+{
+    kiln_spec *spec = missing ? NULL : parse(HEAD "variants:\n  v:\n    define: {OFFSET: N}\n    launch: {kernel: add_one, "
+                                                  "grid: [2], block: [32], args: [x, y, N]}\n");
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    float y[48];
+    if (!spec)
+        return;
+    CHECK_OK(kiln_plan_open(engine, spec, NULL, &plan, &error), error);
+    CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
+    CHECK_OK(kiln_plan_read(plan, "y", y, 160, &error), error);
+    CHECK(y[0] == 41 && y[39] == 80);
+    kiln_setting size = {"N", {KILN_INT, {.i = 48}}};
+    CHECK_OK(kiln_plan_resize(plan, &size, 1, &error), error);
+    CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
+    CHECK_OK(kiln_plan_read(plan, "y", y, 192, &error), error);
+    CHECK(y[0] == 49 && y[47] == 96);
+    kiln_plan_free(plan);
+    kiln_spec_free(spec);
+}
+
+static void prepare(void)
+{
+    char path[100];
+    kiln_error *error = NULL;
+    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/sim.cu", folder);
+    CHECK_OK(kiln__file_write(NULL, path, source, sizeof source - 1, &error), error);
+    CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+    missing = kiln__engine_nvrtc(engine, &error) != KILN_OK;
+    if (missing)
+        fprintf(stderr, "SKIPPED: all of this suite needs NVRTC: %s\n", kiln_error_message(error));
+    kiln_error_free(error);
+}
+
+static void clear(void)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/sim.cu", folder);
+    unlink(path);
+    rmdir(folder);
+    kiln_engine_close(engine);
+}
+
+static const check_case cases[] = {
+    {"prepare", prepare},
+    {"plain", test_plain},
+    {"kinds of steps", test_kinds},
+    {"verify by a variant", test_verify_variant},
+    {"faults", test_faults},
+    {"threads", test_threads},
+    {"resize of a baked size", test_resize_baked},
+    {"out of bounds", test_out_of_bounds},
+    {"clear", clear},
+};
+KILN_SUITE("sim", cases)

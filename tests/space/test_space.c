@@ -1,0 +1,347 @@
+#include <inttypes.h>
+
+#include "base/base.h"
+#include "check.h"
+#include "space/space.h"
+
+static kiln_spec *parse(const char *text)
+{
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__spec_parse(NULL, text, strlen(text), "t.yaml", NULL, &spec, &error), error);
+    return spec;
+}
+
+#define HEAD "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"
+#define TAIL "launch: {kernel: k, grid: 1, block: 1, args: []}\n"
+
+/* ---- random specs against every configuration tried one by one ---- */
+
+static uint64_t state;
+static unsigned pick(unsigned n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(state >> 33) % n;
+}
+
+static void random_expr(kiln__text *out, const char *const *names, size_t count, int depth)
+{
+    static const char *const ops[] = {"+", "-", "*", "<", "<=", "==", "!=", "and", "or", "&", "|", ">"};
+    switch (depth <= 0 ? pick(2) : pick(6)) {
+    case 0:
+        kiln__text_printf(out, "%u", pick(9));
+        return;
+    case 1:
+        kiln__text_puts(out, names[pick((unsigned)count)]);
+        return;
+    case 2:
+        kiln__text_puts(out, "(");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, " if ");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, " else ");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, ")");
+        return;
+    case 3:
+        kiln__text_puts(out, "max(");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, ", ");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, ")");
+        return;
+    default:
+        kiln__text_puts(out, "(");
+        random_expr(out, names, count, depth - 1);
+        kiln__text_printf(out, " %s ", ops[pick(KILN__COUNT(ops))]);
+        random_expr(out, names, count, depth - 1);
+        kiln__text_puts(out, ")");
+    }
+}
+
+static void random_spec(kiln__text *out, size_t params, size_t lets, size_t where)
+{
+    static const char *const names[] = {"N", "p0", "p1", "p2", "p3", "p4", "l0", "l1", "l2"};
+    kiln__text_puts(out, HEAD "params:\n");
+    for (size_t i = 0; i < params; i++) {
+        kiln__text_printf(out, "  p%zu: [", i);
+        for (unsigned v = 0, count = 1 + pick(6); v < count; v++)
+            kiln__text_printf(out, "%s%u", v ? ", " : "", v * (1 + pick(2)) + (v ? 0 : pick(1)) + v * 7);
+        kiln__text_puts(out, "]\n");
+    }
+    const char *usable[16] = {names[0]};
+    size_t usable_count = 1;
+    for (size_t i = 0; i < params; i++)
+        usable[usable_count++] = names[1 + i];
+    kiln__text_puts(out, "let:\n  unused: 1\n");
+    for (size_t i = 0; i < lets; i++) {
+        kiln__text_printf(out, "  l%zu: \"", i);
+        random_expr(out, usable, usable_count, 2);
+        kiln__text_puts(out, "\"\n");
+        usable[usable_count++] = names[6 + i];
+    }
+    kiln__text_puts(out, "where:\n");
+    for (size_t i = 0; i < where; i++) {
+        kiln__text_puts(out, "  - \"");
+        random_expr(out, usable, usable_count, 3);
+        kiln__text_puts(out, "\"\n");
+    }
+    kiln__text_puts(out, TAIL);
+}
+
+/* Whether all constraints hold, computed the plain way. */
+static bool holds(const kiln__variant *variant, const kiln__scope *outer, const kiln_setting *settings)
+{
+    kiln_setting lets[8];
+    kiln__scope params = {.outer = outer, .count = variant->param_count, .settings = settings};
+    kiln__scope all = {.outer = &params, .count = variant->let_count, .settings = lets};
+    CHECK(variant->let_count <= KILN__COUNT(lets));
+    CHECK(kiln__lets_eval(NULL, variant, &params, lets, NULL) == KILN_OK);
+    for (size_t i = 0; i < variant->where_count; i++) {
+        bool fine = false;
+        CHECK(kiln__expr_eval_bool(variant->where[i], &all, "w", &fine, NULL));
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
+static void compare(const kiln_spec *spec)
+{
+    const kiln__variant *variant = &spec->variants[0];
+    kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+    kiln__space *space = NULL;
+    kiln__walk *walk = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__space_open(NULL, variant, &outer, NULL, 0, &space, &error), error);
+    CHECK_OK(kiln__walk_open(space, &walk, &error), error);
+    size_t index[8] = {0};
+    kiln_setting settings[8];
+    uint64_t raw = 0, valid = 0;
+    for (bool more = true; more; raw++) {
+        for (size_t i = 0; i < variant->param_count; i++)
+            settings[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[index[i]]};
+        bool fine = holds(variant, &outer, settings);
+        CHECK(kiln__space_check(space, settings, NULL) == (fine ? KILN_OK : KILN_ERROR_CONSTRAINT));
+        if (fine) {
+            const kiln_setting *next = NULL;
+            valid++;
+            CHECK_OK(kiln__walk_next(walk, &next, &error), error);
+            CHECK(next != NULL);
+            for (size_t i = 0; next && i < variant->param_count; i++)
+                CHECK(kiln__value_equal(next[i].value, settings[i].value) && !strcmp(next[i].name, settings[i].name));
+        }
+        size_t d = variant->param_count;
+        while (d > 0 && ++index[d - 1] == variant->params[d - 1].count)
+            index[--d] = 0;
+        more = d > 0;
+    }
+    const kiln_setting *end = settings;
+    CHECK_OK(kiln__walk_next(walk, &end, &error), error);
+    CHECK(end == NULL);
+    end = settings;
+    CHECK_OK(kiln__walk_next(walk, &end, &error), error);
+    CHECK(end == NULL);
+    uint64_t counted = 0;
+    CHECK_OK(kiln__space_count(space, &counted, &error), error);
+    CHECK(counted == valid);
+    CHECK(kiln__space_raw(space) == raw);
+    kiln__walk_free(walk);
+    kiln__space_free(space);
+}
+
+static void test_random(void)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        state = seed;
+        pick(2);
+        kiln__text text = {0};
+        random_spec(&text, 1 + pick(5), pick(4), 1 + pick(4));
+        kiln_spec *spec = parse(text.data);
+        if (spec)
+            compare(spec);
+        kiln_spec_free(spec);
+        kiln__text_free(&text);
+    }
+}
+
+static void test_no_params(void)
+{
+    static const char *const texts[] = {HEAD TAIL, HEAD "where: [N > 100]\n" TAIL, HEAD "where: [N > 99]\n" TAIL};
+    static const uint64_t want[] = {1, 0, 1};
+    for (size_t i = 0; i < 3; i++) {
+        kiln_spec *spec = parse(texts[i]);
+        if (!spec)
+            continue;
+        kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+        kiln__space *space = NULL;
+        kiln_error *error = NULL;
+        uint64_t valid = 9;
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+        CHECK_OK(kiln__space_count(space, &valid, &error), error);
+        CHECK(valid == want[i] && kiln__space_raw(space) == 1);
+        kiln__space_free(space);
+        compare(spec);
+        kiln_spec_free(spec);
+    }
+}
+
+static const char fixed_text[] = HEAD "params: {A: [1, 2, 4], B: [0.5, 1], C: [x, y]}\n"
+                                      "let: {twice: A * 2}\nwhere:\n  - twice * B < 4\n  - C == 'x' or A > 1\n" TAIL;
+
+static void test_fixed(void)
+{
+    kiln_spec *spec = parse(fixed_text);
+    if (!spec)
+        return;
+    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln_setting fixed[] = {
+        {"B", {KILN_INT, {.i = 1}}}, {"nowhere", {KILN_INT, {.i = 1}}}, {"A", {KILN_INT, {.i = 3}}}};
+    static const struct { size_t count; uint64_t raw, valid; } want[] = {{0, 12, 4}, {1, 6, 1}, {2, 6, 1}, {3, 2, 0}};
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        kiln__space *space = NULL;
+        kiln_error *error = NULL;
+        uint64_t valid = 99;
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, fixed, want[i].count, &space, &error), error);
+        CHECK_OK(kiln__space_count(space, &valid, &error), error);
+        CHECK(kiln__space_raw(space) == want[i].raw);
+        CHECK(valid == want[i].valid);
+        kiln__space_free(space);
+    }
+    kiln_spec_free(spec);
+}
+
+static void test_messages(void)
+{
+    kiln_spec *spec = parse(fixed_text);
+    if (!spec)
+        return;
+    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__space *space = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+    kiln_setting settings[] = {
+        {"A", {KILN_INT, {.i = 4}}}, {"B", {KILN_FLOAT, {.f = 0.5}}}, {"C", {KILN_TEXT, {.text = "y"}}}};
+    CHECK(kiln__space_check(space, settings, &error) == KILN_ERROR_CONSTRAINT);
+    CHECK_TEXT(kiln_error_message(error), "t.yaml:8:5: this constraint does not hold: twice = 8, B = 0.5\n"
+                                          "    - twice * B < 4\n      ^");
+    kiln_error_free(error);
+    error = NULL;
+    settings[0].value.as.i = 1;
+    CHECK(kiln__space_check(space, settings, &error) == KILN_ERROR_CONSTRAINT);
+    CHECK_TEXT(kiln_error_message(error), "t.yaml:9:5: this constraint does not hold: C = y, A = 1\n"
+                                          "    - C == 'x' or A > 1\n      ^");
+    kiln_error_free(error);
+    error = NULL;
+    settings[2].value.as.text = "x";
+    CHECK_OK(kiln__space_check(space, settings, &error), error);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
+}
+
+static void test_failing(void)
+{
+    static const char text[] = HEAD "params: {A: [2, 1, 0]}\nlet: {part: N // A}\nwhere: [part > 3]\n" TAIL;
+    kiln_spec *spec = parse(text);
+    if (!spec)
+        return;
+    kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+    kiln__space *space = NULL;
+    kiln_error *error = NULL;
+    uint64_t valid = 0;
+    CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+    CHECK(kiln__space_count(space, &valid, &error) == KILN_ERROR_SPEC);
+    CHECK_TEXT(kiln_error_message(error), "t.yaml:6:15: division by zero\n  let: {part: N // A}\n                ^");
+    kiln_error_free(error);
+    error = NULL;
+    const kiln_setting zero = {"A", {KILN_INT, {.i = 0}}};
+    CHECK(kiln__space_check(space, &zero, &error) == KILN_ERROR_SPEC);
+    CHECK_TEXT(kiln_error_message(error), "t.yaml:6:15: division by zero\n  let: {part: N // A}\n                ^");
+    kiln_error_free(error);
+    error = NULL;
+    kiln__space_free(space);
+    /* A name that the surroundings do not give. */
+    CHECK(kiln__space_open(NULL, spec->variants, NULL, NULL, 0, &space, &error) == KILN_ERROR_SPEC);
+    CHECK_TEXT(kiln_error_message(error), "t.yaml:6:13: 'N' has no value here\n  let: {part: N // A}\n              ^");
+    kiln_error_free(error);
+    kiln_spec_free(spec);
+}
+
+static void test_community(void)
+{
+    static const struct { const char *file; uint64_t raw, valid; } want[] = {
+        {"convolution_milo.t1.json", 10240, 4362},
+        {"dedispersion_milo.t1.json", 22272, 11130},
+        {"gemm_milo.t1.json", 663552, 116928},
+        {"hotspot_milo.t1.json", 4440000, 82984},
+        {"hotspot_full.t1.json", 22200000, 349853}};
+    const char *folder = KILN_SOURCE_DIR "/../shared/data";
+    if (!kiln__file_exists(folder)) {
+        printf("SKIP: %s is not there\n", folder);
+        return;
+    }
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        char path[512], *text = NULL;
+        size_t length = 0;
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        kiln__space *space = NULL;
+        uint64_t valid = 0;
+        snprintf(path, sizeof path, "%s/%s", folder, want[i].file);
+        CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+        CHECK_OK(kiln__spec_parse(NULL, text, length, want[i].file, NULL, &spec, &error), error);
+        kiln__free(NULL, text);
+        if (!spec)
+            continue;
+        kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+        CHECK_OK(kiln__space_open(NULL, spec->variants, &outer, NULL, 0, &space, &error), error);
+        CHECK_OK(kiln__space_count(space, &valid, &error), error);
+        CHECK(kiln__space_raw(space) == want[i].raw);
+        CHECK(valid == want[i].valid);
+        kiln__space_free(space);
+        kiln_spec_free(spec);
+    }
+}
+
+static void test_oom(void)
+{
+    kiln_spec *spec = parse(fixed_text);
+    if (!spec)
+        return;
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
+        const kiln_setting fixed[] = {{"C", {KILN_TEXT, {.text = "y"}}}};
+        kiln__space *space = NULL;
+        kiln__walk *walk = NULL;
+        kiln_error *error = NULL;
+        const kiln_setting *settings = NULL;
+        kiln_status status = kiln__space_open(&mem, spec->variants, &outer, fixed, 1, &space, &error);
+        if (status == KILN_OK)
+            status = kiln__walk_open(space, &walk, &error);
+        if (status == KILN_OK)
+            status = kiln__walk_next(walk, &settings, &error);
+        const kiln_setting bad[] = {
+            {"A", {KILN_INT, {.i = 1}}}, {"B", {KILN_FLOAT, {.f = 0.5}}}, {"C", {KILN_TEXT, {.text = "y"}}}};
+        if (status == KILN_OK) {
+            status = kiln__space_check(space, bad, &error);
+            CHECK(status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_MEMORY);
+        }
+        if (oom.failed)
+            CHECK(status == KILN_ERROR_MEMORY || kiln_error_status(error) == KILN_ERROR_MEMORY);
+        kiln_error_free(error);
+        kiln__walk_free(walk);
+        kiln__space_free(space);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+    kiln_spec_free(spec);
+}
+
+static const check_case cases[] = {
+    {"random specs", test_random},      {"no params", test_no_params},       {"fixed params", test_fixed},
+    {"messages", test_messages},        {"failing constraints", test_failing}, {"community files", test_community},
+    {"out of memory", test_oom}};
+KILN_SUITE("space", cases)
