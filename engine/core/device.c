@@ -43,8 +43,8 @@ kiln_status kiln__device_name_check(const kiln_allocator *mem, const char *name,
         known[count] = at;
     }
     const char *near = kiln__nearest(wanted, known, count);
-    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` lists "
-                      "them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
+    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
+                      "lists them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
 }
 
 /* ---- opening ---- */
@@ -102,7 +102,8 @@ static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
         return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGetCount", name);
     if (ordinal >= count)
         return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s: this machine has %d GPU%s, "
-                          "cuda:0 to cuda:%d; `kiln devices` lists them", name, count, count == 1 ? "" : "s", count - 1);
+                          "cuda:0 to cuda:%d; `kiln devices` lists them", name, count, count == 1 ? "" : "s",
+                          count - 1);
     result = driver->cuDeviceGet_(&engine->device, ordinal);
     if (result != CUDA_SUCCESS)
         return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGet", name);
@@ -280,8 +281,9 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    return kiln__fail(engine->mem, error, status, "%s: %.3f GB of buffers on the %s, where at most %.3f GB may be used; %s",
-                      what, (double)bytes * 1e-9, where, (double)most * 1e-9, remedy);
+    return kiln__fail(engine->mem, error, status,
+                      "%s: %.3f GB of buffers on the %s, where at most %.3f GB may be used; %s", what,
+                      (double)bytes * 1e-9, where, (double)most * 1e-9, remedy);
 }
 
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,

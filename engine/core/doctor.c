@@ -191,7 +191,8 @@ static void look_at_cache(doctor *check)
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
             strerror(errno));
     } else if (!S_ISDIR(info.st_mode)) {
-        say(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder", folder);
+        say(check, "cache", POORER, "Remove the file, or set KILN_CACHE_DIR to a folder.", "%s is not a folder",
+            folder);
     } else if (info.st_uid != geteuid()) {
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder of your own.",
             "%s belongs to another user and is not trusted", folder);

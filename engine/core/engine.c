@@ -19,7 +19,8 @@ static kiln_status read_options(const kiln_options *given, kiln_options *options
     if (!given)
         return KILN_OK;
     if (given->size < sizeof given->size)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_options.size is not set; set it to sizeof(kiln_options)");
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_options.size is not set; set it to sizeof(kiln_options)");
     const unsigned char *bytes = (const unsigned char *)given;
     for (size_t i = sizeof *options; i < given->size; i++)
         if (bytes[i] != 0)
@@ -164,7 +165,7 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
         return status;
     if (!engine->worker && !(engine->flags & KILN_NO_WORKERS))
         kiln__logf(&engine->log, KILN_LOG_WARNING, "kiln-worker was not found, so kernels compile one after another in "
-                                                   "this process and without a time limit; set KILN_WORKER to its path");
+                                                   "this process, without a time limit; set KILN_WORKER to its path");
     kiln__compiler_options options = {.worker = engine->worker, .nvrtc = kiln__nvrtc_path(engine->nvrtc),
                                       .jobs = engine->jobs, .timeout = engine->compile_timeout, .log = &engine->log};
     return kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);

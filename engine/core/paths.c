@@ -221,7 +221,8 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
         status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: a spec may only read files below %s; allow more with "
                             "--read-anywhere (KILN_READ_ANYWHERE)", name, kiln__text_get(&list));
     else
-        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; looked in %s", name, kiln__text_get(&list));
+        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; looked in %s", name,
+                            kiln__text_get(&list));
     kiln__text_free(&list);
     return status;
 }

@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 
-/* X(name, signature, required). `name` is the API's own, without a version suffix; the loader asks cuGetProcAddress
- * for the version of the headers, falling back to dlsym. Optional ones are NULL where the driver lacks them. */
+/* X(name, signature, required). `name` is the API's own, without a version suffix; the loader takes the version that
+ * cuda.h maps it to. Optional ones are NULL where the driver lacks them. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \

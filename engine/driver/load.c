@@ -34,30 +34,16 @@ static const entry entries[] = {
 #undef KILN_X
 };
 
-typedef CUresult (*get_proc_address)(const char *name, void **function, int version, cuuint64_t flags,
-                                     CUdriverProcAddressQueryResult *found);
-
-static void *find(void *library, get_proc_address by_version, const entry *wanted)
-{
-    void *function = NULL;
-    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    if (by_version &&
-        by_version(wanted->name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found) == CUDA_SUCCESS &&
-        found == CU_GET_PROC_ADDRESS_SUCCESS && function)
-        return function;
-    function = dlsym(library, wanted->exported);
-    return function ? function : dlsym(library, wanted->name);
-}
-
-/* Fills the table; the name of the first required function that is missing, or NULL. */
+/* Fills the table; the name of the first required function that is missing, or NULL. By dlsym and the names that
+ * cuda.h maps to, which is what a program linked to libcuda is bound to. Not by cuGetProcAddress: that hands out the
+ * newest version of a name, also where the header keeps the older signature under it (cuCtxSynchronize of CUDA 13). */
 static const char *fill(kiln__driver *driver)
 {
-    get_proc_address by_version = NULL;
-    void *symbol = dlsym(driver->library, "cuGetProcAddress_v2");
-    memcpy(&by_version, &symbol, sizeof symbol); /* ISO C has no cast between the two kinds of pointer */
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
-        symbol = find(driver->library, by_version, &entries[i]);
-        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
+        void *symbol = dlsym(driver->library, entries[i].exported);
+        if (!symbol) /* an older driver: suffixes since CUDA 3.2 (cuEventElapsedTime_v2 of 12.8) changed no type */
+            symbol = dlsym(driver->library, entries[i].name);
+        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
         if (!symbol && entries[i].required)
             return entries[i].name;
     }
@@ -76,8 +62,8 @@ static const reason reasons[] = {
     {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
      "The forward-compatibility driver library %s does not support this GPU. Remove the cuda-compat package (or its "
      "folder from LD_LIBRARY_PATH), or update the NVIDIA driver."},
-    {CUDA_ERROR_SYSTEM_NOT_READY, "The CUDA driver %s says that the system is not ready. Start its services: `systemctl "
-                                  "start nvidia-fabricmanager nvidia-persistenced`."},
+    {CUDA_ERROR_SYSTEM_NOT_READY, "The CUDA driver %s says that the system is not ready. Start its services: "
+                                  "`systemctl start nvidia-fabricmanager nvidia-persistenced`."},
     {CUDA_ERROR_DEVICE_UNAVAILABLE, "The GPU is busy or in exclusive mode, says %s. See which process holds it with "
                                     "`nvidia-smi`, or set the mode with `nvidia-smi -c DEFAULT`."},
     {CUDA_ERROR_DEVICE_NOT_LICENSED, "The virtual GPU has no licence, says %s. Check the vGPU licence server."},
@@ -112,14 +98,14 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     int why = node_error(node);
     if (result == CUDA_ERROR_NO_DEVICE && visible && why == 0)
-        kiln__text_printf(out, "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or name "
-                               "a GPU that `nvidia-smi -L` lists.", library, visible);
+        kiln__text_printf(out, "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
+                               "name a GPU that `nvidia-smi -L` lists.", library, visible);
     else if (why == EACCES || why == EPERM)
         kiln__text_printf(out, "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
                                "(`ls -l %s`), or start the container with the GPU.", node, library, node);
     else if (why != 0)
-        kiln__text_printf(out, "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module (`modprobe "
-                               "nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
+        kiln__text_printf(out, "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
+                               "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
                           library, node, strerror(why));
     else if (result == CUDA_ERROR_NO_DEVICE)
         kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
@@ -178,8 +164,9 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
                               "The CUDA driver library %s was not found. Install the NVIDIA driver (it is not part of "
                               "the toolkit), start the container with the GPU, or use the simulated device "
                               "(--device sim).", name);
-        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE, "The CUDA driver library %s cannot be loaded: %s. Reinstall "
-                          "the NVIDIA driver, or use the simulated device (--device sim).", name, why ? why : "no reason");
+        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE, "The CUDA driver library %s cannot be loaded: %s. "
+                          "Reinstall the NVIDIA driver, or use the simulated device (--device sim).", name,
+                          why ? why : "no reason");
     }
     note_path(&made, name);
     kiln_status status = start(mem, &made, error);

@@ -122,37 +122,44 @@ static bool read_param(scanner *s, named *param)
 
 /* ---- which parameters are pointers ----
  * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
- * it was a pointer. */
+ * it was a pointer. Bodies are long and registers are assigned once, so two searches do, without reading all of it. */
 
-static void find_pointers(scanner *s, named *params, size_t count)
+typedef struct loaded { const char *name; size_t length, param; } loaded;
+
+/* The next instruction that starts with `opcode`; *s is behind the opcode then. */
+static bool find_instruction(scanner *s, const char *opcode)
 {
-    enum { KEPT = 64 };
-    struct { const char *name; size_t length, param; } registers[KEPT]; /* that hold a parameter, the latest ones */
-    size_t kept = 0, depth = 0;
-    while (next(s)) {
-        depth += is(s, "{");
-        if (is(s, "}") && --depth == 0)
-            return;
-        if (depth == 0 && is(s, ";"))
-            return; /* a declaration */
-        bool load = is(s, "ld.param.u64") || is(s, "ld.param.b64");
-        bool convert = s->length > 4 && memcmp(s->word, "cvta", 4) == 0;
-        if (!load && !convert)
+    const char *found = s->at < s->end ? memmem(s->at, (size_t)(s->end - s->at), opcode, strlen(opcode)) : NULL;
+    if (!found)
+        return false;
+    s->at = found;
+    return next(s);
+}
+
+static void find_pointers(const scanner *from, named *params, size_t count)
+{
+    enum { KEPT = 256 };
+    loaded registers[KEPT];
+    size_t kept = 0;
+    const char *end = memmem(from->at, (size_t)(from->end - from->at), "\n}", 2); /* nested blocks are indented */
+    scanner body = {.at = from->at, .end = end ? end : from->end}, s = body;
+    while (kept < KEPT && find_instruction(&s, "ld.param.")) {
+        if (!next(&s))
+            break;
+        loaded one = {.name = s.word, .length = s.length};
+        if (!next(&s) || !is(&s, ",") || !next(&s) || !is(&s, "[") || !next(&s))
             continue;
-        if (!next(s))
-            return;
-        const char *to = s->word;
-        size_t to_length = s->length;
-        if (!next(s) || !is(s, ",") || !next(s) || (load && (!is(s, "[") || !next(s))))
+        while (one.param < count && (params[one.param].length != s.length ||
+                                     memcmp(params[one.param].name, s.word, s.length) != 0))
+            one.param++;
+        if (one.param < count && params[one.param].type.bytes == 8)
+            registers[kept++] = one;
+    }
+    for (s = body; find_instruction(&s, "cvta.");) {
+        if (!next(&s) || !next(&s) || !is(&s, ",") || !next(&s))
             continue;
-        for (size_t i = 0; load && i < count; i++)
-            if (params[i].length == s->length && memcmp(params[i].name, s->word, s->length) == 0) {
-                registers[kept % KEPT].name = to;
-                registers[kept % KEPT].length = to_length;
-                registers[kept++ % KEPT].param = i;
-            }
-        for (size_t i = 0; convert && i < (kept < KEPT ? kept : KEPT); i++)
-            if (registers[i].length == s->length && memcmp(registers[i].name, s->word, s->length) == 0)
+        for (size_t i = 0; i < kept; i++)
+            if (registers[i].length == s.length && memcmp(registers[i].name, s.word, s.length) == 0)
                 params[registers[i].param].type.pointer = true;
     }
 }
@@ -202,14 +209,27 @@ done:
     return status;
 }
 
+/* True if `at` stands in a line that holds nothing but directives before it: no comment, no quoted text. */
+static bool is_directive(const char *begin, const char *at)
+{
+    while (at > begin && at[-1] != '\n') {
+        at--;
+        if (!(*at >= 'a' && *at <= 'z') && *at != '.' && *at != ' ' && *at != '\t')
+            return false;
+    }
+    return true;
+}
+
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error)
 {
     scanner s = {.at = ptx, .end = ptx + length};
     *signature = (kiln__signature){0};
-    while (next(&s))
-        if (is(&s, ".entry") && next(&s) && is(&s, symbol))
+    while (find_instruction(&s, ".entry")) {
+        const char *at = s.word;
+        if (is_directive(ptx, at) && is(&s, ".entry") && next(&s) && is(&s, symbol))
             return read_entry(arena, &s, symbol, signature, error);
+    }
     return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);
 }
 

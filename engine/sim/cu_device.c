@@ -1,4 +1,5 @@
-/* Device profiles: what the simulated device says of itself. A profile is data; the estimate of times will add to it. */
+/* Device profiles: what the simulated device says of itself. A profile is data; the estimate of times will add to
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,8 @@
 #define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, value}
 
 /* Of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by compute
- * capability). Asynchronous copies, managed and pooled memory, textures and peers are what the simulator does not have. */
+ * capability). Asynchronous copies, managed and pooled memory, textures and peers are what the simulator does not
+ * have. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024), A(MAX_BLOCK_DIM_X, 1024), A(MAX_BLOCK_DIM_Y, 1024), A(MAX_BLOCK_DIM_Z, 64),
     A(MAX_GRID_DIM_X, 2147483647), A(MAX_GRID_DIM_Y, 65535), A(MAX_GRID_DIM_Z, 65535),

@@ -1,5 +1,5 @@
-/* Device memory: allocation, copies, fills. Every range is checked against the allocations; kernels are done when a call
- * returns, so the Async functions differ from the others in nothing but their stream argument. */
+/* Device memory: allocation, copies, fills. Every range is checked against the allocations; kernels are done when a
+ * call returns, so the Async functions differ from the others in nothing but their stream argument. */
 #include <string.h>
 
 #include "sim/cu_internal.h"

@@ -98,7 +98,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->index = k;
         w->dead = ~mask;
         w->event = 0;
-        w->cc = w->path_count = w->sync_used = w->spins = 0;
+        w->cc = w->path_count = w->sync_used = w->spins = w->yields = 0;
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = 0;
         w->root = vm_frame_new(w, run->kernel, NULL);
@@ -227,6 +227,15 @@ static bool block_ready(const vm_block *block)
     return false;
 }
 
+/* Lanes that wait for others at a post-dominator need not: these may stand at a barrier that needs those. */
+static bool part_all(vm_block *block)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        any |= vm_warp_part(&block->warps[k]);
+    return any;
+}
+
 bool vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
@@ -238,9 +247,9 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
         if (!vm_warp_ready(w)) {
-            if (++blocked >= block->warp_count && !block_ready(block)) {
+            if (++blocked >= block->warp_count && !block_ready(block) && !part_all(block)) {
                 deadlock(block);
-                return true;
+                break;
             }
             continue;
         }

@@ -144,7 +144,7 @@ struct vm_warp {
     vm_block *block;
     vm_runner *runner;
     uint64_t issued, lanes, idle;   /* counters; instructions since lanes last met */
-    uint32_t index, current, path_count, sync_used, spins;
+    uint32_t index, current, path_count, sync_used, spins, yields;
     bool gave_way;                  /* its last turn ended in waiting for other warps */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
@@ -332,6 +332,7 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need);
 void vm_warp_run(vm_warp *w, uint64_t quantum);
 bool vm_warp_ready(const vm_warp *w);
+bool vm_warp_part(vm_warp *w);
 /* Lanes of the running path part until `meet` (NULL: for good); sends some of them to `target`. */
 vm_sync *vm_part(vm_warp *w, const vm_code *meet);
 void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);

@@ -7,6 +7,7 @@
 /* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
  * spin on what these do next. */
 #define PATIENCE 2000000u
+#define PATIENCE_SPINS 16u  /* the same for lanes that look like spinning: times they gave way */
 #define TURN 4096u
 
 void vm_warp_select(vm_warp *w, const vm_path *path)
@@ -83,7 +84,7 @@ static void settle(vm_warp *w, vm_sync *sync)
         vm_frame_finish(w, sync->frame, false);
         return;
     }
-    w->idle = 0;
+    w->idle = w->yields = 0;
     if (sync->expected)
         vm_path_add(w, sync->pc, sync->waiting, sync->parent, sync->frame);
     sync_release(w, sync);
@@ -116,7 +117,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             vm_path_drop(w);
             return;
         }
-        w->idle = 0;
+        w->idle = w->yields = 0;
         w->mask = at->waiting;
         w->sync = at->parent;
         sync_release(w, at);
@@ -275,10 +276,11 @@ static bool next_path(vm_warp *w)
     return false;
 }
 
-/* Lanes at meeting points go on alone; the rest will do so too when it comes. */
-static void lose_patience(vm_warp *w)
+/* Lanes at meeting points go on alone; the rest will do so too when it comes. False if there are none. */
+bool vm_warp_part(vm_warp *w)
 {
-    w->idle = 0;
+    uint32_t before = w->path_count;
+    w->idle = w->yields = 0;
     for (uint32_t k = 0; k < VM_LANES; k++) {
         vm_sync *sync = &w->syncs[k];
         if (!(w->sync_used >> k & 1) || sync->waiting == 0)
@@ -291,6 +293,7 @@ static void lose_patience(vm_warp *w)
     for (uint32_t k = 0, count = w->path_count; k < count; k++)
         for (vm_frame *frame = w->paths[k].frame; frame->caller; frame = frame->caller)
             vm_frame_return(w, frame);
+    return w->path_count > before;
 }
 
 /* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
@@ -339,8 +342,9 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
             break;
         bool yield = w->event & VM_EVENT_YIELD;
         w->event = 0;
-        if (w->sync_used && w->idle > PATIENCE)
-            lose_patience(w);
+        w->yields += yield;
+        if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS)
+            vm_warp_part(w);
         w->gave_way = yield && w->path_count <= 1;
         if (w->gave_way)
             break; /* alone in the warp: other warps and blocks move */

@@ -12,6 +12,7 @@ struct kiln_tuning {
     kiln__arena arena;           /* samples with all they point to: callers hold on to them */
     kiln_sample **samples;       /* in order of completion until kiln__tuning_rank() */
     size_t count, capacity;
+    uint64_t drawn;              /* samples made */
     const kiln_sample *best;     /* NULL: none yet */
     kiln_tuning_totals totals;
 };
@@ -21,7 +22,7 @@ kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count);
 /* Notes how it ended and counts it. False: no memory. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
-/* Fastest first, then the failed ones; ties in order of completion. */
+/* Fastest first, then the failed ones; ties in the order in which the samples were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
 /* What samples are ranked by: measured or estimated seconds, else the simulator's wall time. */
 double kiln__tuning_seconds(const kiln_result *result);

@@ -16,7 +16,8 @@ struct kiln__tune_source {
     kiln__arena arena;
     size_t count;                   /* variants, in the order they are swept */
     const kiln__variant **variants;
-    range *ranges;                  /* of each */
+    range *ranges;                  /* of each, once resolved */
+    size_t resolved;
     size_t at;                      /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
@@ -97,36 +98,71 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Sizes and fixed params as the plan's part reads them: names checked, values converted to the param's kind. */
-static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
+static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *variant, kiln_setting *fixed, range *r,
+                               kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
-    s->ranges = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->ranges);
-    kiln_setting *fixed = kiln__arena_alloc(&s->arena, (options->param_count + 1) * sizeof *fixed);
-    if (!s->ranges || !fixed)
+    size_t count = 0;
+    for (size_t i = 0; i < options->param_count; i++)
+        if (has_param(variant, options->params[i].name))
+            fixed[count++] = options->params[i];
+    kiln_choice choice = {variant->name, fixed, count, options->size_set, options->sizes, options->size_count};
+    kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
+    if (status != KILN_OK)
+        return status;
+    r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
+    if (!r->fixed) {
+        kiln__config_free(r->config);
         return kiln__fail_memory(error);
-    for (size_t v = 0; v < s->count; v++) {
-        range *r = &s->ranges[v];
-        const kiln__variant *variant = s->variants[v];
-        size_t count = 0;
-        for (size_t i = 0; i < options->param_count; i++)
-            if (has_param(variant, options->params[i].name))
-                fixed[count++] = options->params[i];
-        kiln_choice choice = {variant->name, fixed, count, options->size_set, options->sizes, options->size_count};
-        kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
-        if (status != KILN_OK)
-            return status;
-        r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
-        if (!r->fixed)
-            return kiln__fail_memory(error);
-        for (size_t p = 0; p < variant->param_count; p++)
-            for (size_t i = 0; i < count; i++)
-                if (strcmp(fixed[i].name, variant->params[p].name) == 0) {
-                    r->fixed[r->fixed_count++] = r->config->params[p];
-                    break;
-                }
+    }
+    for (size_t p = 0; p < variant->param_count; p++) {
+        bool is_fixed = false;
+        for (size_t i = 0; i < count; i++)
+            is_fixed |= strcmp(fixed[i].name, variant->params[p].name) == 0;
+        if (is_fixed)
+            r->fixed[r->fixed_count++] = r->config->params[p];
     }
     return KILN_OK;
+}
+
+/* Sizes and fixed params as the plan's part reads them: names checked, values converted to the param's kind. A variant
+ * whose param has no such value drops out; where that leaves none, it is the error. */
+static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
+{
+    kiln_setting *fixed = kiln__arena_alloc(&s->arena, (s->options->param_count + 1) * sizeof *fixed);
+    s->ranges = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->ranges);
+    if (!s->ranges || !fixed)
+        return kiln__fail_memory(error);
+    size_t kept = 0;
+    kiln_error *none = NULL; /* the first one keeps its place */
+    kiln_status status = KILN_OK;
+    for (size_t v = 0; v < s->count && status == KILN_OK; v++) {
+        kiln_error *why = NULL;
+        status = resolve_one(s, s->variants[v], fixed, &s->ranges[kept], &why);
+        if (status == KILN_OK) {
+            s->variants[kept++] = s->variants[v];
+        } else if (status == KILN_ERROR_CONSTRAINT) {
+            status = KILN_OK;
+            if (!none) {
+                none = why;
+                why = NULL;
+            }
+        } else if (error && !*error) {
+            *error = why;
+            why = NULL;
+        }
+        kiln_error_free(why);
+    }
+    if (status == KILN_OK && kept == 0) {
+        status = KILN_ERROR_CONSTRAINT;
+        if (error && !*error) {
+            *error = none;
+            none = NULL;
+        }
+    }
+    kiln_error_free(none);
+    s->count = s->resolved = kept;
+    return status;
 }
 
 /* ---- the walk ---- */
@@ -197,7 +233,7 @@ void kiln__tune_source_free(kiln__tune_source *s)
     if (!s)
         return;
     close_walk(s);
-    for (size_t v = 0; s->ranges && v < s->count; v++)
+    for (size_t v = 0; v < s->resolved; v++)
         kiln__config_free(s->ranges[v].config);
     kiln__arena_free(&s->arena);
     kiln__free(s->engine->mem, s);

@@ -28,13 +28,20 @@ void kiln_tuning_free(kiln_tuning *tuning)
     kiln__free(mem, tuning);
 }
 
+typedef struct drawn {
+    kiln_sample sample; /* first: callers see this much */
+    uint64_t order;     /* in which it was drawn from the space */
+} drawn;
+
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count)
 {
     kiln__arena *arena = &tuning->arena;
-    kiln_sample *sample = kiln__arena_alloc(arena, sizeof *sample);
+    drawn *made = kiln__arena_alloc(arena, sizeof *made);
     kiln_setting *copy = kiln__arena_alloc(arena, (count + 1) * sizeof *copy);
-    if (!sample || !copy)
+    if (!made || !copy)
         return NULL;
+    made->order = tuning->drawn++;
+    kiln_sample *sample = &made->sample;
     sample->variant = kiln__arena_strdup(arena, variant);
     for (size_t i = 0; i < count; i++) {
         copy[i] = params[i];
@@ -74,47 +81,22 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     return true;
 }
 
-static bool before(const kiln_sample *a, const kiln_sample *b)
+/* Fastest first, then the failed ones; ties in the order of the space, whichever compile was ready first. */
+static int compare(const void *left, const void *right)
 {
+    const kiln_sample *a = *(kiln_sample *const *)left, *b = *(kiln_sample *const *)right;
     if ((a->status == KILN_OK) != (b->status == KILN_OK))
-        return a->status == KILN_OK;
-    return a->status == KILN_OK && kiln__tuning_seconds(&a->result) < kiln__tuning_seconds(&b->result);
-}
-
-/* A merge sort in place of qsort(), which is not stable: samples of equal time stay in the order they were run in. */
-static void merge(kiln_sample **from, kiln_sample **to, size_t left, size_t middle, size_t right)
-{
-    size_t a = left, b = middle;
-    for (size_t i = left; i < right; i++)
-        to[i] = b >= right || (a < middle && !before(from[b], from[a])) ? from[a++] : from[b++];
+        return a->status == KILN_OK ? -1 : 1;
+    double x = a->status == KILN_OK ? kiln__tuning_seconds(&a->result) : 0;
+    double y = b->status == KILN_OK ? kiln__tuning_seconds(&b->result) : 0;
+    uint64_t m = ((const drawn *)a)->order, n = ((const drawn *)b)->order;
+    return x != y ? (x < y ? -1 : 1) : (m > n) - (m < n);
 }
 
 void kiln__tuning_rank(kiln_tuning *tuning)
 {
-    size_t count = tuning->count;
-    kiln_sample **from = tuning->samples;
-    kiln_sample **to = kiln__arena_alloc(&tuning->arena, (count + 1) * sizeof *to);
-    if (!to) { /* no room to merge in: insertion, slower and as stable */
-        for (size_t i = 1; i < count; i++)
-            for (size_t at = i; at > 0 && before(from[at], from[at - 1]); at--) {
-                kiln_sample *moved = from[at];
-                from[at] = from[at - 1];
-                from[at - 1] = moved;
-            }
-        return;
-    }
-    for (size_t width = 1; width < count; width *= 2) {
-        for (size_t left = 0; left < count; left += 2 * width) {
-            size_t middle = left + width < count ? left + width : count;
-            size_t right = left + 2 * width < count ? left + 2 * width : count;
-            merge(from, to, left, middle, right);
-        }
-        kiln_sample **other = from;
-        from = to;
-        to = other;
-    }
-    if (count && from != tuning->samples)
-        memcpy(tuning->samples, from, count * sizeof *from);
+    if (tuning->count)
+        qsort(tuning->samples, tuning->count, sizeof *tuning->samples, compare);
 }
 
 size_t kiln_tuning_count(const kiln_tuning *tuning)

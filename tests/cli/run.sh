@@ -28,6 +28,8 @@ unset XDG_CACHE_HOME NO_COLOR
 normal() {
     sed -E -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \
         -e 's/[0-9]+(\.[0-9]+)? (ns|us|ms|s)([^a-z]|$)/TIME\3/g' -e 's/[0-9]+ min TIME/TIME/g' \
+        -e 's/simulated (ns|us|ms|s)( |$)/simulated UNIT\2/' -e 's/^( +[0-9]* *)[0-9]+\.[0-9]{3}  /\1NUMBER  /' \
+        -e 's/0x[0-9a-f]+/ADDRESS/g; s/PTX line [0-9]+/PTX line N/' \
         -e 's/NVRTC [0-9.]+/NVRTC N/g; s/nvrtc [0-9.]+/nvrtc N/g' \
         -e 's/([^ ])  +/\1  /g' -e 's/ +$//'
 }

@@ -83,8 +83,8 @@ static void test_device_names(void)
         CHECK(kiln_engine_open(&options, &engine, NULL) == KILN_ERROR_ARGUMENT);
     }
     options.device = "sim:generik";
-    open_fails(&options, KILN_ERROR_ARGUMENT, "device 'sim:generik': there is no such profile; did you mean sim:generic?; "
-                                              "`kiln devices` lists them");
+    open_fails(&options, KILN_ERROR_ARGUMENT, "device 'sim:generik': there is no such profile; did you mean "
+                                              "sim:generic?; `kiln devices` lists them");
     setenv("KILN_DEVICE", "gpu1", 1);
     options.device = NULL;
     open_fails(&options, KILN_ERROR_ARGUMENT, "device 'gpu1': write cuda:0, sim or sim:PROFILE");
@@ -214,8 +214,8 @@ static void test_context(void)
     CHECK(kiln__sim_profile(NULL));
     options.device = "sim";
     options.context = (CUcontext)(uintptr_t)0x1230;
-    open_fails(&options, KILN_ERROR_DEVICE, "kiln_options.context: cuCtxPushCurrent: CUDA_ERROR_INVALID_CONTEXT (invalid "
-                                            "device context)");
+    open_fails(&options, KILN_ERROR_DEVICE, "kiln_options.context: cuCtxPushCurrent: CUDA_ERROR_INVALID_CONTEXT "
+                                            "(invalid device context)");
 }
 
 static void test_devices(void)
@@ -251,8 +251,8 @@ static void test_memory(void)
     CHECK_OK(kiln__engine_check_memory(engine, 1000000, false, "matmul", &error), error);
     CHECK_OK(kiln__engine_check_memory(engine, 1000000, true, "matmul", &error), error);
     CHECK(kiln__engine_check_memory(engine, 1000001, false, "matmul", &error) == KILN_ERROR_DEVICE_MEMORY);
-    CHECK_TEXT(kiln_error_message(error), "matmul: 0.001 GB of buffers on the device, where at most 0.001 GB may be used; "
-                                          "choose smaller sizes or free memory of the device");
+    CHECK_TEXT(kiln_error_message(error), "matmul: 0.001 GB of buffers on the device, where at most 0.001 GB may be "
+                                          "used; choose smaller sizes or free memory of the device");
     kiln_error_free(error);
     error = NULL;
     CHECK(kiln__engine_check_memory(engine, UINT64_MAX, true, "matmul", &error) == KILN_ERROR_REFUSED);
@@ -262,8 +262,8 @@ static void test_memory(void)
     options.memory_limit = 5000000000u;
     engine = open_engine(&options);
     CHECK(kiln__engine_check_memory(engine, 6000000000u, true, "matmul", &error) == KILN_ERROR_REFUSED);
-    CHECK_TEXT(kiln_error_message(error), "matmul: 6.000 GB of buffers on the host, where at most 5.000 GB may be used; "
-                                          "choose smaller sizes or raise the memory limit");
+    CHECK_TEXT(kiln_error_message(error), "matmul: 6.000 GB of buffers on the host, where at most 5.000 GB may be "
+                                          "used; choose smaller sizes or raise the memory limit");
     kiln_error_free(error);
     kiln_engine_close(engine);
     unsetenv("KILN_SIM_MEMORY");
@@ -343,8 +343,8 @@ static void test_doctor(void)
     CHECK(got.count >= 8);
     CHECK_TEXT(got.cache, "kept");
     CHECK_TEXT(got.driver, "The CUDA driver library /nowhere/libcuda.so.1 was not found");
-    CHECK_TEXT(got.remedy, "Install the NVIDIA driver (it is not part of the toolkit), start the container with the GPU, "
-                           "or use the simulated device (--device sim).");
+    CHECK_TEXT(got.remedy, "Install the NVIDIA driver (it is not part of the toolkit), start the container with the "
+                           "GPU, or use the simulated device (--device sim).");
     CHECK(kiln_doctor(engine, NULL, NULL, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     error = NULL;

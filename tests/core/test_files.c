@@ -4,7 +4,7 @@
 #include "scratch.h"
 
 #define SPEC(title)                                                                                                    \
-    "kiln: 1\nname: thing\ntitle: " title "\nsource: thing.cu\nsizes:\n  default: {N: 64}\n"                            \
+    "kiln: 1\nname: thing\ntitle: " title "\nsource: thing.cu\nsizes:\n  default: {N: 64}\n"                           \
     "buffers:\n  x: {type: f32, shape: [N], out: true}\n"                                                              \
     "variants:\n  plain:\n    launch: {kernel: k, grid: [1], block: [N], args: [x, N]}\n"
 
@@ -13,7 +13,8 @@ static kiln_engine *open_engine(const char *path, unsigned flags)
     setenv("KILN_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     unsetenv("KILN_PATH");
     unsetenv("KILN_WORKER");
-    kiln_options options = {.size = sizeof options, .device = "sim", .search_path = path, .flags = KILN_NO_CACHE | flags};
+    kiln_options options = {.size = sizeof options, .device = "sim", .search_path = path,
+                            .flags = KILN_NO_CACHE | flags};
     kiln_engine *engine = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
@@ -77,8 +78,8 @@ static void test_trust(void)
     finds(engine, "specs", "m.cu", true, "more/kernel_src/m.cu");
     finds(engine, "specs", "../kernel_src/k.cu", true, "kernel_src/k.cu");
     refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; looked in specs, more");
-    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED, "../kernel_src/k.cu: a spec may only read files below "
-                                                                     "specs, more");
+    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED, "../kernel_src/k.cu: a spec may only read files "
+                                                                     "below specs, more");
     static const char *const names[] = {"../outside/secret", "link", "folder/secret", "../specsoutside/secret",
                                         "/etc/passwd", "deep/../../outside/secret"};
     for (size_t i = 0; i < KILN__COUNT(names); i++) {

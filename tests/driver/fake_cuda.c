@@ -1,6 +1,6 @@
-/* A libcuda.so.1 that fails as the environment says: FAKE_INIT and FAKE_COUNT_RESULT are results, FAKE_COUNT a number of
- * GPUs, FAKE_MISSING a function that cuGetProcAddress does not know, FAKE_NO_PROC makes it know none. FAKE_OLD builds a
- * driver from before cuGetProcAddress that has next to nothing. */
+/* A libcuda.so.1 that fails as the environment says: FAKE_INIT and FAKE_COUNT_RESULT are results, FAKE_COUNT a number
+ * of GPUs. It has the functions that the table needs and none of the optional ones (fake_rest.c); FAKE_OLD builds a
+ * driver that has next to nothing. */
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,30 +39,19 @@ CUresult cuDeviceGetCount(int *count)
     return (CUresult)number("FAKE_COUNT_RESULT", 0);
 }
 
-static CUresult anything(void)
+static CUresult newer(void)
 {
-    return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+/* As since CUDA 13: another function than the exported one, for some names with another signature. */
 CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *found)
 {
+    (void)name;
     (void)version;
     (void)flags;
-    const char *missing = getenv("FAKE_MISSING");
-    void (*pointer)(void) = (void (*)(void))anything;
-    *function = NULL;
-    *found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    if (missing && strcmp(missing, name) == 0)
-        return CUDA_ERROR_NOT_FOUND;
-    if (strcmp(name, "cuInit") == 0)
-        pointer = (void (*)(void))cuInit;
-    else if (strcmp(name, "cuDriverGetVersion") == 0)
-        pointer = (void (*)(void))cuDriverGetVersion;
-    else if (strcmp(name, "cuDeviceGetCount") == 0)
-        pointer = (void (*)(void))cuDeviceGetCount;
-    if (pointer != (void (*)(void))anything && getenv("FAKE_NO_PROC")) /* must be found by dlsym then */
-        return CUDA_ERROR_NOT_FOUND;
+    CUresult (*pointer)(void) = newer;
     memcpy(function, &pointer, sizeof pointer);
     *found = CU_GET_PROC_ADDRESS_SUCCESS;
     return CUDA_SUCCESS;

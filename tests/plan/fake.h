@@ -16,7 +16,7 @@ static struct {
     long blocks;             /* live allocations */
     long allocations;        /* since the start */
     uint64_t bytes, limit;   /* of device memory */
-    long launches, copies, sets;
+    _Atomic long launches, copies, sets;
     int fail_launch;         /* the result of every launch, if not 0 */
     int shared_limit;        /* as set with cuFuncSetAttribute */
     double clock;            /* milliseconds */
@@ -149,8 +149,10 @@ static CUresult CUDAAPI fake_cuFuncSetAttribute(CUfunction function, CUfunction_
 }
 static CUresult CUDAAPI fake_cuMemGetInfo(size_t *available, size_t *total)
 {
+    pthread_mutex_lock(&fake.lock);
     *available = fake.limit - fake.bytes;
     *total = fake.limit;
+    pthread_mutex_unlock(&fake.lock);
     return CUDA_SUCCESS;
 }
 static CUresult CUDAAPI fake_cuMemAlloc(CUdeviceptr *pointer, size_t bytes)

@@ -8,7 +8,7 @@ static kiln_spec *spec;
 static kiln_plan *plan;
 
 /* host functions of the specs below */
-static int references, inputs;
+static _Atomic int references, inputs;
 static kiln_status host_add_one(void *user, kiln_call *call)
 {
     (void)user;

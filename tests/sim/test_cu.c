@@ -491,7 +491,8 @@ static void test_launch(void)
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 65536, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 65, 0, NULL, arguments, NULL));
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 32, 32, 2, 0, NULL, arguments, NULL));
-    FAILS(INVALID_HANDLE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)(uintptr_t)0x99, arguments, NULL));
+    FAILS(INVALID_HANDLE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)(uintptr_t)0x99, arguments,
+                                             NULL));
     FAILS(INVALID_HANDLE, call_cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     OK(launch(kernel(module, "bounded"), 1, 64, 0, NULL));
     FAILS(INVALID_VALUE, launch(kernel(module, "bounded"), 1, 65, 0, NULL));
@@ -666,7 +667,7 @@ static void test_oom(void)
             result = call_cuModuleLoadDataEx(&module, faults, 0, NULL, NULL);
             CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY);
             failed |= result != CUDA_SUCCESS;
-            if (result == CUDA_SUCCESS && call_cuModuleGetFunction(&function, module, "poke") == CUDA_SUCCESS && pointer) {
+            if (module && pointer && call_cuModuleGetFunction(&function, module, "poke") == CUDA_SUCCESS) {
                 void *arguments[] = {&pointer};
                 result = launch(function, 1, 1, 0, arguments);
                 CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY);

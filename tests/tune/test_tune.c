@@ -51,7 +51,7 @@ static void teardown(fixture *f)
 
 static const char *const plain[] = {"plain"}, *const wide[] = {"wide"}, *const both[] = {"wide", "plain"};
 
-/* "plain BLOCK=32 ITEMS=1 FAR=0" */
+/* "plain BLOCK=32 ITEMS=1 FAR=near" */
 static const char *name_of(const kiln_sample *sample, char text[128])
 {
     kiln__text out = {0};
@@ -93,9 +93,9 @@ static void sweeps_all_of_a_variant(void)
                             kiln__tuning_seconds(&sample->result));
         CU_ASSERT_EQUAL(sample->result.cache_misses, 1);
     }
-    CHECK(find(tuning, "plain BLOCK=32 ITEMS=2 FAR=0") != NULL);
-    CHECK(find(tuning, "plain BLOCK=128 ITEMS=2 FAR=0") == NULL); /* a constraint forbids it */
-    CHECK(find(tuning, "wide BLOCK=64 ITEMS=8 FAR=0") != NULL);
+    CHECK(find(tuning, "plain BLOCK=32 ITEMS=2 FAR=near") != NULL);
+    CHECK(find(tuning, "plain BLOCK=128 ITEMS=2 FAR=near") == NULL); /* a constraint forbids it */
+    CHECK(find(tuning, "wide BLOCK=64 ITEMS=8 FAR=near") != NULL);
     kiln_tuning_totals cold, warm;
     kiln_tuning_sum(tuning, &cold);
     CU_ASSERT_EQUAL(cold.configurations, 7);
@@ -128,14 +128,14 @@ static void a_failure_costs_one_sample(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 12);
     static const struct { const char *name; kiln_status status; } want[] = {
-        {"bad BLOCK=100 ITEMS=1 FAR=0", KILN_OK},                           /* 200 elements: no bound is missed */
-        {"bad BLOCK=32 ITEMS=1 FAR=0", KILN_ERROR_DEVICE},                  /* past the end */
-        {"bad BLOCK=32 ITEMS=1 FAR=100000000", KILN_ERROR_DEVICE},
+        {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK},                           /* 200 elements: no bound is missed */
+        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE},                  /* past the end */
+        {"bad BLOCK=32 ITEMS=1 FAR=far", KILN_ERROR_DEVICE},
         {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
-        {"bad BLOCK=2048 ITEMS=1 FAR=0", KILN_ERROR_LAUNCH},
-        {"wrong BLOCK=32 ITEMS=1 FAR=0", KILN_ERROR_WRONG_ANSWER},
-        {"wide BLOCK=64 ITEMS=4 FAR=0", KILN_OK},                           /* after the faults */
-        {"wide BLOCK=64 ITEMS=8 FAR=0", KILN_OK},
+        {"bad BLOCK=2048 ITEMS=1 FAR=near", KILN_ERROR_LAUNCH},
+        {"wrong BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_WRONG_ANSWER},
+        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK},                           /* after the faults */
+        {"wide BLOCK=64 ITEMS=8 FAR=near", KILN_OK},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         const kiln_sample *sample = find(tuning, want[i].name);

@@ -123,7 +123,7 @@ static void survives_no_memory(void)
             ok = ok && kiln__tuning_add(tuning, sample, i % 7 ? KILN_OK : KILN_ERROR_LAUNCH, "refused");
         }
         if (tuning) {
-            kiln__tuning_rank(tuning); /* sorts in place where there is no room to merge in */
+            kiln__tuning_rank(tuning);
             for (size_t i = 1; ok && i < 17; i++)
                 CHECK(kiln_tuning_sample(tuning, i - 1)->result.seconds <= kiln_tuning_sample(tuning, i)->result.seconds);
         }

@@ -23,6 +23,9 @@ void *cli_alloc(size_t size); /* zeroed */
 char *cli_strndup(const char *text, size_t length);
 char *cli_printf(const char *format, ...) CLI_PRINTF(1, 2);
 char *cli_vprintf(const char *format, va_list arguments);
+/* What was allocated since a mark can be given back early: for what is done again and again. */
+void *cli_mark(void);
+void cli_release(void *mark);
 void cli_free_all(void);
 
 typedef struct cli_list { const char **items; size_t count, room; } cli_list;

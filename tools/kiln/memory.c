@@ -19,13 +19,23 @@ void *cli_alloc(size_t size)
     return made->data;
 }
 
-void cli_free_all(void)
+void *cli_mark(void)
 {
-    while (blocks) {
+    return blocks;
+}
+
+void cli_release(void *mark)
+{
+    while (blocks != mark) {
         struct block *next = blocks->next;
         free(blocks);
         blocks = next;
     }
+}
+
+void cli_free_all(void)
+{
+    cli_release(NULL);
 }
 
 char *cli_strndup(const char *text, size_t length)

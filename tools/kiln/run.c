@@ -58,7 +58,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
                view->device.cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
-        table_cell(&table, "verified; largest error %s of what is allowed", cli_significant(r->worst_error, 3));
+        table_cell(&table, "verified; largest error %s of what is allowed",
+                   r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3));
     else
         table_cell(&table, "%s", c->args.no_verify ? "not checked, as asked" : "not checked: nothing to compare with");
     table_cell(&table, "time");

@@ -2,42 +2,48 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tune.h"
 
-/* The handler lives here and not in the library: it sets a flag that the callback sees. A second signal ends at once. */
+/* The handler lives here and not in the library: it sets a flag that the callback sees. A second signal ends at once,
+ * unless it comes so soon after the first that it is the same one: a terminal, `timeout` and the like may send a signal
+ * to a process and to its group. */
 static volatile sig_atomic_t interrupted;
+static struct timespec interrupted_at;
 
 static void on_signal(int number)
 {
     static const char text[] = "\nkiln: ending after this configuration; once more to end at once\n";
-    (void)number;
-    interrupted = 1;
-    (void)!write(STDERR_FILENO, text, sizeof text - 1);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-static int on_progress(void *user, const kiln_progress *p, const kiln_sample *sample)
-{
-    const tune_view *view = user;
-    (void)sample;
-    if (!view->progress)
-        return interrupted;
-    if (interrupted) {
-        progress_clear();
-        return 1;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted) {
+        interrupted_at = now;
+        interrupted = 1;
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 > 0.3) {
+        signal(number, SIG_DFL);
+        raise(number);
     }
+}
+
+static void catch_signal(int number)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup's wish is kept */
+        sigaction(number, &action, NULL);
+}
+
+static void show_progress(const kiln_progress *p)
+{
+    void *mark = cli_mark();
     const char *left = cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total)), *middle = "", *right = "";
     if (p->best) {
-        left = cli_printf("%s  best %s ", left, cli_seconds(tune_seconds(&p->best->result)));
+        const kiln_result *result = &p->best->result;
+        left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
+                          result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)");
         middle = cli_printf("%s %s", p->best->variant, cli_settings_text(p->best->params, p->best->param_count));
     }
     if (p->failed)
@@ -45,6 +51,21 @@ static int on_progress(void *user, const kiln_progress *p, const kiln_sample *sa
     if (p->remaining >= 0)
         right = cli_printf("%s  %s left", right, cli_duration(p->remaining));
     progress_show(left, middle, right);
+    cli_release(mark);
+}
+
+static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    tune_view *view = user;
+    (void)sample;
+    if (interrupted) {
+        progress_clear();
+        return 1;
+    }
+    if (view->progress && (progress->done == 0 || progress->elapsed - view->shown >= 0.1)) {
+        view->shown = progress->elapsed;
+        show_progress(progress);
+    }
     return 0;
 }
 
@@ -92,11 +113,10 @@ static int tune_run(cli *c)
         return code;
     if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
         return cli_error(c, error);
-    catch_signals();
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
     if (!tuning)
         return cli_error(c, error);
 

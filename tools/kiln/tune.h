@@ -14,6 +14,7 @@ typedef struct tune_view {
     kiln_status status;      /* how the sweep ended */
     const char *ended;       /* why it ended early, NULL if it did not */
     bool progress;
+    double shown;            /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;
 
 double tune_seconds(const kiln_result *result); /* what the ranking goes by */

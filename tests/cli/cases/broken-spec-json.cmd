@@ -1,2 +1,2 @@
 # exit 3
-kiln show slip --json
+kiln show "$SPECS/broken/slip.yaml" --json

@@ -1,2 +1,2 @@
 # exit 3
-kiln run slip
+kiln run "$SPECS/broken/slip.yaml"

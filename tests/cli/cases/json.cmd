@@ -19,5 +19,5 @@ check cache clear
 check version
 check run nothing
 check run wrong -v forgets
-check show slip
+check show "$SPECS/broken/slip.yaml"
 check tune

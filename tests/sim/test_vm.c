@@ -1,0 +1,146 @@
+/* Device memory, loading, a launch from end to end, and all of it under failing allocations. */
+#include <math.h>
+
+#include "vm_check.h"
+
+static void allocations(void)
+{
+    vm_limits limits = {.memory = 1 << 20, .shared_per_block = 49152};
+    vm_device *d = vm_device_new(NULL, &limits);
+    uint64_t a = vm_alloc(d, 1000), b = vm_alloc(d, 1), base, bytes;
+    CU_ASSERT(a >= VM_GLOBAL_BASE && a % 512 == 0 && b % 512 == 0);
+    CU_ASSERT(b >= a + 1000 + 512); /* a red zone between them */
+    const unsigned char *p = vm_pointer(d, a, 1000);
+    CU_ASSERT(p && p[0] == 0xa5 && p[999] == 0xa5);
+    CU_ASSERT_PTR_NULL(vm_pointer(d, a, 1001));
+    CU_ASSERT_PTR_NULL(vm_pointer(d, a + 1000, 1));
+    CU_ASSERT_PTR_NULL(vm_pointer(d, a - 1, 1));
+    CU_ASSERT_PTR_NULL(vm_pointer(d, UINT64_MAX, UINT64_MAX));
+    CU_ASSERT(vm_range(d, a + 999, &base, &bytes) && base == a && bytes == 1000);
+    CU_ASSERT_FALSE(vm_range(d, a + 1000, &base, &bytes));
+    CU_ASSERT_EQUAL(vm_memory_used(d), 1001);
+    CU_ASSERT_EQUAL(vm_alloc(d, 0), 0);
+    CU_ASSERT_EQUAL(vm_alloc(d, 1 << 20), 0);
+    CU_ASSERT_EQUAL(vm_alloc(d, UINT64_MAX), 0);
+    CU_ASSERT_FALSE(vm_free(d, a + 1));
+    CU_ASSERT(vm_free(d, a));
+    CU_ASSERT_EQUAL(vm_memory_used(d), 1);
+    CU_ASSERT_PTR_NULL(vm_pointer(d, a, 1));
+    vm_device_free(d);
+    vm_device_free(NULL);
+}
+
+static void tiles(void)
+{
+    enum { N = 64 };
+    vm_bench b = vm_bench_file("tile.ptx", (vm_limits){.threads = 2});
+    float *A, *B, *C;
+    struct { uint64_t a, b, c; int n; } p = {.n = 100};
+    p.a = vm_bench_zeros(&b, N * N * 4, &A);
+    p.b = vm_bench_zeros(&b, N * N * 4, &B);
+    p.c = vm_bench_zeros(&b, N * N * 4, &C);
+    for (int i = 0; i < N * N; i++)
+        A[i] = (float)(i * 7 % 101) / 8, B[i] = (float)(i * 13 % 97) / 8;
+    vm_bench_run(&b, "vadd", 1, 128, &p);
+    for (int i = 0; i < 128; i++)
+        CU_ASSERT_EQUAL(C[i], i < 100 ? A[i] + B[i] : 0);
+    CU_ASSERT_EQUAL(b.counters.warps, 4);
+    p.n = N;
+    for (uint32_t tile = 16; tile <= 32; tile += 16) {
+        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, tile == 16 ? "mm16" : "mm32"),
+                            .grid = {N / tile, N / tile, 1}, .block = {tile, tile, 1}, .params = &p};
+        CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
+        int wrong = 0;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                float s = 0;
+                for (int k = 0; k < N; k++)
+                    s = fmaf(A[i * N + k], B[k * N + j], s);
+                wrong += s != C[i * N + j];
+            }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+    uint64_t first = b.counters.warp_instructions;
+    vm_launch again = {.module = b.module, .kernel = vm_module_kernel(b.module, "mm32"), .grid = {2, 2, 1},
+                       .block = {32, 32, 1}, .params = &p};
+    CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
+    CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
+    vm_bench_end(&b);
+}
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+static void refusals(void)
+{
+    static const struct { const char *text, *says; } table[] = {
+        {HEAD ".extern .func f; .entry k() { call f; ret; }", "Unresolved extern function 'f'"},
+        {HEAD ".entry k(.param .u32 a) { st.param.u32 [a], 1; ret; }", "store to a kernel parameter"},
+    };
+    for (size_t k = 0; k < KILN__COUNT(table); k++) {
+        vm_limits limits = {.memory = 1 << 20};
+        vm_device *d = vm_device_new(NULL, &limits);
+        kiln__text log = {0};
+        ptx_module *ptx = NULL;
+        vm_module *module = NULL;
+        ptx_result r = ptx_parse(NULL, table[k].text, strlen(table[k].text), &ptx, &log);
+        if (r == PTX_OK)
+            r = vm_module_load(d, ptx, &module, &log);
+        CU_ASSERT_NOT_EQUAL(r, PTX_OK);
+        CU_ASSERT_PTR_NULL(module);
+        if (!strstr(kiln__text_get(&log), table[k].says))
+            fprintf(stderr, "%s\n", kiln__text_get(&log));
+        CU_ASSERT_PTR_NOT_NULL(strstr(kiln__text_get(&log), table[k].says));
+        kiln__text_free(&log);
+        vm_device_free(d);
+    }
+}
+
+/* Everything from the device to the end of a launch, with the n-th allocation failing. */
+static bool once(kiln_allocator *mem)
+{
+    static const char text[] = HEAD
+        ".global .u32 g = 5; .func (.param .u32 r) f(.param .u32 a) { .reg .u32 %x; ld.param.u32 %x, [a];\n"
+        "add.u32 %x, %x, 1; st.param.u32 [r], %x; ret; }\n"
+        ".entry k() { .reg .u32 %a; .param .u32 p; .param .u32 q; ld.global.u32 %a, [g]; st.param.u32 [p], %a;\n"
+        "call (q), f, (p); ld.param.u32 %a, [q]; st.global.u32 [g], %a; ret; }";
+    vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1};
+    vm_device *d = vm_device_new(mem, &limits);
+    if (!d)
+        return false;
+    kiln__text log = {.mem = mem};
+    ptx_module *ptx = NULL;
+    vm_module *module = NULL;
+    bool ok = false;
+    uint64_t at, bytes;
+    if (ptx_parse(mem, text, sizeof text - 1, &ptx, &log) == PTX_OK &&
+        vm_module_load(d, ptx, &module, &log) == PTX_OK) {
+        vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, "k"), .grid = {1, 1, 1},
+                            .block = {1, 1, 1}, .params = ""};
+        vm_fault fault;
+        ok = vm_run(d, &launch, NULL, &fault) == VM_OK;
+        CU_ASSERT(ok || fault.kind == VM_FAULT_MEMORY);
+        CU_ASSERT(!ok || (vm_module_global(module, "g", &at, &bytes) && *(int *)vm_pointer(d, at, 4) == 6));
+    }
+    vm_module_unload(d, module);
+    kiln__text_free(&log);
+    vm_device_free(d);
+    return ok;
+}
+
+static void out_of_memory(void)
+{
+    bool done = false;
+    for (long n = 0; !done && n < 2000; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        bool ok = once(&mem);
+        done = !oom.failed;
+        CU_ASSERT(ok || oom.failed);
+        CU_ASSERT_EQUAL(oom.live, 0);
+    }
+    CU_ASSERT(done);
+}
+
+static const check_case cases[] = {{"allocations", allocations}, {"tiles", tiles}, {"refusals", refusals},
+                                   {"out of memory", out_of_memory}};
+KILN_SUITE("vm", cases)

@@ -1,0 +1,189 @@
+/* Arithmetic against the host's: arith.cu through NVRTC, one row an expression, all pairs of edge values of a rotation. */
+#include <fenv.h>
+#include <math.h>
+
+#include "vm_check.h"
+
+enum { N = 64, FLOATS = 37, DOUBLES = 16, INTS = 45 };
+static float f[N], *of;
+static double d[N], *od;
+static int n[N];
+static long long *oi;
+
+static const uint32_t float_edges[] = {0, 0x80000000u, 1, 0x80000001u, 0x007fffffu, 0x00800000u, 0x3f800000u, 0xbf800000u,
+                                       0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x4f000000u,
+                                       0xcf000000u, 0x4f800000u, 0x3f000000u, 0x3fc00000u, 0x40200000u, 0xc0200000u,
+                                       0x477fe000u, 0x477ff000u, 0x33000000u, 0x38800000u, 0x5f000000u};
+static const int int_edges[] = {0, 1, -1, INT32_MAX, INT32_MIN, 2, -2, 7, -7, 255, 256, -128, 127, 32767, -32768, 65535,
+                                65536, 0x12345678, (int)0x87654321u, 31, 32, 33, 1000000007};
+
+static void fill(void)
+{
+    uint32_t x = 12345;
+    for (int i = 0; i < N; i++) {
+        x = x * 1664525 + 1013904223;
+        uint32_t bits = i < (int)KILN__COUNT(float_edges) ? float_edges[i] : (x >> 9) | (0x3e000000u + (x & 0x83000000u));
+        memcpy(&f[i], &bits, 4);
+        d[i] = i % 3 ? (double)f[i] * 1.0000001 : (double)f[i];
+        n[i] = i < (int)KILN__COUNT(int_edges) ? int_edges[i] : (int)x;
+        if (n[i] == 0 && i)
+            n[i] = 3;
+    }
+}
+
+static int wrong;
+static void same_float(int row, int i, float want)
+{
+    float got = of[row * N + i];
+    if (memcmp(&got, &want, 4) != 0 && !(got != got && want != want)) {
+        if (wrong++ < 20)
+            fprintf(stderr, "float row %d, case %d (%a, %a, %a): got %a, want %a\n", row, i, (double)f[i],
+                    (double)f[(i + 7) & 63], (double)f[(i + 13) & 63], (double)got, (double)want);
+    }
+}
+static void same_double(int row, int i, double want, double tolerance)
+{
+    double got = od[row * N + i];
+    if (memcmp(&got, &want, 8) != 0 && !(got != got && want != want) && !(fabs(got - want) <= tolerance * fabs(want))) {
+        if (wrong++ < 20)
+            fprintf(stderr, "double row %d, case %d (%a, %a): got %a, want %a\n", row, i, d[i], d[(i + 5) & 63], got, want);
+    }
+}
+static void same_int(int row, int i, long long want)
+{
+    long long got = oi[row * N + i];
+    if (got != want && wrong++ < 20)
+        fprintf(stderr, "int row %d, case %d (%d, %d): got %lld, want %lld\n", row, i, n[i], n[(i + 3) & 63], got, want);
+}
+
+#define ROUNDED(mode, type, expression)                                                                                \
+    __extension__({                                                                                                    \
+        fesetround(mode);                                                                                              \
+        volatile type r_ = (expression);                                                                               \
+        fesetround(FE_TONEAREST);                                                                                      \
+        r_;                                                                                                            \
+    })
+
+static float min_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b; }
+static float max_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? b : a) : a > b ? a : b; }
+
+static void floats(int i)
+{
+    volatile float a = f[i], b = f[(i + 7) & 63], c = f[(i + 13) & 63];
+    int p = n[i], q = n[(i + 3) & 63], k = 0;
+    volatile double x = d[i];
+    same_float(k++, i, a + b), same_float(k++, i, a - b), same_float(k++, i, a * b), same_float(k++, i, fmaf(a, b, c));
+    same_float(k++, i, a / b), same_float(k++, i, sqrtf(a)), same_float(k++, i, 1.0f / a);
+    same_float(k++, i, min_(a, b)), same_float(k++, i, max_(a, b));
+    same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a + b)), same_float(k++, i, ROUNDED(FE_DOWNWARD, float, a * b));
+    same_float(k++, i, ROUNDED(FE_UPWARD, float, fmaf(a, b, c))), same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a / b));
+    same_float(k++, i, ROUNDED(FE_UPWARD, float, sqrtf(a)));
+    same_float(k++, i, floorf(a)), same_float(k++, i, ceilf(a)), same_float(k++, i, rintf(a)), same_float(k++, i, truncf(a));
+    same_float(k++, i, fabsf(a)), same_float(k++, i, -a), same_float(k++, i, (float)p), same_float(k++, i, (float)(unsigned)q);
+    volatile int vp = p;
+    same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)vp)), same_float(k++, i, (float)x);
+    same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)x)), same_float(k++, i, (float)((long long)p * q));
+    same_float(k++, i, copysignf(a, b)), same_float(k++, i, a > 0 ? (a < 1 ? a : 1) : 0);
+    k += 5; /* halves: see halves() */
+    same_float(k++, i, a < b), same_float(k++, i, a >= b), same_float(k++, i, !(a < b)), same_float(k++, i, a != a);
+    CU_ASSERT_EQUAL_FATAL(k, FLOATS);
+}
+
+static void doubles(int i)
+{
+    volatile double x = d[i], y = d[(i + 5) & 63];
+    int p = n[i], q = n[(i + 3) & 63], k = 0;
+    same_double(k++, i, x + y, 0), same_double(k++, i, x * y, 0), same_double(k++, i, fma(x, y, 1.5), 0);
+    same_double(k++, i, x / y, 0), same_double(k++, i, sqrt(x), 0);
+    same_double(k++, i, x != x ? y : y != y ? x : x == y ? (signbit(x) ? x : y) : x < y ? x : y, 0);
+    same_double(k++, i, ROUNDED(FE_UPWARD, double, x + y), 0), same_double(k++, i, ROUNDED(FE_TOWARDZERO, double, x * y), 0);
+    same_double(k++, i, (double)p * q, 0);
+    long long clamped = x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (long long)x;
+    same_double(k++, i, (double)clamped, 0), same_double(k++, i, (double)f[i], 0), same_double(k++, i, trunc(x), 0);
+    same_double(k++, i, exp(x / 100), 1e-14);
+    if (fabs(x) < 1e5)
+        same_double(k, i, sin(x), 1e-13);
+    k++;
+    same_double(k++, i, pow(fabs(x), 0.3), 1e-13), same_double(k++, i, log(fabs(x) + 1), 1e-13);
+    CU_ASSERT_EQUAL_FATAL(k, DOUBLES);
+}
+
+static long long saturate(double x, double low, double high)
+{
+    return x != x ? 0 : x <= low ? (long long)low : x >= high ? (long long)high : (long long)x;
+}
+
+static void ints(int i)
+{
+    int p = n[i], q = n[(i + 3) & 63], k = 0;
+    unsigned up = (unsigned)p, uq = (unsigned)q, s = (unsigned)i & 31;
+    float a = f[i];
+    double x = d[i];
+    long long P = p, Q = q;
+    uint64_t UP = (uint64_t)P, UQ = (uint64_t)Q;
+    __extension__ typedef __int128 wide;
+    __extension__ typedef unsigned __int128 uwide;
+    same_int(k++, i, q ? (int)(P / Q) : -1), same_int(k++, i, q ? (int)(P % Q) : p);
+    same_int(k++, i, uq ? up / uq : UINT32_MAX), same_int(k++, i, uq ? up % uq : up), same_int(k++, i, P * Q);
+    same_int(k++, i, (P * Q) >> 32), same_int(k++, i, (uint64_t)up * uq >> 32);
+    same_int(k++, i, q ? P * 1048576 / (Q * 3) : -1);
+    same_int(k++, i, UQ + 11 ? (long long)(UP * 977 % (UQ + 11)) : (long long)(UP * 977));
+    same_int(k++, i, __builtin_popcount(up)), same_int(k++, i, up ? __builtin_clz(up) : 32), same_int(k++, i, __builtin_ffs(p));
+    unsigned r = 0;
+    for (unsigned bit = 0; bit < 32; bit++)
+        r |= (up >> bit & 1) << (31 - bit);
+    same_int(k++, i, (int)r);
+    uint64_t both = (uint64_t)uq << 32 | up;
+    r = 0;
+    for (unsigned byte = 0; byte < 4; byte++)
+        r |= (unsigned)(both >> 8 * (0x1a4f >> 4 * byte & 7) & 0xff) << 8 * byte;
+    same_int(k++, i, (int)r), same_int(k++, i, (uint32_t)(both << s >> 32));
+    same_int(k++, i, (uint32_t)(both >> (i + 3 > 32 ? 32 : i + 3)));
+    same_int(k++, i, p >> s), same_int(k++, i, up >> s);
+    same_int(k++, i, saturate((double)a, -0x1p31, 0x1p31 - 1)), same_int(k++, i, saturate((double)a, 0, 0x1p32 - 1));
+    same_int(k++, i, x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (long long)x);
+    same_int(k++, i, x != x ? INT64_MIN : x >= 0x1p64 ? -1 : x <= 0 ? 0 : (long long)(uint64_t)x);
+    same_int(k++, i, saturate(rint((double)a), -0x1p31, 0x1p31 - 1)), same_int(k++, i, saturate(ceil((double)a), -0x1p31, 0x1p31 - 1));
+    same_int(k++, i, (int16_t)(uint16_t)up), same_int(k++, i, (uint8_t)uq), same_int(k++, i, (int8_t)(uint8_t)up);
+    same_int(k++, i, p < q ? p : q), same_int(k++, i, up > uq ? up : uq), same_int(k++, i, (int)(p < 0 ? 0 - up : up));
+    same_int(k++, i, (long long)((wide)(P * Q) * (wide)(long long)(UQ << 33) >> 64));
+    same_int(k++, i, (long long)((uwide)(UP * UQ) * (uwide)(UQ << 31) >> 64));
+    same_int(k++, i, (p > q ? up - uq : uq - up) + 5);
+    int dot = 7;
+    for (unsigned byte = 0; byte < 4; byte++)
+        dot += (int8_t)(up >> 8 * byte) * (int8_t)(uq >> 8 * byte);
+    same_int(k++, i, dot), same_int(k++, i, (int)((unsigned)((int)(up << 8) >> 8) * (unsigned)((int)(uq << 8) >> 8)));
+    same_int(k++, i, (p & q) | (~p ^ q));
+    k++; /* __half2int_rn: see halves() */
+    same_int(k++, i, x != x ? INT64_MIN : ceil(x) >= 0x1p63 ? INT64_MAX : ceil(x) <= -0x1p63 ? INT64_MIN : (long long)ceil(x));
+    same_int(k++, i, p == q);
+    same_int(k++, i, ((up & 0xffff0000u) + (uq & 0xffff0000u)) | ((up + uq) & 0xffff));
+    int16_t al = (int16_t)up, bl = (int16_t)uq, ah = (int16_t)(up >> 16), bh = (int16_t)(uq >> 16);
+    same_int(k++, i, (unsigned)(uint16_t)(ah < bh ? ah : bh) << 16 | (uint16_t)(al < bl ? al : bl));
+    same_int(k++, i, p);
+}
+
+static void against_the_host(void)
+{
+    vm_bench b = vm_bench_file("arith.ptx", (vm_limits){.threads = 1});
+    void *host;
+    struct { uint64_t f, d, n, of, od, oi; } p;
+    fill();
+    p.f = vm_bench_zeros(&b, sizeof f, &host), memcpy(host, f, sizeof f);
+    p.d = vm_bench_zeros(&b, sizeof d, &host), memcpy(host, d, sizeof d);
+    p.n = vm_bench_zeros(&b, sizeof n, &host), memcpy(host, n, sizeof n);
+    p.of = vm_bench_zeros(&b, FLOATS * N * 4, &of);
+    p.od = vm_bench_zeros(&b, DOUBLES * N * 8, &od);
+    p.oi = vm_bench_zeros(&b, INTS * N * 8, &oi);
+    vm_bench_run(&b, "arith", 1, N, &p);
+    for (int i = 0; i < N; i++) {
+        floats(i);
+        doubles(i);
+        ints(i);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    vm_bench_end(&b);
+}
+
+static const check_case cases[] = {{"against the host", against_the_host}};
+KILN_SUITE("vm arith", cases)
