@@ -30,10 +30,12 @@ for part in $parts; do
             name=$(basename "$target")
             echo "== fuzz: $name"
             mkdir -p "build/corpus/$name" build/findings
+            seeds=tests/fuzz/corpus/$name
+            [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
             # New inputs go to the first folder; the ones kept in the tree only seed it.
+            # shellcheck disable=SC2086  # a list of words
             "$target" -max_total_time="${KILN_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
-                -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" \
-                $([ -d "tests/fuzz/corpus/$name" ] && echo "tests/fuzz/corpus/$name")
+                -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
         done
         ;;
     *)

@@ -28,6 +28,8 @@ struct kiln__shared {
     size_t spare_count, spare_capacity;
     CUdeviceptr flush;           /* larger than the L2: written to between repetitions */
     uint64_t flush_bytes;
+    void *staging;               /* host memory that outputs are read into, one after the other */
+    uint64_t staging_bytes;
 };
 kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes `values` over, also on failure. */
@@ -39,6 +41,8 @@ void kiln__shared_drop(kiln__shared *shared, const char *prefix);
 kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
                                kiln_error **error);
 void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);
+/* Room for `bytes` on the host, until the next call; NULL: out of memory. Touching fresh pages costs more than the copy. */
+void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
 kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */
 

@@ -471,9 +471,12 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
     }
     /* What earlier plans gave back counts as free: allocation frees it where it does not fit. */
     char what[160];
+    uint64_t spare = 0;
+    for (size_t i = 0; i < plan->shared->spare_count; i++)
+        spare += plan->shared->spare[i].bytes;
     snprintf(what, sizeof what, "the buffers of %s", plan->spec->name);
-    if (plan->shared->spare_count == 0)
-        status = kiln__engine_check_memory(plan->engine, need, false, what, error);
+    if (need > spare)
+        status = kiln__engine_check_memory(plan->engine, need - spare, false, what, error);
     for (size_t i = 0; i < plan->variant->buffer_count && status == KILN_OK; i++) {
         kiln__plan_buffer *b = &plan->buffers[i];
         if (b->owner != KILN__OWNER_NONE)

@@ -359,7 +359,15 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
-    kiln_status status = kiln__plan_layout(mutable, error);
+    kiln_status status = KILN_OK;
+    if (!plan->laid_out) {
+        CUcontext previous; /* a buffer that has another size now is freed */
+        status = kiln__engine_enter(plan->engine, &previous, error);
+        if (status != KILN_OK)
+            return status;
+        status = kiln__plan_layout(mutable, error);
+        kiln__engine_leave(plan->engine, previous);
+    }
     if (status == KILN_OK)
         *bytes = b->bytes;
     return status;

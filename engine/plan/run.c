@@ -124,6 +124,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
         kiln__shared_drop(plan->shared, "file ");
         kiln__shared_drop(plan->shared, "host ");
         kiln__shared_drop(plan->shared, "variant ");
+        kiln__free(plan->mem, plan->shared->staging);
+        plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
     if (status == KILN_OK && result)

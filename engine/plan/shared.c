@@ -109,6 +109,16 @@ void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t by
     shared->engine->driver.cuMemFree_(pointer);
 }
 
+void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes)
+{
+    if (shared->staging && bytes <= shared->staging_bytes)
+        return shared->staging;
+    kiln__free(shared->mem, shared->staging);
+    shared->staging_bytes = bytes;
+    shared->staging = kiln__alloc(shared->mem, (size_t)bytes);
+    return shared->staging;
+}
+
 void kiln__shared_free(kiln__shared *shared)
 {
     if (!shared)
@@ -122,6 +132,7 @@ void kiln__shared_free(kiln__shared *shared)
     if (device)
         kiln__engine_leave(shared->engine, previous);
     kiln__free(shared->mem, shared->spare);
+    kiln__free(shared->mem, shared->staging);
     kiln__free(shared->mem, shared);
 }
 

@@ -50,9 +50,11 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
         } else if (fault->ptx_line) {
             snprintf(place, sizeof place, " at PTX line %u", fault->ptx_line);
         }
-        snprintf(fault->message, sizeof fault->message, "%s: kernel '%.80s'%s, block (%u,%u,%u), thread (%u,%u,%u)", what,
-                 fault->kernel, place, fault->block[0], fault->block[1], fault->block[2], fault->thread[0],
-                 fault->thread[1], fault->thread[2]);
+        int wrote = snprintf(fault->message, sizeof fault->message, "%s: kernel '%.80s'%s, block (%u,%u,%u), thread (%u,%u,%u)", what,
+                             fault->kernel, place, fault->block[0], fault->block[1], fault->block[2], fault->thread[0],
+                             fault->thread[1], fault->thread[2]);
+        if (wrote < 0)
+            fault->message[0] = '\0'; /* one that is cut short still says the most */
     }
     pthread_mutex_unlock(&run->lock);
     atomic_store(&run->stop, 1);

@@ -67,6 +67,18 @@ static void same_int(int row, int i, long long want)
 static float min_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? a : b) : a < b ? a : b; }
 static float max_(float a, float b) { return a != a ? b : b != b ? a : a == b ? (signbit(a) ? b : a) : a > b ? a : b; }
 
+/* Rounding to a narrower format, by scaling so that rint() does it. */
+static float narrow(double v, int bits, int least, double infinite)
+{
+    int power;
+    if (v != v || v == 0 || fabs(v) >= infinite)
+        return (float)(v != v || v == 0 ? v : copysign(INFINITY, v));
+    frexp(v, &power);
+    double unit = ldexp(1, (power - 1 < least ? least : power - 1) - bits + 1);
+    return (float)copysign(rint(v / unit) * unit, v);
+}
+static float half(double v) { return narrow(v, 11, -14, 65520); }
+
 static void floats(int i)
 {
     volatile float a = f[i], b = f[(i + 7) & 63], c = f[(i + 13) & 63];
@@ -84,7 +96,10 @@ static void floats(int i)
     same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)vp)), same_float(k++, i, (float)x);
     same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)x)), same_float(k++, i, (float)((long long)p * q));
     same_float(k++, i, copysignf(a, b)), same_float(k++, i, a > 0 ? (a < 1 ? a : 1) : 0);
-    k += 5; /* halves: see halves() */
+    same_float(k++, i, half(a)), same_float(k++, i, narrow(a, 8, -126, 0x1.ffp127));
+    same_float(k++, i, half((double)half(a) + (double)half(b)));
+    same_float(k++, i, half(fma((double)half(a), (double)half(b), (double)half(c))));
+    same_float(k++, i, half((double)half(a) * (double)half(b)));
     same_float(k++, i, a < b), same_float(k++, i, a >= b), same_float(k++, i, !(a < b)), same_float(k++, i, a != a);
     CU_ASSERT_EQUAL_FATAL(k, FLOATS);
 }
@@ -125,19 +140,20 @@ static void ints(int i)
     __extension__ typedef unsigned __int128 uwide;
     same_int(k++, i, q ? (int)(P / Q) : -1), same_int(k++, i, q ? (int)(P % Q) : p);
     same_int(k++, i, uq ? up / uq : UINT32_MAX), same_int(k++, i, uq ? up % uq : up), same_int(k++, i, P * Q);
-    same_int(k++, i, (P * Q) >> 32), same_int(k++, i, (uint64_t)up * uq >> 32);
+    same_int(k++, i, (P * Q) >> 32);
+    same_int(k++, i, (long long)((uint64_t)up * uq >> 32));
     same_int(k++, i, q ? P * 1048576 / (Q * 3) : -1);
     same_int(k++, i, UQ + 11 ? (long long)(UP * 977 % (UQ + 11)) : (long long)(UP * 977));
     same_int(k++, i, __builtin_popcount(up)), same_int(k++, i, up ? __builtin_clz(up) : 32), same_int(k++, i, __builtin_ffs(p));
     unsigned r = 0;
     for (unsigned bit = 0; bit < 32; bit++)
         r |= (up >> bit & 1) << (31 - bit);
-    same_int(k++, i, (int)r);
+    same_int(k++, i, r);
     uint64_t both = (uint64_t)uq << 32 | up;
     r = 0;
     for (unsigned byte = 0; byte < 4; byte++)
         r |= (unsigned)(both >> 8 * (0x1a4f >> 4 * byte & 7) & 0xff) << 8 * byte;
-    same_int(k++, i, (int)r), same_int(k++, i, (uint32_t)(both << s >> 32));
+    same_int(k++, i, r), same_int(k++, i, (uint32_t)(both << s >> 32));
     same_int(k++, i, (uint32_t)(both >> (i + 3 > 32 ? 32 : i + 3)));
     same_int(k++, i, p >> s), same_int(k++, i, up >> s);
     same_int(k++, i, saturate((double)a, -0x1p31, 0x1p31 - 1)), same_int(k++, i, saturate((double)a, 0, 0x1p32 - 1));
@@ -154,7 +170,7 @@ static void ints(int i)
         dot += (int8_t)(up >> 8 * byte) * (int8_t)(uq >> 8 * byte);
     same_int(k++, i, dot), same_int(k++, i, (int)((unsigned)((int)(up << 8) >> 8) * (unsigned)((int)(uq << 8) >> 8)));
     same_int(k++, i, (p & q) | (~p ^ q));
-    k++; /* __half2int_rn: see halves() */
+    same_int(k++, i, saturate(rint((double)half(a)), -0x1p31, 0x1p31 - 1));
     same_int(k++, i, x != x ? INT64_MIN : ceil(x) >= 0x1p63 ? INT64_MAX : ceil(x) <= -0x1p63 ? INT64_MIN : (long long)ceil(x));
     same_int(k++, i, p == q);
     same_int(k++, i, ((up & 0xffff0000u) + (uq & 0xffff0000u)) | ((up + uq) & 0xffff));
