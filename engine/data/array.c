@@ -179,7 +179,10 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
         ctype *to = (ctype *)data + first;                                                                             \
         for (size_t i = 0; i < count; i++) {                                                                           \
             double value = rint(in[i]);                                                                                \
-            to[i] = value >= past ? (ctype)most : value >= (double)least ? (ctype)value : isnan(value) ? 0 : (ctype)least; \
+            to[i] = value >= past            ? (ctype)most                                                             \
+                    : value >= (double)least ? (ctype)value                                                            \
+                    : isnan(value)           ? 0                                                                       \
+                                             : (ctype)least;                                                           \
         }                                                                                                              \
         break;                                                                                                         \
     }

@@ -44,7 +44,8 @@ static double unit(uint64_t word) /* [0, 1), 53 bits */
 
 /* ---- functions: to about an ulp, by series that end below the last bit on the reduced range ---- */
 
-static const double LN2_HIGH = 0x1.62e42fefa38p-1, LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; high is short */
+static const double LN2_HIGH = 0x1.62e42fefa38p-1,
+                    LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; high is short */
 
 /* ln x for x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 with x = m 2^e, m in [1/sqrt 2, sqrt 2). */
 static double ln(double x)

@@ -205,8 +205,8 @@ static kiln_status make_promised(const kiln_allocator *mem, const char *name, co
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: promises more elements than can be addressed", name);
     if (*bytes > have)
         return kiln__fail(mem, error, KILN_ERROR_IO,
-                          "%s: is cut short: its header promises %" PRIu64 " bytes of data, %" PRIu64 " are there", name,
-                          *bytes, have);
+                          "%s: is cut short: its header promises %" PRIu64 " bytes of data, %" PRIu64 " are there",
+                          name, *bytes, have);
     if (*bytes > limit)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED,
                           "%s: holds %" PRIu64 " bytes of data, at most %" PRIu64 " are allowed here", name, *bytes,

@@ -80,7 +80,8 @@ static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *par
         kiln__value_print(&text, param->values[i]);
     }
     for (size_t i = 0; numbers && i < param->count; i++) {
-        double a = number_of(param->values[i]) - number_of(value), b = number_of(param->values[nearest]) - number_of(value);
+        double a = number_of(param->values[i]) - number_of(value),
+               b = number_of(param->values[nearest]) - number_of(value);
         if ((a < 0 ? -a : a) < (b < 0 ? -b : b))
             nearest = i;
     }
@@ -103,15 +104,16 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
 {
     const kiln__variant *variant = config->variant;
     for (size_t i = 0; i < variant->param_count; i++)
-        config->params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
+        config->params[i] =
+            (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
         size_t p = 0;
         while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
             p++;
         if (p == variant->param_count)
-            return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params, sizeof *variant->params,
-                                variant->param_count, error);
+            return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params,
+                                      sizeof *variant->params, variant->param_count, error);
         const kiln_value *value = find_value(mem, &variant->params[p], given->value);
         if (!value)
             return not_a_value(mem, &variant->params[p], given->value, error);
@@ -239,10 +241,12 @@ static kiln_status check_constraints(const kiln_allocator *mem, const kiln__conf
 static void link_scopes(kiln_engine *engine, kiln__config *config)
 {
     config->scopes[0] = (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings};
-    config->scopes[1] = (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
+    config->scopes[1] =
+        (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
     config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count,
                                       .settings = config->params};
-    config->scopes[3] = (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
+    config->scopes[3] =
+        (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
 }
 
 /* Everything but the check of the constraints. */

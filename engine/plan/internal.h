@@ -41,7 +41,8 @@ void kiln__shared_drop(kiln__shared *shared, const char *prefix);
 kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
                                kiln_error **error);
 void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);
-/* Room for `bytes` on the host, until the next call; NULL: out of memory. Touching fresh pages costs more than the copy. */
+/* Room for `bytes` on the host, until the next call; NULL: out of memory. Kept, because touching fresh pages costs
+ * more than the copy. */
 void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
 void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
 kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */

@@ -241,8 +241,8 @@ static kiln_status written_shape(kiln_plan *plan, kiln__plan_buffer *b, kiln_err
     b->type = buffer->type;
     if (buffer->type_expr && kiln__expr_eval(buffer->type_expr, &plan->scope, &value, &diag) &&
         (value.kind != KILN_TEXT || !kiln__type_named(value.as.text, &b->type)))
-        kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr), "the type of buffer '%s' must name one of kiln's types",
-                       buffer->name);
+        kiln__diag_add(&diag, kiln__expr_pos(buffer->type_expr),
+                       "the type of buffer '%s' must name one of kiln's types", buffer->name);
     b->dims = buffer->dims < 0 ? 0 : buffer->dims;
     memset(b->shape, 0, sizeof b->shape);
     for (int d = 0; d < b->dims; d++) {
@@ -481,7 +481,8 @@ kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error)
         kiln__plan_buffer *b = &plan->buffers[i];
         if (b->owner != KILN__OWNER_NONE)
             continue;
-        snprintf(what, sizeof what, "buffer %s %s", b->buffer->name, b->buffer->shape_text ? b->buffer->shape_text : "");
+        snprintf(what, sizeof what, "buffer %s %s", b->buffer->name,
+                 b->buffer->shape_text ? b->buffer->shape_text : "");
         if (b->bytes)
             status = kiln__shared_alloc(plan->shared, b->bytes, what, &b->pointer, error);
         if (status == KILN_OK)

@@ -342,7 +342,8 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
                             "buffer %s has %" PRIu64 " bytes with these sizes; the memory given for it has %zu",
                             buffer, b->bytes, bytes);
     if (status == KILN_OK && !pointer && b->bytes)
-        status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s cannot be bound to a null pointer", buffer);
+        status =
+            kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s cannot be bound to a null pointer", buffer);
     if (status == KILN_OK) {
         kiln__plan_release(plan, b);
         b->owner = KILN__OWNER_CALLER;

@@ -104,7 +104,8 @@ static bool read_param(scanner *s, named *param)
             param->type.pointer = true;
         } else if (is(s, "[")) {
             uint32_t count;
-            if (!typed || !next(s) || !number(s, &count) || count > (1u << 20) / param->type.bytes || !next(s) || !is(s, "]"))
+            if (!typed || !next(s) || !number(s, &count) || count > (1u << 20) / param->type.bytes || !next(s) ||
+                !is(s, "]"))
                 return false;
             param->type.array = true;
             param->type.bytes *= count;
@@ -166,8 +167,8 @@ static void find_pointers(const scanner *from, named *params, size_t count)
 
 static kiln_status broken(const kiln__arena *arena, const char *symbol, kiln_error **error)
 {
-    return kiln__fail(arena->mem, error, KILN_ERROR_INTERNAL, "the parameters of kernel '%s' cannot be read from its PTX",
-                      symbol);
+    return kiln__fail(arena->mem, error, KILN_ERROR_INTERNAL,
+                      "the parameters of kernel '%s' cannot be read from its PTX", symbol);
 }
 
 static kiln_status read_entry(kiln__arena *arena, scanner *s, const char *symbol, kiln__signature *signature,

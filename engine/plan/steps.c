@@ -263,7 +263,8 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
         if (value < 0 || value > most[d]) {
             kiln__pos pos = kiln__expr_pos(exprs[d]);
             kiln__text_free(&diag.text);
-            return fail_at(w, KILN_ERROR_LAUNCH, pos, "%s = %" PRId64 " is outside 0 .. %" PRId64, name, value, most[d]);
+            return fail_at(w, KILN_ERROR_LAUNCH, pos, "%s = %" PRId64 " is outside 0 .. %" PRId64, name, value,
+                           most[d]);
         }
         dims[d] = (unsigned)value;
     }
@@ -280,7 +281,8 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
     uint64_t shared = kernel->static_shared + op->as.launch.shared;
     kiln__pos pos = kiln__expr_pos(step->as.launch.block[0]);
     if (threads == 0)
-        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %u x %u x %u has no threads", block[0], block[1], block[2]);
+        return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %u x %u x %u has no threads", block[0], block[1],
+                       block[2]);
     if (threads > (uint64_t)info->max_threads_per_block)
         return fail_at(w, KILN_ERROR_LAUNCH, pos, "a block of %" PRIu64 " threads; the device allows %d", threads,
                        info->max_threads_per_block);
@@ -289,9 +291,11 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
                        "a block of %" PRIu64 " threads; %s allows %d, by its registers or its launch bounds", threads,
                        kernel->name, kernel->max_threads);
     if (shared > info->shared_per_block_optin && shared > info->shared_per_block)
-        return fail_at(w, KILN_ERROR_LAUNCH, step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos,
+        return fail_at(w, KILN_ERROR_LAUNCH,
+                       step->as.launch.shared ? kiln__expr_pos(step->as.launch.shared) : step->pos,
                        "%" PRIu64 " bytes of shared memory (%" PRIu64 " static, %u dynamic); the device allows %" PRIu64
-                       " a block", shared, kernel->static_shared, op->as.launch.shared, info->shared_per_block_optin);
+                       " a block",
+                       shared, kernel->static_shared, op->as.launch.shared, info->shared_per_block_optin);
     if (shared <= info->shared_per_block || op->as.launch.shared <= kernel->dynamic_limit)
         return KILN_OK;
     CUresult result = w->plan->engine->driver.cuFuncSetAttribute_(
@@ -378,7 +382,8 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         return status;
     }
     size_t width = kiln__type_bytes(b->type);
-    kiln__op op = {.kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
+    kiln__op op = {
+        .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
     if (width < 8)
         return emit(w, &op);
     if ((uint32_t)element == (uint32_t)(element >> 32)) {
@@ -463,8 +468,8 @@ static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *sc
     size_t room;
     kiln_status status = elements(w, step->as.symbol.offset, scope, "offset", 0, &offset);
     if (status == KILN_OK)
-        status = elements(w, step->as.symbol.count, scope, "count", from->elements > offset ? from->elements - offset : 0,
-                          &count);
+        status = elements(w, step->as.symbol.count, scope, "count",
+                          from->elements > offset ? from->elements - offset : 0, &count);
     if (status == KILN_OK)
         status = check_range(w, step, step->as.symbol.from, from, offset, count);
     if (status != KILN_OK)

@@ -67,11 +67,30 @@ static void test_half(void)
         wrong += isnan(d) ? (kiln__double_to_half(d) & 0x7E00) != 0x7E00 : kiln__double_to_half(d) != h;
     }
     CHECK(wrong == 0);
-    static const struct { double value; uint16_t half; } cases[] = {
-        {0.0, 0}, {-0.0, 0x8000}, {1.0, 0x3C00}, {-2.0, 0xC000}, {65504.0, 0x7BFF}, {65519.999, 0x7BFF},
-        {65520.0, 0x7C00}, {1e300, 0x7C00}, {-INFINITY, 0xFC00}, {0x1p-24, 1}, {0x1p-25, 0}, {0x1.8p-25, 1},
-        {0x1.8p-24, 2}, {0x1p-14, 0x0400}, {0x1.ff8p-15, 0x03FF}, {0x1.ffcp-15, 0x0400}, {0x1.ffep-15, 0x0400}, {1 + 0x1p-11, 0x3C00},
-        {1 + 0x1.8p-11 * 1.5, 0x3C01}, {1 + 0x3p-11, 0x3C02}, {5e-324, 0}, {0.1, 0x2E66},
+    static const struct { double value; uint16_t half;
+    } cases[] = {
+        {0.0, 0},
+        {-0.0, 0x8000},
+        {1.0, 0x3C00},
+        {-2.0, 0xC000},
+        {65504.0, 0x7BFF},
+        {65519.999, 0x7BFF},
+        {65520.0, 0x7C00},
+        {1e300, 0x7C00},
+        {-INFINITY, 0xFC00},
+        {0x1p-24, 1},
+        {0x1p-25, 0},
+        {0x1.8p-25, 1},
+        {0x1.8p-24, 2},
+        {0x1p-14, 0x0400},
+        {0x1.ff8p-15, 0x03FF},
+        {0x1.ffcp-15, 0x0400},
+        {0x1.ffep-15, 0x0400},
+        {1 + 0x1p-11, 0x3C00},
+        {1 + 0x1.8p-11 * 1.5, 0x3C01},
+        {1 + 0x3p-11, 0x3C02},
+        {5e-324, 0},
+        {0.1, 0x2E66},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CU_ASSERT_EQUAL(kiln__double_to_half(cases[i].value), cases[i].half);
@@ -396,7 +415,8 @@ static void test_npy_broken(void)
            "a.npy: has a header with a malformed 'shape'");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296,4294967296)}",
            "a.npy: promises more elements than can be addressed");
-    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}", "a.npy: has more than 8 dimensions");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
+           "a.npy: has more than 8 dimensions");
     HEADER("{'descr': '<i4', 'descr': '<i4'}", "a.npy: has a header with a key of no known meaning");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} x", "a.npy: has an incomplete header");
 #undef HEADER
@@ -622,8 +642,10 @@ static void test_calls(void)
             CHECK(!kiln__export_find(call.exports, "csr"));
         } else {
             if (what == 5)
-                snprintf(want, sizeof want, "s.yaml:1:14: host function 'greedy' failed without saying why "
-                                            "(a file could not be read or written)\n  host: {call: greedy}\n  %14s", "^");
+                snprintf(want, sizeof want,
+                         "s.yaml:1:14: host function 'greedy' failed without saying why "
+                         "(a file could not be read or written)\n  host: {call: greedy}\n  %14s",
+                         "^");
             else
                 snprintf(want, sizeof want, "s.yaml:1:14: host function 'greedy': %s\n  host: {call: greedy}\n  %14s",
                          why[what], "^");
@@ -661,8 +683,12 @@ static void check_product(kiln_type type, uint64_t m, uint64_t n, uint64_t k)
 {
     kiln_array a = make(type, 2, m, k), b = make(type, 2, k, n), p = make(type, 2, m, n), q = make(KILN_f64, 2, m, n);
     kiln_array r = make(type, 2, m, n);
-    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 1});
-    fill(&b, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 2});
+    fill(&a,
+         (kiln__fill_values){
+             .kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 1});
+    fill(&b,
+         (kiln__fill_values){
+             .kind = KILN__FILL_UNIFORM, .integers = type == KILN_i32, .a = -1, .b = 1, .ia = -9, .ib = 9, .seed = 2});
     for (uint64_t i = 0; i < m; i++)
         for (uint64_t j = 0; j < n; j++)
             for (uint64_t l = 0; l < k; l++) {

@@ -9,7 +9,10 @@
 #include "check.h"
 #include "plan/internal.h"
 
-typedef struct fake_kernel { const char *name; void (*run)(void **args, const unsigned *grid, const unsigned *block); } fake_kernel;
+typedef struct fake_kernel {
+    const char *name;
+    void (*run)(void **args, const unsigned *grid, const unsigned *block);
+} fake_kernel;
 
 /* State of the process, as that of a real driver is. */
 static struct {
@@ -282,9 +285,16 @@ static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
     engine->context = (CUcontext)(void *)&context;
     engine->device_open = true;
     engine->arch = 80;
-    engine->info = (kiln_device_info){.name = "fake", .id = "fake:0", .simulated = simulated, .max_threads_per_block = 1024,
-                                      .shared_per_block = 49152, .shared_per_block_optin = 99000, .l2_bytes = 4096,
-                                      .warp_size = 32, .peak_flops = 1e9, .peak_bandwidth = 1e9};
+    engine->info = (kiln_device_info){.name = "fake",
+                                      .id = "fake:0",
+                                      .simulated = simulated,
+                                      .max_threads_per_block = 1024,
+                                      .shared_per_block = 49152,
+                                      .shared_per_block_optin = 99000,
+                                      .l2_bytes = 4096,
+                                      .warp_size = 32,
+                                      .peak_flops = 1e9,
+                                      .peak_bandwidth = 1e9};
     engine->device_settings[0] = (kiln_setting){"device.max_threads_per_block", {KILN_INT, {.i = 1024}}};
     engine->device_setting_count = 1;
     return engine;

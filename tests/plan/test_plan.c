@@ -131,7 +131,7 @@ static void check_floats(const char *buffer, const float *want, size_t count)
 }
 
 #define HEAD                                                                                                           \
-    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 8}\n  big: {N: 1000}\n  tiny: {N: 4}\n"                \
+    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 8}\n  big: {N: 1000}\n  tiny: {N: 4}\n"               \
     "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
 #define ADD(kernel)                                                                                                    \
     "      - launch: {kernel: " kernel ", grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
@@ -170,7 +170,8 @@ static void test_config(void)
     kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}}, {"WORD", {KILN_TEXT, {.text = "half"}}},
                          {"S", {KILN_INT, {.i = 1}}}, {"T", {KILN_TEXT, {.text = "false"}}}};
     kiln_setting n = {"N", {KILN_INT, {.i = 16}}};
-    kiln_choice choice = {.variant = "v", .params = p, .param_count = 4, .size_set = "big", .sizes = &n, .size_count = 1};
+    kiln_choice choice = {
+        .variant = "v", .params = p, .param_count = 4, .size_set = "big", .sizes = &n, .size_count = 1};
     kiln__config *config;
     kiln_error *error = NULL;
     CHECK_OK(kiln__config_make(engine, spec, &choice, &config, &error), error);
@@ -214,7 +215,8 @@ static void test_config(void)
     uint64_t raw, valid;
     CHECK_OK(kiln_space_size(engine, spec, NULL, &raw, &valid, &error), error);
     CHECK(raw == 25 && valid == 17); /* BLOCK = 8 needs 16 <= 8: not at N = 4 */
-    CHECK_OK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "v", .size_set = "big"}, &raw, &valid, &error), error);
+    CHECK_OK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "v", .size_set = "big"}, &raw, &valid, &error),
+             error);
     CHECK(raw == 24 && valid == 24);
     CHECK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "q"}, &raw, &valid, NULL) == KILN_ERROR_NOT_FOUND);
     close_all();
@@ -326,10 +328,10 @@ static void test_steps(void)
 
 static void test_swap(void)
 {
-    open_plan(HEAD "  t: {type: f32, shape: [N]}\n" VARIANT
-                   "      - copy: {from: x, to: y}\n"
-                   "      - repeat: {times: 3, steps: [{launch: {kernel: add_one, grid: [N], block: [1], args: [y, t, N]}}, "
-                   "{swap: [y, t]}]}\n",
+    open_plan(HEAD
+              "  t: {type: f32, shape: [N]}\n" VARIANT "      - copy: {from: x, to: y}\n"
+              "      - repeat: {times: 3, steps: [{launch: {kernel: add_one, grid: [N], block: [1], args: [y, t, N]}}, "
+              "{swap: [y, t]}]}\n",
               NULL);
     kiln_error *error = NULL;
     for (int round = 0; round < 3; round++) { /* every launch starts from the names as they were written */
@@ -398,7 +400,8 @@ static void test_before_each(void)
 /* Each broken step with its message. */
 static void test_step_errors(void)
 {
-    static const struct { const char *step; kiln_status status; const char *message; } wrong[] = {
+    static const struct { const char *step; kiln_status status; const char *message;
+    } wrong[] = {
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
          "add_one takes 3 arguments, 2 are given"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, N, N]}", KILN_ERROR_LAUNCH,
@@ -409,7 +412,8 @@ static void test_step_errors(void)
          "argument 3 of add_one: 'N * 2.0' = 8.0, but the kernel takes a 32-bit integer: an integer stands here, the "
          "value is a float; write int(...)"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, N << 40]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel takes a 32-bit integer: the value does not fit"},
+         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel takes a 32-bit integer: the value does not "
+         "fit"},
         {"launch: {kernel: add_one, grid: [N - 5], block: [1], args: [x, y, N]}", KILN_ERROR_LAUNCH,
          "grid x = -1 is outside 0 .. 2147483647"},
         {"launch: {kernel: add_one, grid: [1, 65536], block: [1], args: [x, y, N]}", KILN_ERROR_LAUNCH,
@@ -422,24 +426,29 @@ static void test_step_errors(void)
          "a block of 0 x 1 x 1 has no threads"},
         {"launch: {kernel: add_one, grid: [1], block: [1], shared: 100000, args: [x, y, N]}", KILN_ERROR_LAUNCH,
          "100000 bytes of shared memory (0 static, 100000 dynamic); the device allows 99000 a block"},
-        {"launch: {kernel: add_one, grid: [1 // (N - 4)], block: [1], args: [x, y, N]}", KILN_ERROR_SPEC, "division by zero"},
-        {"fill: {buffer: n, value: 0.5}", KILN_ERROR_SPEC, "buffer 'n': a buffer of i32 is filled with integers, not with 0.5"},
+        {"launch: {kernel: add_one, grid: [1 // (N - 4)], block: [1], args: [x, y, N]}", KILN_ERROR_SPEC,
+         "division by zero"},
+        {"fill: {buffer: n, value: 0.5}", KILN_ERROR_SPEC,
+         "buffer 'n': a buffer of i32 is filled with integers, not with 0.5"},
         {"copy: {from: x, to: y, count: 5}", KILN_ERROR_LAUNCH, "5 elements from 0 on are not all in 'x', which has 4"},
-        {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH, "4 elements from 1 on are not all in 'y', which has 4"},
+        {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH,
+         "4 elements from 1 on are not all in 'y', which has 4"},
         {"copy: {from: x, to: y, to_offset: N - 5}", KILN_ERROR_LAUNCH, "to_offset = -1 is negative"},
         {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
          "33 elements of 'b' are 33 bytes; the symbol 'table' has room for 32"},
-        {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND, "the source has no __constant__ or __device__ variable 'nowhere'"},
+        {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND,
+         "the source has no __constant__ or __device__ variable 'nowhere'"},
         {"swap: [x, n]", KILN_ERROR_LAUNCH, "'x' and 'n' differ in type or size and cannot be swapped"},
         {"repeat: {times: N - 5, steps: [{fill: {buffer: y, value: 0}}]}", KILN_ERROR_SPEC, "times = -1 is negative"},
-        {"while: {read: {k: \"n[N]\"}, cond: k > 0, at_most: 3, steps: [{fill: {buffer: y, value: 0}}]}", KILN_ERROR_LAUNCH,
-         "'n' has 1 elements, no element 4"},
+        {"while: {read: {k: \"n[N]\"}, cond: k > 0, at_most: 3, steps: [{fill: {buffer: y, value: 0}}]}",
+         KILN_ERROR_LAUNCH, "'n' has 1 elements, no element 4"},
     };
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         char text[2000];
         kiln_error *error = NULL;
-        snprintf(text, sizeof text, HEAD COUNTERS "  b: {type: i8, shape: [40]}\n" VARIANT "      - %s\n", wrong[i].step);
+        snprintf(text, sizeof text, HEAD COUNTERS "  b: {type: i8, shape: [40]}\n" VARIANT "      - %s\n",
+                 wrong[i].step);
         open_plan(text, NULL);
         kiln_status status = kiln_plan_launch(plan, NULL, &error);
         CU_ASSERT_EQUAL(status, wrong[i].status);
@@ -454,12 +463,15 @@ static void test_step_errors(void)
 
 static void test_shared_memory_opt_in(void)
 {
-    open_plan(HEAD VARIANT "      - launch: {kernel: add_one, grid: [N], block: [1], shared: 50000, args: [x, y, N]}\n", NULL);
+    open_plan(HEAD VARIANT "      - launch: {kernel: add_one, grid: [N], block: [1], shared: 50000, args: [x, y, N]}\n",
+              NULL);
     fake.shared_limit = 0;
     check_run(KILN_OK, NULL);
     CHECK(fake.shared_limit == 50000);
     close_all();
-    open_plan(HEAD VARIANT "      - launch: {kernel: add_one, grid: [N], block: [1], shared: 48 * 1024, args: [x, y, N]}\n", NULL);
+    open_plan(HEAD VARIANT
+              "      - launch: {kernel: add_one, grid: [N], block: [1], shared: 48 * 1024, args: [x, y, N]}\n",
+              NULL);
     fake.shared_limit = 0;
     check_run(KILN_OK, NULL);
     CHECK(fake.shared_limit == 0);
@@ -485,7 +497,8 @@ static void test_launch_failure(void)
     kiln_error *error = NULL;
     CHECK(kiln_plan_launch(plan, NULL, &error) != KILN_OK);
     CHECK(kiln_error_cuda(error) == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    CHECK(strstr(kiln_error_message(error), "v BLOCK=2: launching add_one with grid 2 x 1 x 1, block 2 x 1 x 1") != NULL);
+    CHECK(strstr(kiln_error_message(error), "v BLOCK=2: launching add_one with grid 2 x 1 x 1, block 2 x 1 x 1") !=
+          NULL);
     kiln_error_free(error);
     fake.fail_launch = 0;
     error = NULL;
@@ -615,10 +628,10 @@ static void test_memory_limits(void)
 /* ---- inputs ---- */
 
 #define INPUTS                                                                                                         \
-    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 4}\n"                                                 \
-    "inputs:\n  A: {host: matrix, rows: N}\n  D: {host: derived, m: A}\n"                                               \
-    "buffers:\n  x: {from: A.csr.values}\n  y: {type: f32, shape: [A.rows], out: true}\n"                               \
-    "variants:\n  v:\n    params: {BLOCK: [2, 4]}\n    let: {n: A.rows, blocks: ceil_div(n, BLOCK)}\n"                  \
+    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 4}\n"                                                \
+    "inputs:\n  A: {host: matrix, rows: N}\n  D: {host: derived, m: A}\n"                                              \
+    "buffers:\n  x: {from: A.csr.values}\n  y: {type: f32, shape: [A.rows], out: true}\n"                              \
+    "variants:\n  v:\n    params: {BLOCK: [2, 4]}\n    let: {n: A.rows, blocks: ceil_div(n, BLOCK)}\n"                 \
     "    steps:\n      - launch: {kernel: add_one, grid: [blocks], block: [BLOCK], args: [x, y, D.twice // 2]}\n"
 
 static void test_inputs(void)
@@ -820,7 +833,8 @@ static void *work(void *user)
 {
     worker *w = user;
     for (int i = 0; i < 50; i++)
-        w->wrong += kiln_plan_launch(w->plan, NULL, NULL) != KILN_OK || kiln_plan_run(w->plan, NULL, NULL, NULL) != KILN_OK;
+        w->wrong +=
+            kiln_plan_launch(w->plan, NULL, NULL) != KILN_OK || kiln_plan_run(w->plan, NULL, NULL, NULL) != KILN_OK;
     return NULL;
 }
 
