@@ -32,7 +32,7 @@ enum { KILN__MAX_ARCHS = 64 };
 
 struct kiln__nvrtc {
     const kiln_allocator *mem;
-    void *library;
+    void *library, *builtins; /* what dlopen gave; builtins is loaded ahead, see check_builtins() */
     int version;
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];

@@ -74,20 +74,21 @@ static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return beside && is_file(beside) ? beside : NULL;
 }
 
-/* NVRTC loads this library at the first compile and, where it is missing, only says "builtin operation failure". */
+/* NVRTC loads this library by its bare name at the first compile, and where the loader does not find it only says
+ * "builtin operation failure". The wheels put it beside libnvrtc, where the loader does not look: loaded here by its
+ * path, it is already there when NVRTC asks. */
 static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
 {
-    if (builtins_path(nvrtc, &found->arena))
-        return true;
+    const char *beside = builtins_path(nvrtc, &found->arena);
     char *name = kiln__arena_printf(&found->arena, "libnvrtc-builtins.so.%d.%d", nvrtc->version / 1000,
                                     nvrtc->version % 1000 / 10);
-    void *library = name ? dlopen(name, RTLD_LAZY | RTLD_LOCAL) : NULL;
-    if (library) {
-        dlclose(library);
+    if (beside)
+        nvrtc->builtins = dlopen(beside, RTLD_LAZY | RTLD_LOCAL);
+    if (!nvrtc->builtins && name)
+        nvrtc->builtins = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (nvrtc->builtins)
         return true;
-    }
-    kiln__text_printf(&found->tried, "  %s: found, but %s, which it needs for every compile, is "
-                                    "neither beside it nor on the loader's path\n",
+    kiln__text_printf(&found->tried, "  %s: found, but %s is neither beside it nor on the loader's path\n",
                       nvrtc->path, name ? name : "libnvrtc-builtins");
     return false;
 }
@@ -108,7 +109,9 @@ static void unload(kiln__nvrtc *nvrtc)
 {
     if (nvrtc->library)
         dlclose(nvrtc->library);
-    nvrtc->library = NULL;
+    if (nvrtc->builtins)
+        dlclose(nvrtc->builtins);
+    nvrtc->library = nvrtc->builtins = NULL;
     kiln__free(nvrtc->mem, nvrtc->path);
     nvrtc->path = NULL;
 }
