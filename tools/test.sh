@@ -32,6 +32,8 @@ for part in $parts; do
             mkdir -p "build/corpus/$name" build/findings
             seeds=tests/fuzz/corpus/$name
             [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
+            [ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx tests/sim/vm -dict=tests/fuzz/ptx.dict"
+            [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
             # New inputs go to the first folder; the ones kept in the tree only seed it.
             # shellcheck disable=SC2086  # a list of words
             "$target" -max_total_time="${KILN_FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \

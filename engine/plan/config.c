@@ -354,7 +354,7 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
                           "kiln_space_size needs an engine, a spec and room for both numbers");
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
-        uint64_t one_raw, one_valid;
+        uint64_t one_raw = 0, one_valid = 0;
         if (choice->variant && strcmp(choice->variant, spec->variants[i].name) != 0)
             continue;
         kiln_status status = variant_space(engine, spec, choice, &spec->variants[i], &one_raw, &one_valid, error);
