@@ -104,6 +104,8 @@ kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t 
 /* Writes path.tmp-PID-N, syncs, renames over path: a reader sees the old file or the new one, never a part. */
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error);
+/* 0, or -1 and errno: all of the bytes were written, across interruptions. */
+int kiln__write_all(int fd, const void *data, size_t length);
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
 bool kiln__file_exists(const char *path);
 /* "dir/of/path" of "dir/of/path/file"; "." where there is no slash. */

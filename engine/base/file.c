@@ -65,8 +65,9 @@ done:
     return status;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
+int kiln__write_all(int fd, const void *data, size_t length)
 {
+    const char *bytes = data;
     while (length > 0) {
         ssize_t put = write(fd, bytes, length);
         if (put < 0 && errno == EINTR)
@@ -91,7 +92,7 @@ kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const 
     }
     kiln_status status = KILN_OK;
     int fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0 || write_all(fd, data, length) != 0 || fsync(fd) != 0) {
+    if (fd < 0 || kiln__write_all(fd, data, length) != 0 || fsync(fd) != 0) {
         status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
         if (fd >= 0) {
             close(fd);

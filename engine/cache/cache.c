@@ -195,20 +195,6 @@ bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit 
 
 /* ---- writing ---- */
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, bytes, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -1;
-        bytes += put;
-        length -= (size_t)put;
-    }
-    return 0;
-}
-
 /* A new file beside the entries, under a name that no other process or thread uses; -1 and errno. */
 static int make_temp(kiln__cache *cache, const char *id, char *name, size_t room)
 {
@@ -236,7 +222,7 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     if (fd < 0) {
         why = errno;
     } else {
-        if (write_all(fd, bytes, length) != 0 || fsync(fd) != 0)
+        if (kiln__write_all(fd, bytes, length) != 0 || fsync(fd) != 0)
             why = errno;
         if (close(fd) != 0 && !why)
             why = errno;
