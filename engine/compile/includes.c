@@ -79,11 +79,27 @@ static const char *skip_blank(const char *at)
     }
 }
 
+/* False where no #include can be in the text: the word stands nowhere behind a `#` (or its digraph), blanks and what may
+ * stand between aside. Most sources have none, and reading them whole would be most of the cost of a cache hit. */
+static bool may_include(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "include")) != NULL; at++) {
+        const char *before = at;
+        while (before > text && strchr(" \t\r\v\f", before[-1]))
+            before--;
+        if (before > text && strchr("#:/\n", before[-1])) /* #, %:, the end of a comment, a joined line */
+            return true;
+    }
+    return false;
+}
+
 /* The next #include at or after *at: returns what stands behind the word, NULL at the end. */
 static const char *next_include(const char **at, bool *line_start)
 {
     static const char word[] = "include";
     const char *p = *at;
+    if (!may_include(p))
+        return NULL;
     while (*p) {
         if (is_comment(p)) {
             p = skip_comment(p); /* a line that begins with a comment may still hold a directive */

@@ -12,7 +12,7 @@
 
 #include "plan/internal.h"
 
-enum { GROUP = 16, BATCH_MOST = 256 };
+enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
 
@@ -160,7 +160,7 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     const kiln_device_info *info = &plan->engine->info;
     timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
     unsigned most = options->max_repetitions ? options->max_repetitions : 1000;
-    most = most < 1000000 ? most : 1000000;
+    most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
     double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
     if (!samples)
         return kiln__fail_memory(error);
@@ -183,18 +183,24 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     return KILN_OK;
 }
 
-/* The checked run was the first repetition; more of them only where a budget asks for them. */
+/* The checked run was the first repetition; more of them only where a number or a budget asks for them. */
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;
     unsigned most = options->max_repetitions ? options->max_repetitions : 1000, count = 1;
-    double samples[GROUP] = {first}, low, high;
+    unsigned least = options->min_repetitions;
+    double low, high;
     uint64_t start = kiln__now_ns();
     kiln_status status = KILN_OK;
-    if (options->budget <= 0 || (options->flags & KILN_RUN_NO_MEASURE))
+    if ((options->budget <= 0 && least == 0) || (options->flags & KILN_RUN_NO_MEASURE))
         most = 1;
-    while (status == KILN_OK && count < most && count < GROUP && seconds_since(start) + first < options->budget) {
+    most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
+    double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
+    if (!samples)
+        return kiln__fail_memory(error);
+    samples[0] = first;
+    while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
         status = kiln__steps_enqueue(plan, true, NULL, error);
         if (status == KILN_OK)
             driver->cuCtxSynchronize_();
@@ -207,6 +213,7 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
         samples[count++] = seconds_since(from);
     }
     kiln__median(samples, count, &result->host_seconds, &low, &high);
+    kiln__free(plan->mem, samples);
     result->repetitions = count;
     return status;
 }

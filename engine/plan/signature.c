@@ -123,7 +123,8 @@ static bool read_param(scanner *s, named *param)
 
 /* ---- which parameters are pointers ----
  * NVRTC writes pointers as .u64. Where the body loads a parameter and converts the value to a window's address (cvta),
- * it was a pointer. Bodies are long and registers are assigned once, so two searches do, without reading all of it. */
+ * it was a pointer. Bodies are long, registers are assigned once, and both instructions stand near the start: two
+ * searches that end when every question has its answer. */
 
 typedef struct loaded { const char *name; size_t length, param; } loaded;
 
@@ -137,14 +138,22 @@ static bool find_instruction(scanner *s, const char *opcode)
     return next(s);
 }
 
+/* The same within one body: its end is the first brace at the start of a line (nested blocks are indented). */
+static bool find_in_body(scanner *s, const char *opcode)
+{
+    const char *from = s->at;
+    return find_instruction(s, opcode) && !memmem(from, (size_t)(s->word - from), "\n}", 2);
+}
+
 static void find_pointers(const scanner *from, named *params, size_t count)
 {
     enum { KEPT = 256 };
     loaded registers[KEPT];
-    size_t kept = 0;
-    const char *end = memmem(from->at, (size_t)(from->end - from->at), "\n}", 2); /* nested blocks are indented */
-    scanner body = {.at = from->at, .end = end ? end : from->end}, s = body;
-    while (kept < KEPT && find_instruction(&s, "ld.param.")) {
+    size_t kept = 0, wanted = 0, found = 0;
+    scanner s = *from;
+    for (size_t i = 0; i < count; i++)
+        wanted += params[i].type.bytes == 8;
+    while (kept < KEPT && kept < wanted && find_in_body(&s, "ld.param.")) {
         if (!next(&s))
             break;
         loaded one = {.name = s.word, .length = s.length};
@@ -156,12 +165,17 @@ static void find_pointers(const scanner *from, named *params, size_t count)
         if (one.param < count && params[one.param].type.bytes == 8)
             registers[kept++] = one;
     }
-    for (s = body; find_instruction(&s, "cvta.");) {
+    s = *from;
+    while (found < kept && find_in_body(&s, "cvta.")) {
         if (!next(&s) || !next(&s) || !is(&s, ",") || !next(&s))
             continue;
-        for (size_t i = 0; i < kept; i++)
-            if (registers[i].length == s.length && memcmp(registers[i].name, s.word, s.length) == 0)
-                params[registers[i].param].type.pointer = true;
+        for (size_t i = 0; i < kept; i++) {
+            kiln__param_type *type = &params[registers[i].param].type;
+            if (registers[i].length == s.length && memcmp(registers[i].name, s.word, s.length) == 0 && !type->pointer) {
+                type->pointer = true;
+                found++;
+            }
+        }
     }
 }
 

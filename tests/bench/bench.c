@@ -62,8 +62,8 @@ static int bench_open(kiln_engine *engine, const kiln_spec *spec, const kiln_cho
         hits += info.from_cache;
         kiln_plan_free(plan);
     }
-    printf("disk-cache hit to launchable kernel     %8.1f us   (%d of %d from the cache)\n", median(samples, ROUNDS), hits,
-           ROUNDS);
+    printf("disk-cache hit to launchable kernel     %8.1f us   (%s; %d of %d from the cache)\n", median(samples, ROUNDS),
+           choice->variant, hits, ROUNDS);
     return 0;
 }
 
@@ -120,8 +120,9 @@ int main(int count, char **arguments)
         kiln_spec_load(engine, "matmul", &spec, &error))
         return fail(error);
     printf("%s\n", info.name);
-    kiln_choice tiny = {.variant = "tiled", .size_set = "one"};
-    int failed = bench_load(engine) || bench_open(engine, spec, &tiny) || bench_launch(engine, spec, &tiny);
+    kiln_choice tiny = {.variant = "tiled", .size_set = "one"}, large = {.variant = "coarsened", .size_set = "one"};
+    int failed = bench_load(engine) || bench_open(engine, spec, &tiny) || bench_open(engine, spec, &large) ||
+                 bench_launch(engine, spec, &tiny);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     return failed;
