@@ -80,8 +80,21 @@ int kiln__write_all(int fd, const void *data, size_t length)
     return 0;
 }
 
-kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
-                             kiln_error **error)
+/* A device, a pipe: nothing that may be replaced by a file. */
+static kiln_status write_through(const kiln_allocator *mem, const char *path, const void *data, size_t length,
+                                 kiln_error **error)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int failed = fd < 0 || kiln__write_all(fd, data, length) != 0, why = errno;
+    if (fd >= 0 && close(fd) != 0 && !failed) {
+        failed = 1;
+        why = errno;
+    }
+    return failed ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(why)) : KILN_OK;
+}
+
+static kiln_status replace(const kiln_allocator *mem, const char *path, const void *data, size_t length,
+                           kiln_error **error)
 {
     static atomic_uint serial; /* only makes temporary names differ between threads */
     kiln__text name = {.mem = mem};
@@ -103,6 +116,18 @@ kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const 
         unlink(name.data);
     }
     kiln__text_free(&name);
+    return status;
+}
+
+kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
+                             kiln_error **error)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return write_through(mem, path, data, length, error);
+    char *target = realpath(path, NULL); /* what a link leads to is replaced, not the link */
+    kiln_status status = replace(mem, target ? target : path, data, length, error);
+    free(target);
     return status;
 }
 

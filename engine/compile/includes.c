@@ -26,16 +26,31 @@ typedef struct collector {
 
 /* ---- finding the directives ---- */
 
+/* A line that ends in a backslash goes on in the next: such joints may stand anywhere, within words too. */
+static const char *joined(const char *at)
+{
+    while (at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n')))
+        at += at[1] == '\n' ? 2 : 3;
+    return at;
+}
+
+static const char *next(const char *at)
+{
+    return joined(at + 1);
+}
+
 /* Steps over a quoted text or a character constant; never past the end of its line. */
 static const char *skip_quoted(const char *at)
 {
-    char quote = *at++;
-    while (*at && *at != quote && *at != '\n')
-        at += at[0] == '\\' && at[1] ? 2 : 1;
-    return *at == quote ? at + 1 : at;
+    char quote = *at;
+    at = next(at);
+    while (*at && *at != quote && *at != '\n') {
+        at = *at == '\\' && *next(at) && *next(at) != '\n' ? next(next(at)) : next(at);
+    }
+    return *at == quote ? next(at) : at;
 }
 
-/* Steps over R"delimiter(...)delimiter", given at its quote. */
+/* Steps over R"delimiter(...)delimiter", given at its quote. There are no joints in it. */
 static const char *skip_raw(const char *at)
 {
     const char *open = at + 1 + strcspn(at + 1, "(\n\" ");
@@ -44,88 +59,129 @@ static const char *skip_raw(const char *at)
         return skip_quoted(at);
     for (const char *close = open + 1; (close = strchr(close, ')')) != NULL; close++)
         if (strncmp(close + 1, at + 1, size) == 0 && close[1 + size] == '"')
-            return close + size + 2;
+            return joined(close + size + 2);
     return at + strlen(at);
-}
-
-static const char *skip_comment(const char *at)
-{
-    if (at[1] == '*') {
-        const char *end = strstr(at + 2, "*/");
-        return end ? end + 2 : at + strlen(at);
-    }
-    while (*at && *at != '\n')
-        at += at[0] == '\\' && at[1] == '\n' ? 2 : 1;
-    return at;
 }
 
 static bool is_comment(const char *at)
 {
-    return at[0] == '/' && (at[1] == '*' || at[1] == '/');
+    return *at == '/' && (*next(at) == '*' || *next(at) == '/');
 }
 
-/* Blanks, comments and joined lines within a line. */
+static const char *skip_comment(const char *at)
+{
+    bool block = *next(at) == '*';
+    at = next(next(at));
+    while (*at && !(block ? *at == '*' && *next(at) == '/' : *at == '\n'))
+        at = next(at);
+    return block && *at ? next(next(at)) : at;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* Blanks and comments within a line. */
 static const char *skip_blank(const char *at)
 {
-    for (;;) {
-        if (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\v' || *at == '\f')
-            at++;
-        else if (at[0] == '\\' && at[1] == '\n')
-            at += 2;
-        else if (at[0] == '/' && at[1] == '*')
+    for (at = joined(at);;) {
+        if (is_blank(*at))
+            at = next(at);
+        else if (*at == '/' && *next(at) == '*')
             at = skip_comment(at);
         else
             return at;
     }
 }
 
-/* False where no #include can be in the text: the word stands nowhere behind a `#` (or its digraph), blanks and what may
- * stand between aside. Most sources have none, and reading them whole would be most of the cost of a cache hit. */
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' || (c & 0x80);
+}
+
+/* Reads the letters of a word into `word`, as many as there is room for. */
+static const char *read_word(const char *at, char *word, size_t room)
+{
+    size_t length = 0;
+    for (; is_word(*at); at = next(at))
+        if (length + 1 < room)
+            word[length++] = *at;
+    word[length] = '\0';
+    return at;
+}
+
+/* A word, and the quoted text that it is a prefix of. */
+static const char *skip_word(const char *at)
+{
+    char word[5]; /* one more than the longest prefix has letters */
+    at = read_word(at, word, sizeof word);
+    size_t length = strlen(word);
+    bool raw = length > 0 && length < 4 && word[length - 1] == 'R';
+    if (raw)
+        word[length - 1] = '\0';
+    bool prefix = !*word || !strcmp(word, "u8") || !strcmp(word, "u") || !strcmp(word, "U") || !strcmp(word, "L");
+    if (raw && prefix && *at == '"')
+        return skip_raw(at);
+    return !raw && prefix && (*at == '"' || *at == '\'') ? skip_quoted(at) : at;
+}
+
+/* 1'000 holds no character constant. */
+static const char *skip_number(const char *at)
+{
+    while (is_word(*at) || *at == '.' || (*at == '\'' && is_word(*next(at))))
+        at = next(at);
+    return at;
+}
+
+/* False where no #include can be in the text: the word stands nowhere behind a `#` (or its digraph), blanks and what
+ * may stand between aside, and no joint is within a word. Most sources have none, and reading them whole would be most of
+ * the cost of a cache hit. */
 static bool may_include(const char *text)
 {
     for (const char *at = text; (at = strstr(at, "include")) != NULL; at++) {
         const char *before = at;
-        while (before > text && strchr(" \t\r\v\f", before[-1]))
+        while (before > text && is_blank(before[-1]))
             before--;
         if (before > text && strchr("#:/\n", before[-1])) /* #, %:, the end of a comment, a joined line */
             return true;
     }
+    for (const char *at = text; (at = strchr(at, '\\')) != NULL; at++)
+        if (at > text && strchr("includ", at[-1]) && joined(at) != at && *joined(at) && strchr("nclude", *joined(at)))
+            return true;
     return false;
 }
 
 /* The next #include at or after *at: returns what stands behind the word, NULL at the end. */
 static const char *next_include(const char **at, bool *line_start)
 {
-    static const char word[] = "include";
-    const char *p = *at;
-    if (!may_include(p))
+    char word[16];
+    const char *p = joined(*at);
+    if (!may_include(*at))
         return NULL;
     while (*p) {
+        bool first = *line_start;
+        *line_start = *p == '\n' || (first && (is_blank(*p) || is_comment(p)));
         if (is_comment(p)) {
             p = skip_comment(p); /* a line that begins with a comment may still hold a directive */
-        } else if (*p == '"' || (*p == '\'' && (p == *at || !strchr("0123456789abcdefABCDEF", p[-1])))) {
-            bool raw = *p == '"' && p > *at && p[-1] == 'R';
-            p = raw ? skip_raw(p) : skip_quoted(p);
-            *line_start = false;
-        } else if (*p == '\n') {
-            *line_start = true;
-            p++;
-        } else if (*line_start && (*p == '#' || (p[0] == '%' && p[1] == ':'))) {
-            *line_start = false;
-            p = skip_blank(p + (*p == '#' ? 1 : 2));
-            if (strncmp(p, word, sizeof word - 1) == 0) {
-                const char *rest = p + sizeof word - 1;
-                if (strncmp(rest, "_next", 5) == 0)
-                    rest += 5;
-                if (*rest != '_' && !(*rest >= 'a' && *rest <= 'z') && !(*rest >= 'A' && *rest <= 'Z') &&
-                    !(*rest >= '0' && *rest <= '9')) {
-                    *at = rest;
-                    return skip_blank(rest);
-                }
+        } else if (first && (*p == '#' || (*p == '%' && *next(p) == ':'))) {
+            p = skip_blank(*p == '#' ? next(p) : next(next(p)));
+            p = read_word(p, word, sizeof word);
+            if (strcmp(word, "include") == 0 || strcmp(word, "include_next") == 0) {
+                *at = p;
+                return skip_blank(p);
             }
+        } else if (*p == '"' || *p == '\'') {
+            p = skip_quoted(p);
+        } else if (is_digit(*p)) {
+            p = skip_number(p);
         } else {
-            *line_start = *line_start && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\v' || *p == '\f');
-            p++;
+            p = is_word(*p) ? skip_word(p) : next(p);
         }
     }
     *at = p;

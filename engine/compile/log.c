@@ -58,6 +58,22 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
     add_clean(text, line, strcspn(line, "\n"));
 }
 
+/* Errors in the name of a kernel stand in a file of NVRTC's own, "__nv_name_map(2): error: identifier ...", with a line
+ * that nobody wrote. Returns what is worth showing of the first line, "" for a mere consequence, NULL for any other. */
+static const char *name_error(const char *line, size_t length, char *room, size_t size)
+{
+    static const char file[] = "__nv_name_map(", mark[] = "): error: ", echo[] = "Error in parsing name expression";
+    const char *at = starts(line, length, file) ? memmem(line, length, mark, sizeof mark - 1) : NULL;
+    if (!at)
+        return NULL;
+    at += sizeof mark - 1;
+    size_t left = length - (size_t)(at - line);
+    if (starts(at, left, echo))
+        return "";
+    snprintf(room, size, "error in the name of a kernel: %.*s", (int)(left < size ? left : size), at);
+    return room;
+}
+
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx)
 {
     size_t lines = 0, left = 0;
@@ -65,7 +81,21 @@ void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx
     while (*log) {
         size_t length = strcspn(log, "\n");
         const char *next = log[length] ? log + length + 1 : log + length;
-        if (!is_statistics(log, length) && !(length == 0 && blank)) {
+        char room[MOST_COLUMNS + 64];
+        const char *name = name_error(log, length, room, sizeof room);
+        if (name) {
+            if (*name && lines++ < MOST_LINES)
+                add_clean(text, name, strlen(name));
+            blank = blank && !*name;
+            while (length && *next) { /* the line shown and its caret, up to a blank line */
+                log = next;
+                length = strcspn(log, "\n");
+                next = log[length] ? log + length + 1 : log + length;
+            }
+            if (*name && length == 0)
+                kiln__text_puts(text, "\n");
+            blank = true;
+        } else if (!is_statistics(log, length) && !(length == 0 && blank)) {
             blank = length == 0;
             if (lines++ < MOST_LINES) {
                 add_clean(text, log, length);

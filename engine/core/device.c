@@ -281,6 +281,9 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
+    if (most < 1000000 && bytes < 1000000000) /* gigabytes would show zeros */
+        return kiln__fail(engine->mem, error, status, "%s: %llu bytes of buffers on the %s, where at most %llu may be "
+                          "used; %s", what, (unsigned long long)bytes, where, (unsigned long long)most, remedy);
     return kiln__fail(engine->mem, error, status,
                       "%s: %.3f GB of buffers on the %s, where at most %.3f GB may be used; %s", what,
                       (double)bytes * 1e-9, where, (double)most * 1e-9, remedy);

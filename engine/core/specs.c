@@ -143,9 +143,11 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
 
 kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error)
 {
-    if (!engine || !path_or_name || !*path_or_name || !spec)
+    if (!engine || !path_or_name || !spec)
         return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
                           "kiln_spec_load: engine, the path or name, or spec is missing");
+    if (!*path_or_name)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
         return load_path(engine, path_or_name, spec, error);
     const char *folder;

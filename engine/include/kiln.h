@@ -370,7 +370,7 @@ typedef struct kiln_run_options {
     unsigned flags;
     double budget;                  /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
     double precision;               /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
-    unsigned min_repetitions, max_repetitions; /* 0: 7 and 1000 */
+    unsigned min_repetitions, max_repetitions; /* 0: 7 (on the simulator 1) and 1000; at most 1,000,000 */
     const kiln_file_binding *inputs;
     size_t input_count;
     const kiln_file_binding *outputs; /* written after the verified run */

@@ -82,6 +82,29 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- the source ---- */
 
+/* What a text could do besides being a value: end its line, or swallow what follows, and with it hide an #include from
+ * the reader of includes. */
+static const char *is_unfit(const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return "a control character";
+        if (at[0] == '/' && at[1] == '*')
+            return "the start of a comment";
+        if (at[0] == 'R' && at[1] == '"')
+            return "a raw string";
+    }
+    return *text && text[strlen(text) - 1] == '\\' ? "a backslash at its end" : NULL;
+}
+
+static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_value value, kiln_error **error)
+{
+    const char *why = value.kind == KILN_TEXT ? is_unfit(value.as.text) : NULL;
+    if (!why)
+        return KILN_OK;
+    return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the macro %s cannot be a text with %s", name, why);
+}
+
 static void define(kiln__text *out, const char *name, kiln_value value)
 {
     kiln__text_printf(out, "#define %s ", name);
@@ -99,12 +122,21 @@ static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *c
     const kiln__variant *variant = config->variant;
     const kiln__scope *scope = kiln__config_scope(config);
     kiln__diag diag = {.mem = mem};
-    for (size_t i = 0; i < variant->param_count; i++)
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++) {
         define(out, config->params[i].name, config->params[i].value);
-    for (size_t i = 0; i < variant->define_count; i++) {
+        status = check_text(mem, config->params[i].name, config->params[i].value, error);
+    }
+    for (size_t i = 0; i < variant->define_count && status == KILN_OK; i++) {
         kiln_value value;
-        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, &diag))
+        if (kiln__expr_eval(variant->defines[i].expr, scope, &value, &diag)) {
             define(out, variant->defines[i].name, value);
+            status = check_text(mem, variant->defines[i].name, value, error);
+        }
+    }
+    if (status != KILN_OK) {
+        kiln__diag_finish(&diag, KILN_ERROR_SPEC, NULL);
+        return status;
     }
     for (size_t i = 0; i < variant->bake_count; i++) {
         kiln_value value;
@@ -119,6 +151,9 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
+    for (const char *at = name; *at; at++) /* it stands in a directive */
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED, "the name of a source holds a control character");
     kiln_status status = kiln__engine_find_source(engine, spec->folder, name, &job->arena, &path, error);
     if (status != KILN_OK)
         return status;
@@ -135,7 +170,10 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     if (status != KILN_OK)
         goto done;
     job->request.name = name;
-    kiln__text_printf(&job->source, "#line 1 \"%s\"\n", name);
+    kiln__text_puts(&job->source, "#line 1 \"");
+    for (const char *at = name; *at; at++)
+        kiln__text_printf(&job->source, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    kiln__text_puts(&job->source, "\"\n");
     kiln__text_add(&job->source, text, length);
     kiln__text_puts(&job->source, "\n");
     const char *folders[] = {kiln__arena_folder(&job->arena, path)};
@@ -337,6 +375,8 @@ kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **
         made.unit = job->unit;
         job->unit = (kiln__unit){0};
         *code = made;
+    } else {
+        *code = (kiln__code){.compile_ns = made.compile_ns};
     }
     free_job(job);
     return status;

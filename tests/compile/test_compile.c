@@ -182,6 +182,12 @@ static void test_log(void)
     kiln__compile_log_format(&text, "ptxas app ptx input, line 2; error\nptx input, line 99; error\n", "one\ntwo\n");
     CHECK_TEXT(kiln__text_get(&text), "ptxas app ptx input, line 2; error\n    two\nptx input, line 99; error\n");
     kiln__text_free(&text);
+    kiln__compile_log_format(&text, "__nv_name_map(2): error: identifier \"k\" is undefined\n  #pragma x k\n    ^\n\n"
+                                    "__nv_name_map(2): error: Error in parsing name expression for\n  #pragma\n\n"
+                                    "2 errors detected.\n__nv_name_map(3): error: last", NULL);
+    CHECK_TEXT(kiln__text_get(&text), "error in the name of a kernel: identifier \"k\" is undefined\n\n"
+                                      "2 errors detected.\nerror in the name of a kernel: last\n");
+    kiln__text_free(&text);
     kiln__text many = {0};
     for (int i = 0; i < 300; i++)
         kiln__text_printf(&many, "line %d\n", i);

@@ -151,6 +151,16 @@ static void test_headers(void)
     check_headers("const char *s = \"\\\n#include \\\"a.h\\\"\";\nint i = 1'000;\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("char c = '\"';\n#include \"sub/c.h\"\nchar d = '\"';", "sub/c.h");
+    check_headers("#inc\\\nlude \"a.h\"", "a.h sub/b.h c.h"); /* joined lines, within words too */
+    check_headers("%\\\r\n:\\\ninclud\\\ne \"a.h\"", "a.h sub/b.h c.h");
+    check_headers("#inc\\\nlude \"/etc/pass\\\nwd\"", "of anything but");
+    check_headers("#inc\\\nlude \"/etc/passwd\"", "an absolute path");
+    check_headers("/\\\n* \"\n#include \"a.h\"\n*\\\n/\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("#define FOOR\nauto s = FOOR\"x(\";\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
+    check_headers("auto s = u8R\"x(\n#include \"a.h\"\n)x\" LR\"(\n#include \"a.h\")\";\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("auto c = u8'\"'; auto s = \"/*\";\n#include \"sub/c.h\"\n//*/", "sub/c.h");
+    check_headers("int i = 0x1'a\"/*\"_s + .5e+1'0;\n#include \"sub/c.h\"\n//*/'", "sub/c.h");
+    check_headers("#define include_other 1\n#include_other \"a.h\"", "");
     check_headers("#if 0\n#include \"sub/c.h\"\n#endif", "sub/c.h"); /* conditions are not evaluated */
     check_headers("#include \"loop.h\"", "loop.h a.h sub/b.h c.h");
     check_headers("#include \"sub/up.h\"", "sub/up.h ../a.h sub/b.h c.h");

@@ -177,6 +177,8 @@ const char *out_dim(void);
 const char *out_red(void);
 const char *out_green(void);
 const char *out_plain(void);
+void out_start_json(void); /* from here on standard output gets one JSON object and nothing else */
+void out_json(const char *text);
 void out_start(void);      /* looks at the terminal and the locale, once */
 bool out_utf8(void);
 /* Columns of `text` on a terminal. */

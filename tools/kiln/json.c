@@ -156,7 +156,6 @@ void js_print(json_t *object)
         need(NULL);
         return;
     }
-    out_puts(text);
-    out_puts("\n");
+    out_json(text);
     free(text);
 }

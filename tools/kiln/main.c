@@ -34,6 +34,10 @@ static void hold_standard_streams(void)
 static int dispatch(cli *c, int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        c->args.json |= strcmp(argv[i], "--json") == 0; /* errors found before it are in JSON too */
+    if (c->args.json)
+        out_start_json();
     if (!first) {
         cli_complain("no command; see 'kiln help'");
         return CLI_USAGE;

@@ -332,8 +332,6 @@ bool cli_parse(cli *c, int argc, char **argv)
 {
     cursor in = {.argc = argc, .argv = argv};
     bool options = true;
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        c->args.json |= strcmp(argv[i], "--json") == 0; /* errors found before it are in JSON too */
     while (in.at < argc) {
         const char *text = argv[in.at++];
         if (!options || text[0] != '-' || !text[1]) {

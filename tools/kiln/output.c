@@ -15,10 +15,14 @@
 static struct {
     bool terminal, colour, utf8;
     unsigned width;
+    int fd;
     int error; /* errno of the first write that failed */
     size_t length;
     char data[1 << 16];
-} out;
+    bool json, answered; /* under --json: what is not JSON is held, and becomes the object's text */
+    char *held;
+    size_t held_length, held_room;
+} out = {.fd = STDOUT_FILENO};
 
 void out_start(void)
 {
@@ -47,7 +51,7 @@ const char *out_plain(void) { return out.colour ? "\033[0m" : ""; }
 static void write_all(const char *data, size_t length)
 {
     while (length && !out.error) {
-        ssize_t wrote = write(STDOUT_FILENO, data, length);
+        ssize_t wrote = write(out.fd, data, length);
         if (wrote < 0 && errno != EINTR)
             out.error = errno;
         if (wrote > 0) {
@@ -63,7 +67,21 @@ void out_flush(void)
     out.length = 0;
 }
 
-void out_write(const void *data, size_t length)
+static void hold(const char *data, size_t length)
+{
+    if (out.held_room - out.held_length <= length) {
+        out.held_room = 2 * (out.held_room + length + 1);
+        char *grown = cli_alloc(out.held_room);
+        if (out.held_length)
+            memcpy(grown, out.held, out.held_length);
+        out.held = grown;
+    }
+    memcpy(out.held + out.held_length, data, length);
+    out.held_length += length;
+    out.held[out.held_length] = '\0';
+}
+
+static void put(const void *data, size_t length)
 {
     if (length > sizeof out.data - out.length)
         out_flush();
@@ -73,6 +91,32 @@ void out_write(const void *data, size_t length)
     }
     memcpy(out.data + out.length, data, length);
     out.length += length;
+}
+
+void out_write(const void *data, size_t length)
+{
+    if (out.json)
+        hold(data, length);
+    else
+        put(data, length);
+}
+
+void out_start_json(void)
+{
+    if (out.json)
+        return;
+    out.json = true;
+    out.colour = false;
+    int own = dup(STDOUT_FILENO); /* what kernels print goes to standard error: it is no JSON */
+    if (own >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        out.fd = own;
+}
+
+void out_json(const char *text)
+{
+    out.answered = true;
+    put(text, strlen(text));
+    put("\n", 1);
 }
 
 void out_puts(const char *text)
@@ -106,6 +150,11 @@ void out_printf(const char *format, ...)
 
 int out_finish(int code)
 {
+    if (out.json && !out.answered && out.held) {
+        json_t *object = js_object();
+        js_set(object, "text", js_text(out.held));
+        js_print(object);
+    }
     out_flush();
     if (!out.error)
         return code;

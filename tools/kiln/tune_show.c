@@ -239,8 +239,9 @@ static void show_totals(const kiln_tuning *tuning)
     table_start(&table, "ll");
     table.indent = 2;
     table_cell(&table, "configurations");
-    table_cell(&table, "%s: %s verified, %s failed", cli_whole(t.configurations), cli_whole(t.verified),
-               cli_whole(t.failed));
+    uint64_t unchecked = t.configurations - t.verified - t.failed;
+    table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t.configurations), cli_whole(t.verified),
+               cli_whole(t.failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
                cli_whole(t.cache_misses), t.cache_misses == 1 ? "" : "es");

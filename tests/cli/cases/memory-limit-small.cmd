@@ -1,0 +1,2 @@
+# exit 6
+kiln run add --memory-limit 100
