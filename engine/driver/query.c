@@ -42,6 +42,8 @@ static kiln_status status_of(CUresult result)
         return KILN_ERROR_LAUNCH;
     case CUDA_ERROR_NO_DEVICE:
         return KILN_ERROR_NO_DEVICE;
+    case CUDA_ERROR_NOT_SUPPORTED:
+        return KILN_ERROR_UNSUPPORTED;
     default:
         return KILN_ERROR_DEVICE;
     }

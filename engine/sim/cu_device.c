@@ -1,5 +1,6 @@
 /* Device profiles: what the simulated device says of itself. A profile is data; the estimate of times will add to
  * it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, value}
 
 /* Of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by compute
- * capability). Asynchronous copies, managed and pooled memory, textures and peers are what the simulator does not
+ * capability). Asynchronous copies, managed memory, textures and peers are what the simulator does not
  * have. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024), A(MAX_BLOCK_DIM_X, 1024), A(MAX_BLOCK_DIM_Y, 1024), A(MAX_BLOCK_DIM_Z, 64),
@@ -18,15 +19,15 @@ static const sim_attribute common[] = {
     A(MAX_THREADS_PER_MULTIPROCESSOR, 2048), A(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024),
     A(TEXTURE_ALIGNMENT, 512), A(TEXTURE_PITCH_ALIGNMENT, 32), A(SURFACE_ALIGNMENT, 512),
     A(GPU_OVERLAP, 0), A(ASYNC_ENGINE_COUNT, 0), A(KERNEL_EXEC_TIMEOUT, 0), A(INTEGRATED, 0),
-    A(CAN_MAP_HOST_MEMORY, 0), A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT), A(CONCURRENT_KERNELS, 0), A(ECC_ENABLED, 0),
+    A(CAN_MAP_HOST_MEMORY, 1), A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT), A(CONCURRENT_KERNELS, 0), A(ECC_ENABLED, 0),
     A(PCI_BUS_ID, 0), A(PCI_DEVICE_ID, 0), A(PCI_DOMAIN_ID, 0), A(TCC_DRIVER, 0),
     A(UNIFIED_ADDRESSING, 0), A(STREAM_PRIORITIES_SUPPORTED, 0), A(GLOBAL_L1_CACHE_SUPPORTED, 1),
     A(LOCAL_L1_CACHE_SUPPORTED, 1), A(MANAGED_MEMORY, 0), A(MULTI_GPU_BOARD, 0), A(MULTI_GPU_BOARD_GROUP_ID, 0),
     A(HOST_NATIVE_ATOMIC_SUPPORTED, 0), A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2), A(PAGEABLE_MEMORY_ACCESS, 0),
     A(CONCURRENT_MANAGED_ACCESS, 0), A(COMPUTE_PREEMPTION_SUPPORTED, 0),
-    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0), A(COOPERATIVE_LAUNCH, 1), A(MEMORY_POOLS_SUPPORTED, 0),
+    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0), A(COOPERATIVE_LAUNCH, 1), A(MEMORY_POOLS_SUPPORTED, 1),
     A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0), A(MAX_PERSISTING_L2_CACHE_SIZE, 0),
-    A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0), A(HOST_REGISTER_SUPPORTED, 0), A(CLUSTER_LAUNCH, 0),
+    A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0), A(HOST_REGISTER_SUPPORTED, 1), A(CLUSTER_LAUNCH, 0),
     A(TENSOR_MAP_ACCESS_SUPPORTED, 0), A(UNIFIED_FUNCTION_POINTERS, 0), A(GPU_DIRECT_RDMA_SUPPORTED, 0),
 };
 
@@ -109,9 +110,9 @@ CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Begins a call that asks `device` something and hands results through `out`. A CUdevice is the index of a profile:
+/* A CUdevice is the index of a profile:
  * there is one device, the selected profile's, but every profile can be asked what it would be. */
-static CUresult begin_device(CUdevice device, const void *out)
+CUresult sim_begin_device(CUdevice device, const void *out)
 {
     CUresult result = sim_begin_bare();
     if (result != CUDA_SUCCESS)
@@ -123,7 +124,7 @@ static CUresult begin_device(CUdevice device, const void *out)
 
 CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
 {
-    CUresult result = begin_device(device, name);
+    CUresult result = sim_begin_device(device, name);
     if (result != CUDA_SUCCESS)
         return result;
     if (length <= 0)
@@ -139,7 +140,7 @@ CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
 
 CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    CUresult result = begin_device(device, value);
+    CUresult result = sim_begin_device(device, value);
     if (result != CUDA_SUCCESS)
         return result;
     if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
@@ -152,7 +153,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
 
 CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
 {
-    CUresult result = begin_device(device, bytes);
+    CUresult result = sim_begin_device(device, bytes);
     if (result != CUDA_SUCCESS)
         return result;
     *bytes = (size_t)sim_device_memory(&sim_profiles[device]);
@@ -161,7 +162,7 @@ CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
 
 CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
-    CUresult result = begin_device(device, uuid);
+    CUresult result = sim_begin_device(device, uuid);
     if (result != CUDA_SUCCESS)
         return result;
     const char *title = sim_profiles[device].title;
@@ -169,4 +170,92 @@ CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
     _Static_assert(sizeof uuid->bytes == sizeof hash, "a UUID has 128 bits");
     memcpy(uuid->bytes, &hash, sizeof hash);
     return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, major && minor ? major : NULL);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *major = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *minor = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, properties);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_profile *of = &sim_profiles[device];
+    *properties = (CUdevprop){
+        .maxThreadsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .maxThreadsDim = {sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+                          sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+                          sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+        .maxGridSize = {sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+                        sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+                        sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
+        .sharedMemPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .totalConstantMemory = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+        .SIMDWidth = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .memPitch = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+        .regsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .clockRate = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        .textureAlign = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
+    };
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* The place on the bus that the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID tell. */
+CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, id);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (length <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    snprintf(id, (size_t)length, "0000:00:00.0");
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    unsigned domain = 0, bus = 0, unit = 0;
+    if (!device || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain may be left out */
+        domain = 0;
+        if (sscanf(id, "%x:%x", &bus, &unit) != 2)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return domain || bus || unit ? CUDA_ERROR_INVALID_DEVICE : sim_cuDeviceGet(device, 0);
+}
+
+/* Windows has these. */
+CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
+    return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
+}
+
+CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    CUresult result = sim_begin_device(device, can);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (peer < 0 || (size_t)peer >= sim_profile_count)
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    *can = 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
+{
+    CUresult result = sim_begin_device(device, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    (void)attribute;
+    (void)peer;
+    return sim_end(CUDA_ERROR_INVALID_DEVICE); /* it takes two devices */
 }

@@ -12,30 +12,25 @@
 
 #include <cuda.h>
 
+#include "sim/cu_api.h"
 #include "sim/sim.h"
 #include "sim/vm.h"
 
-/* The functions that exist. X(name): the driver API's own name; sim_NAME has the type that cuda.h gives it. */
-#define SIM_API_MAP(X)                                                                                                 \
-    X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                              \
-    X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)                  \
-    X(cuDeviceGetUuid) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)                                        \
-    X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxPushCurrent) X(cuCtxPopCurrent) X(cuCtxGetDevice)                     \
-    X(cuCtxSynchronize)                                                                                                \
-    X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal)                                \
-    X(cuFuncGetAttribute) X(cuFuncSetAttribute) X(cuFuncGetParamInfo)                                                  \
-    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
-    X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemGetAddressRange)                                                 \
-    X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD)                                                                    \
-    X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)                                                     \
-    X(cuMemsetD8) X(cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async)                                           \
-    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery)                                       \
-    X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventQuery) X(cuEventElapsedTime)    \
-    X(cuLaunchKernel) X(cuLaunchKernelEx) X(cuLaunchCooperativeKernel)
+CUresult cuProfilerStart(void); /* of cudaProfiler.h, which not every toolkit package has */
+CUresult cuProfilerStop(void);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are here too */
 /* ## keeps `name` as written while typeof sees what cuda.h maps it to, so each definition is checked against cuda.h. */
-#define SIM_X(name) __typeof__(name) sim_##name;
+#define SIM_X(name, since) __typeof__(name) sim_##name;
 SIM_API_MAP(SIM_X)
 #undef SIM_X
+#pragma GCC diagnostic pop
+CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device);
+CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, int count, unsigned flags,
+                            CUdevice device);
+CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle);
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle);
+CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags);
 
 /* ---- the device ---- */
 
@@ -53,7 +48,9 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /
 
 /* ---- objects ---- */
 
-typedef enum sim_kind { SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT } sim_kind;
+typedef enum sim_kind {
+    SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST
+} sim_kind;
 
 typedef struct sim_context sim_context;
 
@@ -61,6 +58,7 @@ typedef struct sim_context sim_context;
 typedef struct sim_object {
     sim_kind kind;
     uint64_t handle;
+    struct sim_context *context;       /* that it was made in and can be used with */
     struct sim_object *next, *previous;
 } sim_object;
 
@@ -73,9 +71,20 @@ struct sim_context {
     uint64_t clock_ns;                 /* host time that the device's work took: the clock that events read */
     uint64_t memory;                   /* bytes of device memory */
     char fault[1024];                  /* in one sentence, "" if there was none */
+    struct sim_context *next;          /* among those that cuCtxCreate made */
+    uint64_t id;
+    unsigned flags;
+    size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
+    CUfunc_cache cache_config;
+    uint64_t pool_threshold, used_most;
 };
 
-typedef struct sim_module { sim_object object; vm_module *vm; struct sim_function *functions; } sim_module;
+typedef struct sim_module {
+    sim_object object;
+    vm_module *vm;
+    struct sim_function *functions;
+    struct sim_library *library;       /* that it belongs to, or NULL */
+} sim_module;
 typedef struct sim_function {
     sim_object object;
     sim_module *module;
@@ -84,19 +93,30 @@ typedef struct sim_function {
     vm_resources resources;
     int dynamic_limit;                 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
+    unsigned char *old_params;         /* of cuParamSet* and cuLaunch; made at the first use */
+    unsigned old_param_bytes, old_shared, old_block[3];
 } sim_function;
+typedef struct sim_library { sim_object object; sim_module *module; } sim_library;
 typedef struct sim_stream { sim_object object; unsigned flags; } sim_stream;
+typedef struct sim_host {              /* host memory that was allocated or registered */
+    sim_object object;
+    void *pointer;
+    size_t bytes;
+    CUdeviceptr device;                /* 0: registered */
+    unsigned flags;
+} sim_host;
 typedef struct sim_event { sim_object object; unsigned flags; bool recorded; uint64_t clock_ns; } sim_event;
 
 /* A new object of `size` bytes in `context` with a handle; NULL if memory is out. Under the state lock. */
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
 void sim_object_free(sim_context *context, void *object);
-/* The live object of that handle and kind, or NULL. Under the state lock. */
-void *sim_object_find(const void *handle, sim_kind kind);
+/* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
+void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
+sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
 /* CUstream and friends are pointers to types that nobody completes: a handle's number travels in one. */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
-bool sim_stream_known(CUstream stream);
+bool sim_stream_known(const sim_context *context, CUstream stream);
 
 /* ---- entering and leaving a call ---- */
 
@@ -116,7 +136,18 @@ const kiln_allocator *sim_memory(void);
 /* Tests only: the allocator of everything to come; NULL: malloc. Not while the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
+/* Loads `image` into the current context under its JIT options; *module only on success. Under both locks. */
+CUresult sim_module_load(sim_context *context, const void *image, unsigned count, const CUjit_option *options,
+                         void **values, sim_module **module);
+sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
+/* True for an address in memory that cuMemHostAlloc made, which cuMemFree may not free either. */
+bool sim_is_host(const sim_context *context, CUdeviceptr pointer);
+/* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
+typedef struct sim_side { CUmemorytype type; uint64_t address; sim_context *context; } sim_side;
+void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
+/* Begins a call that asks `device` something and hands results through `out`. */
+CUresult sim_begin_device(CUdevice device, const void *out);
 /* True for the address of a module's variable, which is memory but nothing that cuMemFree may free. */
 bool sim_is_variable(const sim_context *context, CUdeviceptr pointer);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);

@@ -17,10 +17,17 @@ static const CUdevice_attribute block_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_D
 
 /* ---- occupancy, by the toolkit's own arithmetic ---- */
 
-static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+typedef struct fit {
+    cudaOccDeviceProp device;
+    cudaOccFuncAttributes function;
+    cudaOccDeviceState state;
+} fit;
+
+static fit fit_of(const sim_function *function)
 {
     const sim_profile *profile = sim_current_profile();
-    cudaOccDeviceProp device = {
+    fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};
+    made.device = (cudaOccDeviceProp){
         .computeMajor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
         .computeMinor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         .maxThreadsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
@@ -37,7 +44,7 @@ static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_
         .reservedSharedMemPerBlock =
             (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
     };
-    cudaOccFuncAttributes attributes = {
+    made.function = (cudaOccFuncAttributes){
         .maxThreadsPerBlock = (int)function->resources.max_threads,
         .numRegs = (int)function->resources.register_estimate,
         .sharedSizeBytes = (size_t)function->resources.static_shared,
@@ -46,10 +53,15 @@ static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_
         .maxDynamicSharedSizeBytes = (size_t)function->dynamic_limit,
         .numBlockBarriers = 1,
     };
-    cudaOccDeviceState state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
+    return made;
+}
+
+static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+{
+    const fit made = fit_of(function);
     cudaOccResult found;
     memset(&found, 0, sizeof found);
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &device, &attributes, &state, (int)threads,
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &made.device, &made.function, &made.state, (int)threads,
                                                 (size_t)dynamic_shared) != CUDA_OCC_SUCCESS)
         return 0;
     return found.activeBlocksPerMultiprocessor > 0 ? found.activeBlocksPerMultiprocessor : 0;
@@ -61,13 +73,77 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
     if (!function)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!blocks || threads <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     bool fits = (unsigned)threads <= function->resources.max_threads && shared <= (size_t)function->dynamic_limit;
     *blocks = fits ? blocks_per_sm(function, (uint64_t)threads, shared) : 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
+                                                                  size_t shared, unsigned flags)
+{
+    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
+}
+
+/* The caller's function is called under no lock: it may ask the driver something. */
+CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
+                                              size_t shared, int limit)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!grid || !block || limit < 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    fit made = fit_of(function);
+    sim_end(CUDA_SUCCESS);
+    if (limit > 0 && limit < made.function.maxThreadsPerBlock)
+        made.function.maxThreadsPerBlock = limit;
+    int best_grid = 0, best_block = 0;
+    if (cudaOccMaxPotentialOccupancyBlockSize(&best_grid, &best_block, &made.device, &made.function, &made.state,
+                                              shared_of, shared) != CUDA_OCC_SUCCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    *grid = best_grid;
+    *block = best_block;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
+                                                       CUoccupancyB2DSize shared_of, size_t shared, int limit,
+                                                       unsigned flags)
+{
+    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return sim_cuOccupancyMaxPotentialBlockSize(grid, block, handle, shared_of, shared, limit);
+}
+
+/* The most dynamic shared memory a block may have with `blocks` of them on a multiprocessor. */
+CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!bytes || blocks <= 0 || threads <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const fit made = fit_of(function);
+    size_t found = 0;
+    if (cudaOccAvailableDynamicSMemPerBlock(&found, &made.device, &made.function, &made.state, blocks, threads) !=
+        CUDA_OCC_SUCCESS)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *bytes = found;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -194,8 +270,8 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, void **arg
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
-    if (!function || !sim_stream_known(launch->stream))
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function || !sim_stream_known(context, launch->stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     result = check_shape(function, launch);
     if (result != CUDA_SUCCESS)
@@ -264,4 +340,120 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
             return result;
     }
     return launch_kernel(function, &launch, arguments, extra);
+}
+
+/* ---- the launch of CUDA 2: state in the function, then a call without it ---- */
+
+enum { OLD_PARAM_BYTES = 4096 };
+
+static CUresult set_old(CUfunction handle, int offset, const void *data, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!data || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!function->old_params)
+        function->old_params = kiln__calloc(sim_memory(), 1, OLD_PARAM_BYTES);
+    if (!function->old_params)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    memcpy(function->old_params + offset, data, bytes);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuParamSetv(CUfunction function, int offset, void *data, unsigned bytes)
+{
+    return set_old(function, offset, data, bytes);
+}
+
+CUresult sim_cuParamSeti(CUfunction function, int offset, unsigned value)
+{
+    return set_old(function, offset, &value, sizeof value);
+}
+
+CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
+{
+    return set_old(function, offset, &value, sizeof value);
+}
+
+CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (bytes > OLD_PARAM_BYTES)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    function->old_param_bytes = bytes;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (x <= 0 || y <= 0 || z <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    function->old_block[0] = (unsigned)x;
+    function->old_block[1] = (unsigned)y;
+    function->old_block[2] = (unsigned)z;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    function->old_shared = bytes;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
+{
+    unsigned char params[OLD_PARAM_BYTES];
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (width <= 0 || height <= 0 || (function->old_param_bytes > 0 && !function->old_params))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    size_t bytes = function->old_param_bytes;
+    if (bytes > 0)
+        memcpy(params, function->old_params, bytes);
+    shape launch = {{(unsigned)width, (unsigned)height, 1},
+                    {function->old_block[0], function->old_block[1], function->old_block[2]},
+                    function->old_shared, false, stream};
+    sim_end(CUDA_SUCCESS);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    return launch_kernel(handle, &launch, NULL, extra);
+}
+
+CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)
+{
+    return sim_cuLaunchGridAsync(function, width, height, NULL);
+}
+
+CUresult sim_cuLaunch(CUfunction function)
+{
+    return sim_cuLaunchGridAsync(function, 1, 1, NULL);
 }

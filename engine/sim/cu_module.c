@@ -95,7 +95,7 @@ static CUresult check_image(const unsigned char *image, kiln__text *log)
     return CUDA_SUCCESS;
 }
 
-static CUresult result_of(ptx_result result)
+static CUresult parse_result(ptx_result result)
 {
     switch (result) {
     case PTX_OK:
@@ -115,7 +115,7 @@ static CUresult load(sim_context *context, const void *image, sim_module **modul
     if (result != CUDA_SUCCESS)
         return result;
     ptx_module *ptx = NULL;
-    result = result_of(ptx_parse(sim_memory(), image, strlen(image), &ptx, log));
+    result = parse_result(ptx_parse(sim_memory(), image, strlen(image), &ptx, log));
     if (result != CUDA_SUCCESS)
         return result;
     int cc = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
@@ -127,7 +127,7 @@ static CUresult load(sim_context *context, const void *image, sim_module **modul
         return CUDA_ERROR_INVALID_PTX;
     }
     vm_module *vm = NULL;
-    result = result_of(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
+    result = parse_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
@@ -140,21 +140,16 @@ static CUresult load(sim_context *context, const void *image, sim_module **modul
     return CUDA_SUCCESS;
 }
 
-CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
-                                void **values)
+CUresult sim_module_load(sim_context *context, const void *image, unsigned count, const CUjit_option *options,
+                         void **values, sim_module **module)
 {
-    sim_context *context;
-    CUresult result = sim_begin_work(&context);
+    jit_options jit;
+    CUresult result = image ? read_options(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    jit_options jit;
-    result = module && image ? read_options(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS)
-        return sim_end_work(context, result);
     uint64_t start = kiln__now_ns();
     kiln__text log = {.mem = sim_memory()};
-    sim_module *made = NULL;
-    result = load(context, image, &made, &log);
+    result = load(context, image, module, &log);
     put_log(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
     put_log(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
     kiln__text_free(&log);
@@ -162,9 +157,31 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
         float milliseconds = (float)((double)(kiln__now_ns() - start) * 1e-6);
         memcpy(jit.wall_time, &milliseconds, sizeof milliseconds);
     }
+    return result;
+}
+
+CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                                void **values)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_module *made = NULL;
+    result = module ? sim_module_load(context, image, count, options, values, &made) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     return sim_end_work(context, result);
+}
+
+CUresult sim_cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+CUresult sim_cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+    return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
 bool sim_is_variable(const sim_context *context, CUdeviceptr pointer)
@@ -188,6 +205,7 @@ void sim_module_close(sim_context *context, sim_module *module)
     while (module->functions) {
         sim_function *function = module->functions;
         module->functions = function->sibling;
+        kiln__free(sim_memory(), function->old_params);
         sim_object_free(context, function);
     }
     vm_module_unload(context->device, module->vm);
@@ -200,9 +218,11 @@ CUresult sim_cuModuleUnload(CUmodule handle)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_module *module = sim_object_find(handle, SIM_MODULE);
+    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    if (module->library) /* goes with cuLibraryUnload */
+        return sim_end_work(context, CUDA_ERROR_NOT_PERMITTED);
     sim_module_close(context, module);
     return sim_end_work(context, CUDA_SUCCESS);
 }
@@ -213,7 +233,7 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_module *module = sim_object_find(handle, SIM_MODULE);
+    const sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!name || !*name)
@@ -231,7 +251,7 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 /* ---- kernels ---- */
 
 /* One object a kernel: asking again gives the same handle, with the attributes that were set on it. */
-static sim_function *function_of(sim_context *context, sim_module *module, int kernel)
+sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)
         if (function->kernel == kernel)
@@ -257,7 +277,7 @@ CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const ch
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_module *module = sim_object_find(handle, SIM_MODULE);
+    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
     if (!module)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!function || !name || !*name)
@@ -265,7 +285,7 @@ CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const ch
     int kernel = vm_module_kernel(module->vm, name);
     if (kernel < 0)
         return sim_end(CUDA_ERROR_NOT_FOUND);
-    sim_function *found = function_of(context, module, kernel);
+    sim_function *found = sim_function_of(context, module, kernel);
     if (!found)
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
     *function = SIM_HANDLE(CUfunction, found);
@@ -335,11 +355,30 @@ CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfu
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
     if (!function)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     bool known = value && function_attribute(function, attribute, value);
     return sim_end(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult set_attribute(sim_function *function, CUfunction_attribute attribute, int value)
+{
+    int most = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || (uint64_t)value + function->resources.static_shared > (uint64_t)most)
+            return CUDA_ERROR_INVALID_VALUE;
+        function->dynamic_limit = value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: none */
+        if (value < -1 || value > 100)
+            return CUDA_ERROR_INVALID_VALUE;
+        function->carveout = value;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
 }
 
 CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value)
@@ -348,24 +387,8 @@ CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribut
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_function *function = sim_object_find(handle, SIM_FUNCTION);
-    if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    int most = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || (uint64_t)value + function->resources.static_shared > (uint64_t)most)
-            return sim_end(CUDA_ERROR_INVALID_VALUE);
-        function->dynamic_limit = value;
-        return sim_end(CUDA_SUCCESS);
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: none */
-        if (value < -1 || value > 100)
-            return sim_end(CUDA_ERROR_INVALID_VALUE);
-        function->carveout = value;
-        return sim_end(CUDA_SUCCESS);
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    }
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    return sim_end(function ? set_attribute(function, attribute, value) : CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
@@ -374,7 +397,7 @@ CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset,
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_function *function = sim_object_find(handle, SIM_FUNCTION);
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
     if (!function)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     const ptx_module *ptx = vm_module_ptx(function->module->vm);

@@ -22,6 +22,9 @@ static struct {
     uint32_t slot_count, free_slot;
     uint32_t generation;        /* never reused, so that a stale handle does not name a newer object */
     sim_context primary;
+    sim_context *made;          /* by cuCtxCreate */
+    uint64_t serial;            /* of contexts */
+    unsigned primary_flags;
     uint64_t work_start;        /* under `work` */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT};
 
@@ -30,8 +33,13 @@ static atomic_ullong total_ns, total_instructions;
 /* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
 static _Thread_local struct { CUcontext contexts[STACK_DEPTH]; unsigned depth; } stack;
 
-/* The primary context's handle is not in the table: it must stay the same when the context is made again. */
-#define PRIMARY_HANDLE ((uint64_t)0x51u << 56 | 0x10)
+/* Handles of contexts are not in the table: the primary one's must stay the same when it is made again. Others have a
+ * serial number in the middle. */
+#ifndef SIM_MARK
+#define SIM_MARK 0x51u
+#endif
+#define CONTEXT_MARK ((uint64_t)SIM_MARK << 56)
+#define PRIMARY_HANDLE (CONTEXT_MARK | 0x10)
 
 const kiln_allocator *sim_memory(void)
 {
@@ -52,12 +60,12 @@ static uint64_t handle_of(uint32_t index, uint32_t generation, sim_kind kind)
     return (uint64_t)generation << 32 | (uint64_t)index << 8 | (uint64_t)kind << 4;
 }
 
-void *sim_object_find(const void *handle, sim_kind kind)
+void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind)
 {
     uint64_t number = (uintptr_t)handle;
     uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
     if (index >= sim.slot_count || !sim.slots[index].object || sim.slots[index].object->handle != number ||
-        sim.slots[index].object->kind != kind)
+        sim.slots[index].object->kind != kind || sim.slots[index].object->context != context)
         return NULL;
     return sim.slots[index].object;
 }
@@ -87,6 +95,7 @@ void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
     if (++sim.generation == 0)
         sim.generation = 1;
     object->kind = kind;
+    object->context = context;
     object->handle = handle_of(index, sim.generation, kind);
     object->next = context->objects;
     if (object->next)
@@ -131,6 +140,16 @@ CUresult sim_end(CUresult result)
     return result;
 }
 
+sim_context *sim_context_find(CUcontext handle)
+{
+    if ((uintptr_t)handle == PRIMARY_HANDLE)
+        return sim.primary.retained ? &sim.primary : NULL;
+    sim_context *context = sim.made;
+    while (context && context->object.handle != (uintptr_t)handle)
+        context = context->next;
+    return context;
+}
+
 /* Under the state lock: the context that the thread's stack names, if it is one that can be used. */
 static CUresult current(sim_context **context)
 {
@@ -138,10 +157,8 @@ static CUresult current(sim_context **context)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (stack.depth == 0 || !stack.contexts[stack.depth - 1])
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!sim.primary.retained)
-        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    *context = &sim.primary;
-    return sim.primary.sticky;
+    *context = sim_context_find(stack.contexts[stack.depth - 1]);
+    return *context ? (*context)->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult sim_begin(sim_context **context)
@@ -207,7 +224,7 @@ bool kiln__sim_profile(const char *name)
     for (size_t i = 0; i < sim_profile_count && !done; i++) {
         if (strcmp(sim_profiles[i].name, name ? name : "generic") != 0)
             continue;
-        if (sim.primary.retained && sim_current_profile() != &sim_profiles[i])
+        if ((sim.primary.retained || sim.made) && sim_current_profile() != &sim_profiles[i])
             break;
         sim.profile = &sim_profiles[i];
         done = true;
@@ -233,10 +250,10 @@ const char *kiln__sim_last_fault(void)
 {
     static _Thread_local char copy[sizeof sim.primary.fault];
     pthread_mutex_lock(&sim.state);
-    bool have = stack.depth > 0 && stack.contexts[stack.depth - 1] && sim.primary.retained;
-    memcpy(copy, sim.primary.fault, sizeof copy);
+    const sim_context *context = stack.depth > 0 ? sim_context_find(stack.contexts[stack.depth - 1]) : NULL;
+    memcpy(copy, context ? context->fault : "", context ? sizeof copy : 1);
     pthread_mutex_unlock(&sim.state);
-    return have ? copy : "";
+    return copy;
 }
 
 void kiln__sim_totals(double *seconds, uint64_t *warp_instructions)
@@ -251,7 +268,7 @@ void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
     atomic_fetch_add(&total_instructions, warp_instructions);
 }
 
-/* ---- the primary context ---- */
+/* ---- contexts come and go ---- */
 
 static uint64_t environment(const char *name)
 {
@@ -259,7 +276,7 @@ static uint64_t environment(const char *name)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static CUresult primary_open(sim_context *primary)
+static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -275,27 +292,31 @@ static CUresult primary_open(sim_context *primary)
     vm_device *device = vm_device_new(sim.mem, &limits);
     if (!device)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *primary = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = PRIMARY_HANDLE}, .device = device,
-                             .memory = limits.memory};
+    *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle}, .device = device,
+                          .memory = limits.memory, .id = ++sim.serial, .flags = flags,
+                          .limits = {[CU_LIMIT_STACK_SIZE] = 1024, [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
     return CUDA_SUCCESS;
 }
 
 /* Frees all that was made in it and was not freed, as the driver does. Under both locks. */
-static void primary_close(sim_context *primary)
+static void context_close(sim_context *context)
 {
-    sim_object *object = primary->objects;
+    sim_object *object = context->objects;
     while (object) { /* a module takes its functions along: start over from the head */
         if (object->kind == SIM_MODULE)
-            sim_module_close(primary, (sim_module *)object);
+            sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
             object = object->next; /* goes with its module */
             continue;
         } else
-            sim_object_free(primary, object);
-        object = primary->objects;
+            sim_object_free(context, object);
+        object = context->objects;
     }
-    vm_device_free(primary->device);
-    *primary = (sim_context){0};
+    vm_device_free(context->device);
+    *context = (sim_context){0};
+    if (sim.primary.retained || sim.made)
+        return;
     kiln__free(sim.mem, sim.slots);
     sim.slots = NULL;
     sim.slot_capacity = 0;
@@ -318,7 +339,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     if (!context)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!sim.primary.retained)
-        result = primary_open(&sim.primary);
+        result = context_open(&sim.primary, PRIMARY_HANDLE, sim.primary_flags);
     if (result != CUDA_SUCCESS)
         return sim_end(result);
     sim.primary.retained++;
@@ -336,8 +357,126 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
         else if (!sim.primary.retained)
             result = CUDA_ERROR_INVALID_CONTEXT;
         else if (--sim.primary.retained == 0)
-            primary_close(&sim.primary);
+            context_close(&sim.primary);
         sim_end(result);
+    }
+    pthread_mutex_unlock(&sim.work);
+    return result;
+}
+
+CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
+{
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        if (!is_selected(device))
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (sim.primary.retained) {
+            sim.primary.retained = 0;
+            context_close(&sim.primary);
+        }
+        sim_end(result);
+    }
+    pthread_mutex_unlock(&sim.work);
+    return result;
+}
+
+/* How a thread waits and the like; that the scheduling bits name one way is all that matters here. */
+static bool right_flags(unsigned flags)
+{
+    unsigned way = flags & CU_CTX_SCHED_MASK;
+    return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && (way & (way - 1)) == 0;
+}
+
+CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!right_flags(flags))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    sim.primary_flags = flags;
+    sim.primary.flags = flags;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!flags || !active)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *flags = sim.primary_flags;
+    *active = sim.primary.retained > 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!handle || !right_flags(flags))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (stack.depth == STACK_DEPTH)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    sim_context *made = kiln__calloc(sim.mem, 1, sizeof *made);
+    if (!made)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    result = context_open(made, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
+    if (result != CUDA_SUCCESS) {
+        kiln__free(sim.mem, made);
+        return sim_end(result);
+    }
+    made->next = sim.made;
+    sim.made = made;
+    *handle = (CUcontext)(uintptr_t)made->object.handle;
+    stack.contexts[stack.depth++] = *handle;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, int count, unsigned flags,
+                            CUdevice device)
+{
+    if (count < 0 || (count > 0 && !affinity))
+        return CUDA_ERROR_INVALID_VALUE;
+    return count > 0 ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : sim_cuCtxCreate_v2(handle, flags, device);
+}
+
+CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned flags, CUdevice device)
+{
+    if (!params)
+        return sim_cuCtxCreate_v2(handle, flags, device);
+    if (params->cigParams)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
+}
+
+/* The primary context goes by its releases. Other threads that have this one current are told on their next call. */
+CUresult sim_cuCtxDestroy(CUcontext handle)
+{
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        sim_context **at = &sim.made, *gone;
+        while (*at && (*at)->object.handle != (uintptr_t)handle)
+            at = &(*at)->next;
+        gone = *at;
+        if (gone) {
+            *at = gone->next;
+            context_close(gone);
+            kiln__free(sim.mem, gone);
+            if (stack.depth > 0 && stack.contexts[stack.depth - 1] == handle)
+                stack.depth--;
+        }
+        result = sim_end(gone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
     }
     pthread_mutex_unlock(&sim.work);
     return result;
@@ -345,14 +484,15 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
 
 /* ---- the thread's current context ---- */
 
+/* The primary context may be made current while it is not retained, as with libcuda. */
 static bool is_context(CUcontext context)
 {
-    return (uintptr_t)context == PRIMARY_HANDLE;
+    return (uintptr_t)context == PRIMARY_HANDLE || sim_context_find(context);
 }
 
 bool kiln__sim_has_context(const void *context)
 {
-    return (uintptr_t)context == PRIMARY_HANDLE;
+    return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK;
 }
 
 CUresult sim_cuCtxGetCurrent(CUcontext *context)

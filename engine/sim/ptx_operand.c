@@ -117,7 +117,7 @@ bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
     if (want == PTX_PRED || reg == PTX_PRED)
         return want == reg;
     unsigned wanted = ptx_type_bytes(want), width = ptx_type_bytes(reg);
-    if (width < wanted || (width > wanted && !relaxed))
+    if (width < wanted || (width > wanted && (!relaxed || reg == PTX_B128)))
         return false;
     if (is_plain_bits(want) || is_plain_bits(reg) || want == PTX_TF32)
         return true;

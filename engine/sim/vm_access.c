@@ -47,14 +47,16 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
         inside = address <= VM_SHARED_WINDOW && (address + bytes <= run->shared_gap ||
                  (address >= run->shared_dynamic && address + bytes <= run->shared_end));
         host = inside ? w->block->shared + address : NULL;
-        snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
-                 run->shared_gap + (run->shared_end - run->shared_dynamic));
+        if (!inside)
+            snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
+                     run->shared_gap + (run->shared_end - run->shared_dynamic));
         break;
     case PTX_SPACE_LOCAL:
         window = "local";
         inside = address < run->local_bytes && bytes <= run->local_bytes - address;
         host = inside ? w->block->local + (size_t)(w->index * VM_LANES + lane) * run->local_bytes + address : NULL;
-        snprintf(where, sizeof where, "a thread has %u bytes of local memory", run->local_bytes);
+        if (!inside)
+            snprintf(where, sizeof where, "a thread has %u bytes of local memory", run->local_bytes);
         break;
     case PTX_SPACE_PARAM:
         window = "param";
@@ -222,11 +224,8 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
         case PTX_SPACE_CONST:
         case PTX_SPACE_GLOBAL: {
             bool constant = false;
-            if (a >= VM_GLOBAL_BASE && vm_find(w->runner->run->device, a, &span)) {
-                const vm_module *module = w->frame->function->module;
-                for (uint32_t s = 0; s < module->ptx->symbol_count && !constant; s++)
-                    constant = module->storage[s] && module->storage[s]->constant && module->storage[s]->base == span.base;
-            }
+            if (a < VM_GLOBAL_BASE || !vm_find(w->runner->run->device, a, &span, &constant))
+                constant = false;
             in = i->space == PTX_SPACE_CONST ? constant : a >= VM_GLOBAL_BASE && a < VM_GLOBAL_END && !constant;
             break;
         }
@@ -238,12 +237,13 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* cp.async completes at once: waiting for it then never waits, which every correct program allows for.
- * d: shared address, a: global address, b: source size or 0; imm: offset of a; extra: offset of d. */
+ * d: shared address, a: global address, b: source size or 0; count: 0, or the predicate c (2: its opposite) says that the
+ * source is ignored; imm: offset of a; extra: offset of d. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];
     const int64_t *offset = i->extra;
-    uint32_t ignore = i->c ? *vm_pred(w, i->c & ~2u) ^ (i->c & 2 ? VM_ALL : 0) : 0;
+    uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
     VM_EACH(lane, m)
     {
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];

@@ -111,6 +111,8 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b */
     unsigned type = how[0], op = how[1];
+    vm_code unflushed = *i;
+    unflushed.flags &= (uint8_t)~VM_SIGNED;
     VM_EACH(lane, m)
     {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
@@ -129,7 +131,8 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
                 c = i->flags & VM_REG64 ? vm_r64(w, i->c)[lane] : vm_r32(w, i->c)[lane];
             if (i->size == 2)
                 b = (uint16_t)b, c = (uint16_t)c;
-            uint64_t old = update(i, p + k * i->size, type, op, b, c);
+            bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE;
+            uint64_t old = update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
             if (to && i->flags & VM_REG64)
                 vm_r64(w, to)[lane] = old;
             else if (to)

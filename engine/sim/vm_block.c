@@ -76,6 +76,8 @@ void vm_block_free(vm_block *block)
     kiln__free(mem, block);
 }
 
+static void spend(vm_block *block, vm_warp *w, uint64_t steps);
+
 bool vm_block_start(vm_block *block, uint64_t number)
 {
     vm_run_state *run = block->runner->run;
@@ -100,12 +102,15 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->event = 0;
         w->cc = w->path_count = w->sync_used = w->spins = w->yields = 0;
         w->current = VM_PATHS;
-        w->issued = w->lanes = w->idle = 0;
+        w->issued = w->lanes = w->idle = w->charge = 0;
         w->root = vm_frame_new(w, run->kernel, NULL);
         if (!w->root)
             return false;
         vm_path_add(w, run->kernel->code, mask, NULL, w->root);
     }
+    /* A block costs something even if its kernel is empty, and its memory was cleared. */
+    uint64_t cleared = run->shared_end + (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
+    spend(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
@@ -212,6 +217,10 @@ static void deadlock(vm_block *block)
             used += wrote > 0 && (size_t)wrote < sizeof text - used ? (size_t)wrote : 0;
         }
     }
+    vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
+    for (uint32_t k = 0; !first && k < block->warp_count; k++) /* lanes that live are in a path; but a launch must end */
+        if (block->warps[k].root)
+            first = &block->warps[k], at = &root, root.frame = first->root;
     if (!first)
         return;
     first->frame = at->frame;
@@ -236,12 +245,35 @@ static bool part_all(vm_block *block)
     return any;
 }
 
+static uint64_t budget_of(const vm_run_state *run)
+{
+    return run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
+}
+
+/* Counts work against the launch's budget; a launch that has spent it, or is asked to stop, ends. */
+static void spend(vm_block *block, vm_warp *w, uint64_t steps)
+{
+    vm_run_state *run = block->runner->run;
+    uint64_t budget = budget_of(run);
+    uint64_t spent = atomic_fetch_add_explicit(&run->steps, steps, memory_order_relaxed) + steps;
+    bool stopped = run->launch->stop && __atomic_load_n(run->launch->stop, __ATOMIC_RELAXED);
+    if ((spent <= budget && !stopped) || w->path_count == 0)
+        return;
+    const vm_path *path = &w->paths[0];
+    w->frame = path->frame;
+    if (stopped)
+        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STOPPED, 0, 0, "stopped on request");
+    else
+        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STEPS, 0, 0,
+                       "the launch has run %llu instructions of warps, its budget: an endless loop?",
+                       (unsigned long long)budget);
+}
+
 bool vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
-    uint64_t budget = run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
-    uint64_t spent = 0;
+    uint64_t spent = 0, budget = budget_of(run);
     uint32_t blocked = 0;
     while (block->live && spent < quantum) {
         vm_warp *w = &block->warps[block->next_warp];
@@ -254,22 +286,13 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
             continue;
         }
         blocked = 0;
-        uint64_t before = w->issued;
-        vm_warp_run(w, SLICE);
+        uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->steps, memory_order_relaxed);
+        vm_warp_run(w, left < SLICE ? left + 1 : SLICE);
         spent += w->issued - before;
         runner->clock += w->issued - before;
-        uint64_t steps = atomic_fetch_add_explicit(&run->steps, w->issued - before, memory_order_relaxed);
-        if (steps > budget && w->path_count) {
-            w->frame = w->paths[0].frame;
-            vm_fault_raise(w, w->paths[0].pc, (uint32_t)__builtin_ctz(w->paths[0].mask), VM_FAULT_STEPS, 0, 0,
-                           "the launch has run %llu instructions of warps, its budget: an endless loop?",
-                           (unsigned long long)budget);
-        }
-        if (run->launch->stop && __atomic_load_n(run->launch->stop, __ATOMIC_RELAXED) && w->path_count) {
-            w->frame = w->paths[0].frame;
-            vm_fault_raise(w, w->paths[0].pc, (uint32_t)__builtin_ctz(w->paths[0].mask), VM_FAULT_STOPPED, 0, 0,
-                           "stopped on request");
-        }
+        spent += w->charge;
+        spend(block, w, w->issued - before + w->charge);
+        w->charge = 0;
         if (atomic_load_explicit(&run->stop, memory_order_relaxed))
             break;
         if (w->gave_way) /* it spins on another warp or block */

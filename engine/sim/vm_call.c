@@ -6,6 +6,7 @@
 
 /* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. */
 struct vm_chunk { struct vm_chunk *next; };
+#define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
 
 static unsigned size_class(size_t bytes)
 {
@@ -21,8 +22,12 @@ void *vm_pool_get(vm_runner *runner, size_t bytes)
     if (n >= KILN__COUNT(runner->pool.free))
         return NULL;
     struct vm_chunk *chunk = runner->pool.free[n];
-    if (!chunk)
+    if (!chunk) {
+        if (runner->pool.bytes + ((size_t)64 << n) > POOL_MOST)
+            return NULL;
+        runner->pool.bytes += (size_t)64 << n;
         return kiln__alloc(runner->run->device->mem, (size_t)64 << n);
+    }
     runner->pool.free[n] = chunk->next;
     return chunk;
 }
@@ -60,12 +65,14 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->caller = caller;
     frame->function = function;
     frame->depth = caller ? caller->depth + 1 : 0;
+    frame->chain = bytes + (caller ? caller->chain : 0);
     frame->regs = (unsigned char *)(((uintptr_t)frame + head + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
     frame->params = frame->regs + function->reg_bytes;
     frame->vars = frame->params + params;
     frame->local_base = caller ? caller->local_top : 0;
     frame->local_top = frame->local_base + function->local_bytes;
     memset(frame->regs, 0, function->reg_bytes + params + vars); /* so that runs repeat */
+    vm_charge(w, bytes >> 14);
     memset(frame->regs, 0xff, 4);                                /* the predicate that always holds */
     return frame;
 }
@@ -120,7 +127,7 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "call of '%s', which has no body", callee->ptx->name);
         return;
     }
-    if (caller->depth + 1 >= VM_DEPTH_MAX ||
+    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > VM_FRAMES_MAX ||
         (callee->local_bytes && caller->local_top + callee->local_bytes > w->runner->run->local_bytes)) {
         vm_fault_raise(w, i, lane, VM_FAULT_STACK, 0, 0, "stack overflow: call of '%s' at depth %u", callee->ptx->name,
                        caller->depth + 1);
@@ -244,6 +251,17 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
             vm_send(w, back, passed, w->sync);
     }
     enter(w, i, call, callee, lanes, back);
+}
+
+/* At the head of a function: parameters whose address it takes move into its local memory. */
+void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    const ptx_symbol *symbol = &function->module->ptx->symbols[i->b];
+    uint32_t local = w->runner->run->local_bytes;
+    VM_EACH(lane, m)
+    memcpy(w->block->local + (size_t)(w->index * VM_LANES + lane) * local + w->frame->local_base + i->imm,
+           w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
 /* alloca (c: 0), stacksave (1), stackrestore (2): a path's lanes share one stack height. */

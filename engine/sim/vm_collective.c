@@ -158,5 +158,6 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
         chosen |= (uint32_t)(leader[lane] == lane) << lane;
     }
     VM_EACH(lane, have) vm_r32(w, i->d)[lane] = leader[lane];
-    vm_set_pred(w, i->e, chosen, have);
+    if (i->e)
+        vm_set_pred(w, i->e, chosen, have);
 }

@@ -8,6 +8,7 @@
 #define TEMP_BYTES 256u
 #define TEMP_PREDS 6u
 #define SINK_BYTES 512u
+#define CONSTANTS_MOST (1u << 30)
 
 static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
 #define OP(name, text, decode, ...) [PTX_OP_##name] = vm_decode_##decode,
@@ -99,9 +100,14 @@ uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
-    for (size_t k = 0; k < d->constant_count; k++)
-        if (d->constants[k].value == value && d->constants[k].bytes == bytes)
-            return d->constants[k].slot | 1;
+    /* Most constants repeat: a small table remembers where, the last one wins. */
+    uint32_t *known = &d->known[(value ^ value >> 32 ^ value >> 7 ^ bytes) % KILN__COUNT(d->known)];
+    if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
+        return d->constants[*known - 1].slot | 1;
+    if (d->constant_bytes >= CONSTANTS_MOST) {
+        vm_decode_fail(d, "too many constants");
+        return 1;
+    }
     if (!kiln__grow(d->module->device->mem, &d->constants, &d->constant_capacity, d->constant_count + 1,
                     sizeof *d->constants)) {
         no_memory(d);
@@ -110,6 +116,7 @@ uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
     vm_constant *made = &d->constants[d->constant_count++];
     *made = (vm_constant){value, d->constant_bytes, (uint8_t)bytes};
     d->constant_bytes += bytes * VM_LANES;
+    *known = (uint32_t)d->constant_count;
     return made->slot | 1;
 }
 
@@ -117,7 +124,7 @@ static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, un
 {
     const ptx_symbol *symbol = &d->module->ptx->symbols[index];
     uint64_t address = d->module->address[index];
-    if (symbol->space == PTX_SPACE_LOCAL) {
+    if (symbol->space == PTX_SPACE_LOCAL || d->module->home[index]) {
         vm_code *i = vm_step_op(d, vm_op_local_address);
         uint32_t temp = vm_temp(d);
         i->imm = address + offset;
@@ -126,7 +133,7 @@ static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, un
     }
     if (symbol->space == PTX_SPACE_PARAM) {
         if (!d->f->entry || !symbol->formal)
-            vm_decode_fail(d, "the address of a function's .param variable is not supported");
+            vm_decode_fail(d, "the address of a call's .param variable or of a return value");
         address = symbol->offset;
     } else if (symbol->linkage == PTX_EXTERN && symbol->space != PTX_SPACE_SHARED) {
         vm_decode_fail(d, "unresolved extern variable");
@@ -256,11 +263,15 @@ static bool lay_out_registers(vm_decoder *d)
     at += TEMPS * TEMP_BYTES;
     d->sink = (uint32_t)at;
     at += SINK_BYTES;
-    if (at > 1u << 26) {
+    if (at > VM_FRAMES_MAX) {
         vm_decode_fail(d, "too many registers");
         return false;
     }
     d->fn->reg_bytes = (uint32_t)at;
+    if (f->frame_bytes > VM_LOCAL_BYTES_MAX || (!f->entry && f->param_bytes > VM_LOCAL_BYTES_MAX)) {
+        vm_decode_fail(d, "more bytes of parameters than a thread's stack has");
+        return false;
+    }
     return true;
 }
 
@@ -315,13 +326,24 @@ static bool take_over(vm_decoder *d)
     fn->constant_bytes = d->constant_bytes;
     for (size_t k = 0; k < d->constant_count; k++)
         for (uint32_t lane = 0; lane < VM_LANES; lane++)
-            memcpy(fn->constants + d->constants[k].slot + lane * d->constants[k].bytes, &d->constants[k].value,
-                   d->constants[k].bytes < 8 ? 4 : 8);
+            memcpy(fn->constants + d->constants[k].slot + lane * (d->constants[k].bytes < 8 ? 4 : 8),
+                   &d->constants[k].value, d->constants[k].bytes < 8 ? 4 : 8); /* the high half of 16 bytes is zero */
     fn->code = (vm_code *)(((uintptr_t)code + 63) & ~(uintptr_t)63);
     fn->code_count = (uint32_t)d->count;
     memcpy(fn->code, d->code, d->count * sizeof *fn->code);
     link_branches(d);
     return true;
+}
+
+static void move_home(vm_decoder *d)
+{
+    if (d->fn->has_homes)
+        for (uint32_t k = 0; k < d->f->param_count + d->f->return_count; k++)
+            if (d->module->home[d->f->params[k]]) {
+                vm_code *i = vm_step_op(d, vm_op_home);
+                i->b = d->f->params[k];
+                i->imm = d->module->address[d->f->params[k]];
+            }
 }
 
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
@@ -334,6 +356,7 @@ bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, cons
     d.fn->start = vm_keep(&d, ((size_t)d.f->insn_count + 1) * sizeof *d.fn->start);
     if (!d.fn->start)
         goto done;
+    move_home(&d);
     for (d.at = 0; d.at < d.f->insn_count && !d.out_of_memory; d.at++) {
         d.in = &d.f->insns[d.at];
         d.fn->start[d.at] = (uint32_t)d.count;

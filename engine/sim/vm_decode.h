@@ -18,7 +18,7 @@ typedef struct vm_decoder {
     size_t count, capacity;
     vm_constant *constants;
     size_t constant_count, constant_capacity;
-    uint32_t constant_bytes;
+    uint32_t constant_bytes, known[256]; /* known: index + 1 by hash */
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
     vm_code scratch;                /* written to when there is no memory for code */

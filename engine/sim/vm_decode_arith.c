@@ -190,7 +190,7 @@ void vm_decode_minmax(vm_decoder *d)
     unsigned type = TYPE(0);
     uint8_t flags = vm_flags(d->in);
     if (type == PTX_F32 && d->in->operand_count == 4) {
-        plain(d, max ? VM_H_max3_f32 : VM_H_min3_f32, NULL, 3, 4)->flags = flags;
+        plain(d, max ? VM_H_max3_f32 : VM_H_min3_f32, NULL, 3, 4)->flags = (uint8_t)(flags | (HAS(ABS) ? VM_ABSOLUTE : 0));
     } else if (type == PTX_F32) {
         plain(d, flags ? (max ? VM_H_maxx_f32 : VM_H_minx_f32) : max ? VM_H_max_f32 : VM_H_min_f32, NULL, 2, 4)->flags =
             flags;
@@ -322,7 +322,7 @@ void vm_decode_lop3(vm_decoder *d)
     bool negated;
     uint32_t q = vm_pred_plain(d, OPERAND(5), &negated), zero = vm_constant_slot(d, 0, 4);
     i = vm_emit(d, VM_H_eq_u32); /* (d != 0) op q */
-    i->d = vm_second_pred(d, OPERAND(0));
+    i->d = OPERAND(0)->pred ? vm_second_pred(d, OPERAND(0)) : vm_temp_pred(d);
     i->a = to, i->b = zero, i->c = q;
     i->flags = (uint8_t)(VM_INVERT | (HAS(OR) ? VM_BOOL_OR : VM_BOOL_AND) | (negated ? VM_COMBINE_NOT : 0));
 }

@@ -98,7 +98,7 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     if (address->kind != PTX_OPERAND_ADDRESS || address->base != PTX_BASE_SYMBOL)
         return false;
     const ptx_symbol *symbol = &d->module->ptx->symbols[address->index];
-    if (symbol->space != PTX_SPACE_PARAM)
+    if (symbol->space != PTX_SPACE_PARAM || d->module->home[address->index])
         return false;
     unsigned bytes = ptx_type_bytes((ptx_type)type);
     uint64_t at = symbol->offset + (uint64_t)address->offset, total = (uint64_t)bytes * count;
@@ -120,10 +120,18 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     return true;
 }
 
-/* a, imm, e and the address' width; `id` VM_H_COUNT: lane by lane. */
-static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space)
+/* a, imm, e and the address' width; `id` VM_H_COUNT: lane by lane. slots: where a load of several elements goes. */
+static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
+                       const uint32_t *slots, unsigned count)
 {
     vm_place place = vm_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
+    for (unsigned k = 0; k < count; k++)
+        if (slots[k] == place.slot) { /* elements land one after the other: the address must outlive the first */
+            vm_code *copy = vm_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
+            copy->a = place.slot;
+            place.slot = copy->d = vm_temp(d);
+            break;
+        }
     vm_code *i = id == VM_H_COUNT ? vm_emit_op(d, slow) : vm_emit(d, id);
     i->a = place.slot;
     i->imm = (uint64_t)place.offset;
@@ -133,9 +141,18 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
+/* A parameter whose address is taken lives in local memory, also for those who name it; so a function that reads .param
+ * space through a register reads there. */
+static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
+{
+    bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL && d->module->home[address->index];
+    bool pointer = d->in->space == PTX_SPACE_PARAM && address->base == PTX_BASE_REG && !d->f->entry;
+    return home || pointer ? PTX_SPACE_LOCAL : d->in->space;
+}
+
 void vm_decode_ld(vm_decoder *d)
 {
-    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = d->in->space;
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(1));
     landing l;
     if (d->in->op == PTX_OP_LDU && space == PTX_SPACE_GENERIC)
         space = PTX_SPACE_GLOBAL;
@@ -146,14 +163,15 @@ void vm_decode_ld(vm_decoder *d)
         return;
     }
     bool strong = is_strong(d) && space != PTX_SPACE_SHARED;
-    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space);
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space, l.slots,
+                        count > 1 ? count : 0);
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     extend_after(d, &l);
 }
 
 void vm_decode_st(vm_decoder *d)
 {
-    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = d->in->space;
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(0));
     uint32_t *slots = vm_keep(d, count * sizeof *slots);
     for (uint32_t k = 0; slots && k < count; k++)
         slots[k] = vm_source(d, element(d, OPERAND(1), k), vm_container(type));
@@ -164,7 +182,7 @@ void vm_decode_st(vm_decoder *d)
         vm_decode_fail(d, "store to constant memory");
         return;
     }
-    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, false), vm_store_slow, OPERAND(0), space);
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, false), vm_store_slow, OPERAND(0), space, NULL, 0);
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
@@ -189,7 +207,7 @@ void vm_decode_atom(vm_decoder *d)
         how[2 + 2 * k + 1] = vm_source(d, element(d, b, k), bytes);
     }
     uint32_t c = op == PTX_MOD_CAS ? vm_source(d, OPERAND(3), bytes) : 0;
-    vm_code *i = access(d, VM_H_COUNT, vm_op_atom, address, d->in->space);
+    vm_code *i = access(d, VM_H_COUNT, vm_op_atom, address, d->in->space, NULL, 0);
     i->d = how[2];
     i->b = how[3];
     i->c = c;
@@ -203,10 +221,11 @@ void vm_decode_atom(vm_decoder *d)
 void vm_decode_cp_async(vm_decoder *d)
 {
     vm_place to = vm_address(d, OPERAND(0), 0), from = vm_address(d, OPERAND(1), 8);
-    uint32_t bytes = 0, ignore = 0;
+    uint32_t bytes = 0, ignore = 0, count = 0;
     if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_PRED) {
         bool negated;
-        ignore = vm_pred_plain(d, OPERAND(3), &negated) | (negated ? 2u : 0);
+        ignore = vm_pred_plain(d, OPERAND(3), &negated);
+        count = negated ? 2 : 1;
     } else if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_U32) {
         bytes = vm_source(d, OPERAND(3), 4);
     }
@@ -220,9 +239,11 @@ void vm_decode_cp_async(vm_decoder *d)
     i->extra = offset;
     i->e = vm_cache_slot(d);
     i->flags = to.addr32 ? 0 : VM_REG64;
-    i->size = (uint8_t)OPERAND(2)->imm;
-    if (i->size != 4 && i->size != 8 && i->size != 16)
-        vm_decode_fail(d, "cp.async of a size that is not 4, 8 or 16");
+    i->count = (uint8_t)count;
+    uint64_t size = OPERAND(2)->imm;
+    i->size = (uint8_t)size;
+    if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
+        vm_decode_fail(d, HAS(CG) ? "cp.async.cg of a size that is not 16" : "cp.async of a size that is not 4, 8 or 16");
 }
 
 void vm_decode_cp_async_group(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }

@@ -92,6 +92,10 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
+        if (q && c == q) { /* which is written before p is made */
+            i = vm_step_op(d, vm_op_pred_logic);
+            i->a = i->b = c, i->d = c = vm_temp_pred(d);
+        }
         if (q) {
             i = step ? vm_step_op(d, vm_op_pred_logic) : vm_emit_op(d, vm_op_pred_logic);
             if (!step)
@@ -105,7 +109,7 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         return;
     }
     compare_form form = type == PTX_F32 || type == PTX_F64 ? compare_float(mod, type == PTX_F64) : compare_int(mod, type);
-    if (HAS(FTZ))
+    if (HAS(FTZ) && type == PTX_F32)
         a = flushed(d, a), b = flushed(d, b);
     vm_code *i = step ? vm_step(d, form.id) : vm_emit(d, form.id);
     i->d = p, i->e = q, i->c = c;
@@ -243,7 +247,7 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     uint32_t slot = vm_source(d, OPERAND(1), have), dest = vm_dest(d, OPERAND(0), vm_container(d->f->regs[OPERAND(0)->index].type));
     if (have == 8 && !(from_bytes == 8 && to_bytes == 8))
         chain[count++].id = VM_H_low_b32;
-    unsigned narrow = to_bytes < from_bytes ? to : from;
+    unsigned narrow = to_bytes <= from_bytes ? to : from;
     if (ptx_type_bytes((ptx_type)narrow) < 4)
         chain[count++].id = extension32(narrow);
     if (to_bytes == 2 && from_bytes == 1 && vm_is_signed(from) && !(reg == 2))

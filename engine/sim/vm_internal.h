@@ -12,6 +12,7 @@
 #define VM_CODE_BASE 0x0600000000ull   /* "addresses" of functions: base + 16 * index */
 #define VM_LOCAL_BYTES_MAX 0x80000u    /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
+#define VM_FRAMES_MAX 0x1000000u       /* bytes that the frames of one chain of calls may take */
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u              /* nested calls */
 #define VM_BARRIERS 16u
@@ -81,7 +82,7 @@ const vm_handlers *vm_table(void); /* the best that the host can run */
 
 /* vm_code.flags */
 enum {
-    VM_FTZ = 1, VM_SAT = 2, VM_NANS = 4, VM_XORSIGN = 8, VM_RELU = 16,          /* arithmetic */
+    VM_FTZ = 1, VM_SAT = 2, VM_NANS = 4, VM_XORSIGN = 8, VM_RELU = 16, VM_ABSOLUTE = 32, /* arithmetic */
     VM_SIGNED = 1, VM_REG64 = 2, VM_STRONG = 4, VM_ADDR32 = 8, VM_REG16 = 16, VM_WRITES = 32, /* memory */
     VM_INVERT = 1, VM_BOOL_AND = 2, VM_BOOL_OR = 4, VM_BOOL_XOR = 8, VM_COMBINE_NOT = 16 /* comparison */
 };
@@ -115,7 +116,7 @@ struct vm_frame {
     vm_sync join;
     uint32_t local_base, local_top; /* of every lane's local memory */
     uint32_t depth;
-    size_t bytes;
+    size_t bytes, chain;            /* chain: with those of all callers */
     unsigned char *params, *vars;   /* 32 parameter blocks; 32 sets of .param variables */
     unsigned char *regs;            /* the register file, VM_ALIGN-ed */
 };
@@ -144,6 +145,7 @@ struct vm_warp {
     vm_block *block;
     vm_runner *runner;
     uint64_t issued, lanes, idle;   /* counters; instructions since lanes last met */
+    uint64_t charge;                /* work beyond what instructions usually do, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields;
     bool gave_way;                  /* its last turn ended in waiting for other warps */
     vm_path paths[VM_PATHS];
@@ -171,7 +173,7 @@ struct vm_block {
 /* A piece of device memory that an instruction touched last. */
 typedef struct vm_span { uint64_t base, end; unsigned char *host; } vm_span;
 
-typedef struct vm_pool { struct vm_chunk *free[24]; } vm_pool;
+typedef struct vm_pool { struct vm_chunk *free[24]; size_t bytes; } vm_pool;
 
 /* One launch, shared by its runners. */
 typedef struct vm_run_state {
@@ -195,7 +197,8 @@ struct vm_runner {
     vm_span *cache;                 /* by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
-    uint64_t generation;
+    atomic_ullong generation;       /* of the device's allocations, as its caches know them; UINT64_MAX: has none */
+    vm_runner *next;                /* of the device's runners */
     vm_pool pool;
     vm_block **blocks;
     size_t block_count, block_capacity;
@@ -210,6 +213,7 @@ typedef struct vm_allocation {
     void *raw;
     const char *name;               /* of a module variable, in the module's arena; NULL: vm_alloc() */
     bool constant;                  /* kernels must not write it */
+    uint64_t freed;                 /* the generation that no longer has it */
     struct vm_allocation *next;     /* in the graveyard */
 } vm_allocation;
 
@@ -224,7 +228,7 @@ struct vm_device {
     struct { uint64_t base, bytes; } freed[64]; /* the last ones, for messages */
     unsigned freed_next;
     uint64_t next_address, used;
-    unsigned running;
+    vm_runner *runners;             /* of the launches that run */
     atomic_ullong generation;       /* moves when an allocation goes */
 };
 
@@ -251,6 +255,7 @@ struct vm_function {
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
+    bool has_homes;                 /* parameters whose address is taken live in local memory */
     uint64_t closure_local;         /* with all that it may call */
     uint64_t static_shared;         /* entries: end of what they may reach */
     bool uses_dynamic, recursive;
@@ -262,6 +267,7 @@ struct vm_module {
     kiln__arena arena;
     vm_function *functions;
     uint64_t *address;              /* by symbol: global and const: device address; shared: offset; local: in its frame */
+    bool *home;                     /* by symbol: a parameter that lives in local memory, at `address` */
     vm_allocation **storage;        /* by symbol, NULL if none */
     uint64_t dynamic_base;          /* where dynamic shared memory starts in every kernel */
     uint64_t const_bytes;
@@ -294,13 +300,25 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     for (uint32_t lane##_left = (mask), lane = 0;                                                                      \
          lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true); lane##_left &= lane##_left - 1)
 
+/* What one instruction does beyond measure (a frame of megabytes cleared, a page printed) counts against the step budget,
+ * though not as instructions; where it is much the path gives way, so that the budget is looked at. */
+static inline void vm_charge(vm_warp *w, uint64_t steps)
+{
+    w->charge += steps;
+    if (steps >= 16)
+        w->event |= VM_EVENT_SWITCH;
+}
+
 /* ---- vm_memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-bool vm_find(vm_device *device, uint64_t address, vm_span *span);
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant);
 /* Finds the allocation of [low, high) for the instruction's cache. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
-void vm_running(vm_device *device, int change);
+/* A runner may keep what it found until its generation is past the one that freed it. */
+void vm_runner_enter(vm_device *device, vm_runner *runner);
+void vm_runner_leave(vm_device *device, vm_runner *runner);
+void vm_runner_update(vm_runner *runner, uint64_t generation);
 
 /* ---- vm_access.c: memory lane by lane, with the faults ---- */
 /* Host pointer for `bytes` at `address` of one lane, or NULL with a fault recorded. */
@@ -341,6 +359,7 @@ void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume);
 void vm_frame_return(vm_warp *w, vm_frame *frame);
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller);

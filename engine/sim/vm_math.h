@@ -63,7 +63,7 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
     uint32_t sign = (vm_bits32(a) ^ vm_bits32(b)) & 0x80000000u;
     a = vm_in(a, flags), b = vm_in(b, flags);
     bool none = a != a || b != b;
-    if (flags & VM_XORSIGN)
+    if (flags & (VM_XORSIGN | VM_ABSOLUTE))
         a = fabsf(a), b = fabsf(b);
     float r = max ? vm_max32(a, b) : vm_min32(a, b);
     if (flags & VM_XORSIGN && r == r)

@@ -35,11 +35,22 @@ static void release(vm_device *device, vm_allocation *allocation)
     kiln__free(device->mem, allocation);
 }
 
+/* Gives back what was freed and no runner can still have in its caches. Under the lock. */
 static void bury(vm_device *device)
 {
-    while (device->graveyard) {
-        vm_allocation *gone = device->graveyard;
-        device->graveyard = gone->next;
+    uint64_t oldest = UINT64_MAX;
+    for (vm_runner *runner = device->runners; runner; runner = runner->next) {
+        uint64_t seen = atomic_load(&runner->generation);
+        oldest = seen < oldest ? seen : oldest;
+    }
+    for (vm_allocation **at = &device->graveyard; *at;) {
+        vm_allocation *gone = *at;
+        if (gone->freed > oldest) {
+            at = &gone->next;
+            continue;
+        }
+        *at = gone->next;
+        device->used -= gone->bytes;
         release(device, gone);
     }
 }
@@ -129,25 +140,43 @@ bool vm_free(vm_device *device, uint64_t address)
         size_t at = search(device, address);
         memmove(device->live + at - 1, device->live + at, (device->live_count - at) * sizeof *device->live);
         device->live_count--;
-        device->used -= found->bytes;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
-        atomic_fetch_add(&device->generation, 1);
+        found->freed = atomic_fetch_add(&device->generation, 1) + 1;
         found->next = device->graveyard; /* a running kernel may still look at it until it sees the generation */
         device->graveyard = found;
-        if (device->running == 0)
-            bury(device);
+        bury(device);
     }
     pthread_rwlock_unlock(&device->lock);
     return right;
 }
 
-void vm_running(vm_device *device, int change)
+void vm_runner_enter(vm_device *device, vm_runner *runner)
 {
     pthread_rwlock_wrlock(&device->lock);
-    device->running += (unsigned)change;
-    if (device->running == 0)
-        bury(device);
+    runner->next = device->runners;
+    device->runners = runner;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_runner_leave(vm_device *device, vm_runner *runner)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_runner **at = &device->runners;
+    while (*at && *at != runner)
+        at = &(*at)->next;
+    if (*at)
+        *at = runner->next;
+    bury(device);
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_runner_update(vm_runner *runner, uint64_t generation)
+{
+    vm_device *device = runner->run->device;
+    atomic_store(&runner->generation, generation);
+    pthread_rwlock_wrlock(&device->lock);
+    bury(device);
     pthread_rwlock_unlock(&device->lock);
 }
 
@@ -181,7 +210,7 @@ uint64_t vm_memory_used(const vm_device *device)
     return used;
 }
 
-static bool find(vm_device *device, uint64_t address, vm_span *span, bool *constant)
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant)
 {
     pthread_rwlock_rdlock(&device->lock);
     vm_allocation *found = lookup(device, address, 1);
@@ -191,12 +220,6 @@ static bool find(vm_device *device, uint64_t address, vm_span *span, bool *const
     }
     pthread_rwlock_unlock(&device->lock);
     return found != NULL;
-}
-
-bool vm_find(vm_device *device, uint64_t address, vm_span *span)
-{
-    bool constant;
-    return find(device, address, span, &constant);
 }
 
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
@@ -209,7 +232,7 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
         }
     vm_span span;
     bool constant;
-    if (!find(runner->run->device, low, &span, &constant) || high > span.end || high < low ||
+    if (!vm_find(runner->run->device, low, &span, &constant) || high > span.end || high < low ||
         (constant && i->flags & VM_WRITES))
         return false;
     runner->cache[i->e] = span;

@@ -1,5 +1,6 @@
 /* vm_module.c - a parsed module made ready to run: its variables get their places, its functions are decoded. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/vm_internal.h"
@@ -7,15 +8,19 @@
 #define STACK_FRAMES 64u        /* frames of every function that a recursive kernel's local memory has room for */
 #define ALLOCA_BYTES 16384u
 
+/* The best that the host can run; KILN_SIM_ISA may ask for less, so that one host can test all. */
 const vm_handlers *vm_table(void)
 {
+    const char *asked = getenv("KILN_SIM_ISA");
+    bool avx2 = !asked || strcmp(asked, "base") != 0, avx512 = avx2 && (!asked || strcmp(asked, "avx2") != 0);
+    (void)avx2, (void)avx512;
 #if defined(VM_HAVE_AVX512)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+    if (avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         return vm_table_avx512;
 #endif
 #if defined(VM_HAVE_AVX2)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (avx2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return vm_table_avx2;
 #endif
     return vm_table_base;
@@ -23,49 +28,73 @@ const vm_handlers *vm_table(void)
 
 /* ---- who reaches what ---- */
 
+/* What a kernel reaches. A walk in depth without recursion: chains of calls may be as long as the text. */
+typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_set {
-    bool *functions, *symbols;
+    uint8_t *functions;             /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
+    bool *symbols;
     bool indirect, recursive, alloca_used;
-    uint32_t *stack, depth;     /* functions that are being visited: a call to one of them is recursion */
+    struct { uint32_t function, insn; } *stack;
+    uint32_t depth, next;           /* next: the function that indirect calls make reachable */
 } reach_set;
 
-static void visit(const vm_module *module, uint32_t index, reach_set *set);
+static void reach_open(reach_set *set, uint32_t index)
+{
+    if (set->functions[index] == REACH_OPEN)
+        set->recursive = true;
+    if (set->functions[index] != REACH_NEW)
+        return;
+    set->functions[index] = REACH_OPEN;
+    memset(&set->stack[set->depth], 0, sizeof *set->stack);
+    set->stack[set->depth++].function = index;
+}
 
-static void visit_operand(const vm_module *module, const ptx_function *f, const ptx_operand *o, reach_set *set)
+static void reach_operand(reach_set *set, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
         set->symbols[o->index] = true;
     if (o->kind == PTX_OPERAND_FUNCTION)
-        visit(module, o->index, set);
-    if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
-        for (uint32_t k = 0; k < o->count; k++)
-            visit_operand(module, f, &f->elements[o->index + k], set);
+        reach_open(set, o->index);
 }
 
-static void visit(const vm_module *module, uint32_t index, reach_set *set)
+/* One step from the function on top of the stack; it is left when nothing remains to be seen in it. */
+static void reach_step(const vm_module *module, reach_set *set)
 {
-    for (uint32_t k = 0; k < set->depth; k++)
-        if (set->stack[k] == index)
-            set->recursive = true;
-    if (set->functions[index])
+    uint32_t top = set->depth - 1;
+    const ptx_function *f = &module->ptx->functions[set->stack[top].function];
+    if (set->stack[top].insn == f->insn_count) {
+        set->functions[set->stack[top].function] = REACH_DONE;
+        set->depth--;
         return;
-    set->functions[index] = true;
-    set->stack[set->depth++] = index;
-    const ptx_function *f = &module->ptx->functions[index];
-    for (uint32_t k = 0; k < f->insn_count; k++) {
-        const ptx_insn *in = &f->insns[k];
-        if (in->op == PTX_OP_ALLOCA)
-            set->alloca_used = true;
-        if (in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG && !set->indirect) {
-            set->indirect = true;
-            for (uint32_t other = 0; other < module->ptx->function_count; other++)
-                if (!module->ptx->functions[other].entry && module->ptx->functions[other].defined)
-                    visit(module, other, set);
-        }
-        for (uint32_t n = 0; n < in->operand_count && n < PTX_MAX_OPERANDS; n++)
-            visit_operand(module, f, &in->operands[n], set);
     }
-    set->depth--;
+    const ptx_insn *in = &f->insns[set->stack[top].insn++];
+    set->alloca_used |= in->op == PTX_OP_ALLOCA;
+    set->indirect |= in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG;
+    for (uint32_t n = 0; n < in->operand_count && n < PTX_MAX_OPERANDS; n++) {
+        const ptx_operand *o = &in->operands[n];
+        reach_operand(set, o);
+        if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
+            for (uint32_t k = 0; k < o->count; k++)
+                reach_operand(set, &f->elements[o->index + k]);
+    }
+}
+
+static void reach(const vm_module *module, uint32_t kernel, reach_set *set)
+{
+    const ptx_module *ptx = module->ptx;
+    memset(set->functions, 0, ptx->function_count);
+    memset(set->symbols, 0, ptx->symbol_count);
+    set->indirect = set->recursive = set->alloca_used = false;
+    set->depth = set->next = 0;
+    reach_open(set, kernel);
+    while (set->depth) {
+        reach_step(module, set);
+        while (set->indirect && set->depth == 0 && set->next < ptx->function_count) {
+            uint32_t other = set->next++;
+            if (!ptx->functions[other].entry && ptx->functions[other].defined)
+                reach_open(set, other);
+        }
+    }
 }
 
 static uint64_t align_up(uint64_t value, uint64_t align)
@@ -75,37 +104,36 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 
 /* ---- variables ---- */
 
+/* Local memory of a thread of that kernel, as far as calls are known before it runs. */
+static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
+{
+    vm_function *kernel = &module->functions[f];
+    uint64_t local = 0;
+    for (uint32_t k = 0; k < module->ptx->function_count; k++)
+        local += set->functions[k] ? align_up(module->functions[k].local_bytes, 16) : 0;
+    kernel->recursive = set->recursive || set->indirect;
+    if (kernel->recursive && local * STACK_FRAMES <= VM_LOCAL_BYTES_MAX)
+        local *= STACK_FRAMES;
+    else if (kernel->recursive && local < VM_LOCAL_BYTES_MAX)
+        local = VM_LOCAL_BYTES_MAX;
+    kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
+}
+
 /* Shared variables: those that several kernels reach lie first, at the same offset in all; a kernel's own follow. */
 static bool place_shared(vm_module *module, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
-    size_t entries = 0;
-    for (uint32_t f = 0; f < ptx->function_count; f++)
-        entries += ptx->functions[f].entry;
-    bool *reached = kiln__arena_alloc(&module->arena, (size_t)ptx->symbol_count * (entries + 1));
     uint32_t *users = kiln__arena_alloc(&module->arena, ((size_t)ptx->symbol_count + 1) * sizeof *users);
-    uint32_t *stack = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *stack);
-    if (!reached || !users || !stack)
+    reach_set set = {.functions = kiln__arena_alloc(&module->arena, (size_t)ptx->function_count + 1),
+                     .symbols = kiln__arena_alloc(&module->arena, (size_t)ptx->symbol_count + 1),
+                     .stack = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *set.stack)};
+    if (module->arena.failed)
         return false;
-    size_t e = 0;
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        bool *functions = kiln__arena_alloc(&module->arena, ptx->function_count);
-        if (!functions)
-            return false;
-        reach_set set = {.functions = functions, .symbols = reached + e++ * ptx->symbol_count, .stack = stack};
-        visit(module, f, &set);
-        vm_function *kernel = &module->functions[f];
-        uint64_t local = 0;
-        for (uint32_t k = 0; k < ptx->function_count; k++)
-            local += functions[k] ? align_up(module->functions[k].local_bytes, 16) : 0;
-        kernel->recursive = set.recursive || set.indirect;
-        if (kernel->recursive && local * STACK_FRAMES <= VM_LOCAL_BYTES_MAX)
-            local *= STACK_FRAMES;
-        else if (kernel->recursive && local < VM_LOCAL_BYTES_MAX)
-            local = VM_LOCAL_BYTES_MAX;
-        kernel->closure_local = local + (set.alloca_used ? ALLOCA_BYTES : 0);
+        reach(module, f, &set);
+        place_frames(module, f, &set);
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             users[s] += set.symbols[s];
     }
@@ -115,11 +143,11 @@ static bool place_shared(vm_module *module, kiln__text *log)
             module->address[s] = align_up(common, ptx->symbols[s].align);
             common = module->address[s] + ptx->symbols[s].bytes;
         }
-    e = 0;
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         if (!ptx->functions[f].entry)
             continue;
-        const bool *used = reached + e++ * ptx->symbol_count;
+        reach(module, f, &set);
+        const bool *used = set.symbols;
         uint64_t end = 0;
         for (uint32_t s = 0; s < ptx->symbol_count; s++)
             if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1 &&
@@ -152,12 +180,31 @@ static bool place_shared(vm_module *module, kiln__text *log)
     return true;
 }
 
+/* A function that takes the address of a parameter has it in local memory (vm_op_home). */
+static void find_homes(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    for (uint32_t n = 0; n < ptx->function_count; n++) {
+        const ptx_function *f = &ptx->functions[n];
+        for (uint32_t k = 0; k < f->insn_count && !f->entry; k++)
+            for (uint32_t o = 0; o < f->insns[k].operand_count && o < PTX_MAX_OPERANDS; o++) {
+                const ptx_operand *operand = &f->insns[k].operands[o];
+                if (operand->kind != PTX_OPERAND_SYMBOL || ptx->symbols[operand->index].space != PTX_SPACE_PARAM)
+                    continue;
+                for (uint32_t p = f->return_count; p < f->return_count + f->param_count; p++)
+                    if (f->params[p] == operand->index)
+                        module->home[operand->index] = module->functions[n].has_homes = true;
+            }
+    }
+}
+
 static bool place_local(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
+    find_homes(module);
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
-        if (symbol->space != PTX_SPACE_LOCAL || symbol->function >= ptx->function_count)
+        if ((symbol->space != PTX_SPACE_LOCAL && !module->home[s]) || symbol->function >= ptx->function_count)
             continue;
         vm_function *f = &module->functions[symbol->function];
         uint64_t at = align_up(f->local_bytes, symbol->align);
@@ -244,6 +291,7 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, k
     module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
     module->storage = kiln__arena_alloc(&module->arena, symbols * sizeof *module->storage);
+    module->home = kiln__arena_alloc(&module->arena, symbols * sizeof *module->home);
     size_t said = log->length;
     bool ok = !module->arena.failed;
     for (uint32_t f = 0; ok && f < ptx->function_count; f++) {

@@ -147,12 +147,14 @@ static size_t conversion(const char *spec, unsigned *longs)
 
 static int print(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t format_at, uint64_t block, kiln__text *out)
 {
+    enum { OUTPUT_MOST = 1 << 16 };
     char format[4096];
     if (!vm_read_string(w, i, lane, format_at, format, sizeof format))
         return -1;
     uint64_t at = 0;
+    size_t start = out->length;
     int count = 0;
-    for (const char *p = format; *p;) {
+    for (const char *p = format; *p && out->length - start < OUTPUT_MOST;) { /* a GPU's buffer is limited too */
         size_t plain = strcspn(p, "%");
         kiln__text_add(out, p, plain);
         p += plain;
@@ -186,6 +188,7 @@ static void run_print(vm_warp *w, const vm_code *i, uint32_t m)
             break;
         answer(w, call, lane, (uint64_t)(uint32_t)count);
     }
+    vm_charge(w, out.length >> 8);
     pthread_mutex_lock(&run->lock);
     if (out.length && run->launch->print)
         run->launch->print(run->launch->user, out.data, out.length);
@@ -217,11 +220,13 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_BUILTIN_MALLOC:
         VM_EACH(lane, m)
         {
-            uint64_t bytes = argument(w, call, lane, 0);
-            answer(w, call, lane, bytes ? vm_alloc(device, bytes) : 0);
+            uint64_t bytes = argument(w, call, lane, 0), made = bytes ? vm_alloc(device, bytes) : 0;
+            answer(w, call, lane, made);
+            vm_charge(w, made ? 1 + (bytes >> 14) : 0);
         }
         return;
     default:
+        w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
         VM_EACH(lane, m)
         {
             uint64_t address = argument(w, call, lane, 0);

@@ -11,14 +11,19 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
+    atomic_init(&runner->generation, UINT64_MAX);
     uint32_t count = run->launch->module->cache_count;
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
-    return runner->cache != NULL; /* generation 0 is never current, so the first turn of a warp clears the caches */
+    if (!runner->cache)
+        return false;
+    vm_runner_enter(run->device, runner); /* the first turn of a warp clears the caches */
+    return true;
 }
 
 static void runner_end(vm_runner *runner)
 {
     const kiln_allocator *mem = runner->run->device->mem;
+    vm_runner_leave(runner->run->device, runner);
     for (size_t k = 0; k < runner->block_count; k++)
         vm_block_free(runner->blocks[k]);
     vm_block_free(runner->spare);
@@ -88,6 +93,7 @@ static void *work(void *argument)
         else
             runner->spare = block;
     }
+    atomic_store(&runner->generation, UINT64_MAX);
     return NULL;
 }
 
@@ -165,7 +171,6 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
         kiln__free(device->mem, helpers);
         return refuse(&run, VM_FAULT_MEMORY, "out of host memory");
     }
-    vm_running(device, 1);
     unsigned ready = 0, started = 0;
     while (ready < threads && runner_init(&runners[ready], &run))
         ready++;
@@ -187,7 +192,6 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
         }
         runner_end(&runners[k]);
     }
-    vm_running(device, -1);
     kiln__free(device->mem, runners);
     kiln__free(device->mem, helpers);
     pthread_mutex_destroy(&run.lock);

@@ -210,7 +210,10 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
         if (i->space == PTX_TF32) {
             if (i->flags & VM_RELU && a < 0)
                 a = 0;
-            vm_r32(w, i->d)[lane] = vm_pack_float(a, 10, 8, i->size) << 13;
+            uint32_t r = vm_pack_float(a, 10, 8, i->size);
+            if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
+                r--;
+            vm_r32(w, i->d)[lane] = r << 13;
             continue;
         }
         double b = (double)vm_float(vm_r32(w, i->b)[lane]);

@@ -9,6 +9,7 @@
 #define PATIENCE 2000000u
 #define PATIENCE_SPINS 16u  /* the same for lanes that look like spinning: times they gave way */
 #define TURN 4096u
+#define NOWHERE 256u        /* the end of a span that holds no address, not below the widest access */
 
 void vm_warp_select(vm_warp *w, const vm_path *path)
 {
@@ -204,6 +205,8 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
     }
     if (rest)
         vm_send(w, next, rest, sync);
+    if (sync && sync->frame == w->frame && sync->pc == meet)
+        settle(w, sync); /* all targets may be where lanes meet */
 }
 
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
@@ -318,24 +321,31 @@ static uint64_t run_path(vm_warp *w, uint64_t turn)
     return turn - left;
 }
 
+/* What was freed since the last look must not be found in the caches. */
+static void refresh(vm_runner *runner)
+{
+    uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
+    if (generation != atomic_load_explicit(&runner->generation, memory_order_relaxed)) {
+        uint32_t count = runner->run->launch->module->cache_count;
+        for (uint32_t k = 0; k < count; k++)
+            runner->cache[k] = (vm_span){.base = UINT64_MAX, .end = NOWHERE};
+        for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
+            runner->recent[k] = (vm_span){.base = UINT64_MAX, .end = NOWHERE};
+        vm_runner_update(runner, generation);
+    }
+}
+
 void vm_warp_run(vm_warp *w, uint64_t quantum)
 {
-    vm_runner *runner = w->runner;
-    uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
-    if (generation != runner->generation) {
-        runner->generation = generation;
-        uint32_t count = w->runner->run->launch->module->cache_count;
-        for (uint32_t k = 0; k < count; k++)
-            runner->cache[k].base = UINT64_MAX;
-        for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
-            runner->recent[k].base = UINT64_MAX;
-    }
     w->event = 0;
     w->gave_way = false;
     uint64_t spent = 0;
     while (spent < quantum && next_path(w)) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
+        uint64_t charge = w->charge;
+        refresh(w->runner);
         spent += run_path(w, turn);
+        spent += w->charge - charge;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);
         if (w->event & VM_EVENT_FAULT)

@@ -138,6 +138,7 @@ static void test_fail(void)
           KILN_ERROR_LAUNCH);
     kiln_error_free(error);
     error = NULL;
+    CHECK(kiln__driver_fail(&driver, NULL, CUDA_ERROR_NOT_SUPPORTED, NULL, "launch") == KILN_ERROR_UNSUPPORTED);
     CHECK(kiln__driver_fail(&driver, NULL, (CUresult)12345, &error, "launch") == KILN_ERROR_DEVICE);
     CHECK_TEXT(kiln_error_message(error), "launch: an error without a name (no description)");
     kiln_error_free(error);

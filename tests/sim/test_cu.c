@@ -2,12 +2,14 @@
  * checks, and what happens after a fault. */
 #include <cuda.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "sim/cu_internal.h"
 
 /* cu(Name)(...) calls the function that the table has under the API's own name. */
-#define SIM_X(name) static __typeof__(name) *call_##name;
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#define SIM_X(name, since) static __typeof__(name) *call_##name;
 SIM_API_MAP(SIM_X)
 #undef SIM_X
 #define OK(call) CHECK((call) == CUDA_SUCCESS)
@@ -211,6 +213,112 @@ static void test_contexts(void)
     CHECK(kiln__sim_has_context(primary) && !kiln__sim_has_context(&got));
 }
 
+static void test_made_contexts(void)
+{
+    open_device();
+    CUcontext made = NULL, second = NULL, got = NULL;
+    CUdeviceptr here = 0, there = 0;
+    CUstream stream = NULL;
+    unsigned flags = 0, version = 0;
+    unsigned long long id = 0, other = 0;
+    int active = 0;
+    size_t limit = 0;
+    FAILS(INVALID_VALUE, call_cuCtxCreate(&made, NULL, 0x3, device));
+    FAILS(INVALID_DEVICE, call_cuCtxCreate(&made, NULL, 0, 77));
+    OK(call_cuMemAlloc(&here, 64));
+    OK(call_cuCtxCreate(&made, NULL, CU_CTX_SCHED_SPIN, device));
+    OK(call_cuCtxGetCurrent(&got));
+    CHECK(got == made && made != primary && kiln__sim_has_context(made));
+    OK(call_cuCtxGetFlags(&flags));
+    CHECK(flags == CU_CTX_SCHED_SPIN);
+    OK(call_cuCtxGetApiVersion(NULL, &version));
+    OK(call_cuCtxGetId(NULL, &id));
+    OK(call_cuCtxGetId(primary, &other));
+    CHECK(version >= 3020 && id != other);
+    OK(call_cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
+    OK(call_cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE));
+    CHECK(limit == 4096);
+    FAILS(INVALID_VALUE, call_cuCtxGetLimit(&limit, (CUlimit)99));
+    FAILS(UNSUPPORTED_LIMIT, call_cuCtxGetLimit(&limit, CU_LIMIT_SHMEM_SIZE));
+    OK(call_cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));
+    FAILS(INVALID_VALUE, call_cuCtxSetCacheConfig((CUfunc_cache)9));
+
+    unsigned value = 7, back = 0;
+    OK(call_cuMemAlloc(&there, 64));
+    OK(call_cuStreamCreate(&stream, 0));
+    OK(call_cuMemcpyHtoD(there, &value, 4));
+    OK(call_cuMemcpyPeer(here, primary, there, made, 4));
+    FAILS(INVALID_VALUE, call_cuMemcpyPeer(here, primary, there, made, 65));
+    FAILS(INVALID_CONTEXT, call_cuMemcpyPeer(here, primary, there, (CUcontext)(uintptr_t)0x10, 4));
+    OK(call_cuCtxCreate(&second, NULL, 0, device));
+    FAILS(INVALID_HANDLE, call_cuStreamSynchronize(stream)); /* another context's */
+    OK(call_cuCtxDestroy(second));                           /* pops itself */
+    OK(call_cuStreamSynchronize(stream));
+    FAILS(INVALID_CONTEXT, call_cuCtxDestroy(second));
+    FAILS(INVALID_CONTEXT, call_cuCtxDestroy(primary));
+    OK(call_cuCtxPopCurrent(&got));
+    CHECK(got == made);
+    OK(call_cuMemcpyDtoH(&back, here, 4));
+    CHECK(back == 7);
+    OK(call_cuCtxPushCurrent(made));
+    OK(call_cuCtxPushCurrent(primary));
+    OK(call_cuCtxDestroy(made));
+    OK(call_cuCtxPopCurrent(NULL));
+    FAILS(CONTEXT_IS_DESTROYED, call_cuCtxSynchronize());
+    OK(call_cuCtxPopCurrent(NULL));
+
+    OK(call_cuDevicePrimaryCtxGetState(device, &flags, &active));
+    CHECK(flags == 0 && active == 1);
+    OK(call_cuDevicePrimaryCtxReset(device));
+    OK(call_cuDevicePrimaryCtxSetFlags(device, CU_CTX_SCHED_YIELD));
+    OK(call_cuDevicePrimaryCtxGetState(device, &flags, &active));
+    CHECK(flags == CU_CTX_SCHED_YIELD && active == 0);
+    OK(call_cuDevicePrimaryCtxSetFlags(device, 0));
+    FAILS(CONTEXT_IS_DESTROYED, call_cuMemFree(here));
+    OK(call_cuDevicePrimaryCtxRetain(&primary, device));
+    close_device();
+}
+
+static void test_addresses(void)
+{
+    void *function = NULL;
+    CUdriverProcAddressQueryResult status;
+    static const CUuuid id = {{1}};
+    const void *table = &id;
+    OK(call_cuGetProcAddress("cuMemAlloc", &function, 12000, 0, &status));
+    CHECK(function && status == CU_GET_PROC_ADDRESS_SUCCESS);
+    OK(call_cuGetProcAddress("cuMemAlloc", &function, 2000, 0, &status));
+    CHECK(!function && status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    OK(call_cuGetProcAddress("cuMemAlloc_v2", &function, 12000, 0, &status));
+    CHECK(!function && status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+    FAILS(NOT_FOUND, sim_cuGetProcAddress_v1("cuNothing", &function, 12000, 0));
+    FAILS(INVALID_VALUE, call_cuGetProcAddress("cuInit", &function, 12000, 3, &status));
+    FAILS(INVALID_VALUE, call_cuGetProcAddress(NULL, &function, 12000, 0, &status));
+    void *forms[3];
+    OK(call_cuGetProcAddress("cuCtxCreate", &forms[0], 11000, 0, &status));
+    OK(call_cuGetProcAddress("cuCtxCreate", &forms[1], 12000, 2, &status));
+    OK(call_cuGetProcAddress("cuCtxCreate", &forms[2], 13000, 1, &status));
+    CHECK(forms[0] != forms[1] && forms[1] != forms[2] && forms[2] == kiln__sim_symbol("cuCtxCreate"));
+    FAILS(NOT_FOUND, call_cuGetExportTable(&table, &id));
+    CHECK(table == NULL);
+    CUdevprop properties;
+    char bus[16];
+    int major = 0, minor = 0, can = 1;
+    CUdevice found = -1;
+    OK(call_cuDeviceGet(&device, 0));
+    OK(call_cuDeviceGetProperties(&properties, device));
+    CHECK(properties.SIMDWidth == 32 && properties.maxThreadsPerBlock == 1024);
+    OK(call_cuDeviceComputeCapability(&major, &minor, device));
+    CHECK(major == 9 && minor == 0);
+    OK(call_cuDeviceGetPCIBusId(bus, (int)sizeof bus, device));
+    OK(call_cuDeviceGetByPCIBusId(&found, bus));
+    CHECK(found == device);
+    FAILS(INVALID_DEVICE, call_cuDeviceGetByPCIBusId(&found, "0000:17:00.0"));
+    FAILS(INVALID_VALUE, call_cuDeviceGetByPCIBusId(&found, "nowhere"));
+    OK(call_cuDeviceCanAccessPeer(&can, device, device));
+    CHECK(can == 0);
+}
+
 /* ---- memory ---- */
 
 static void test_memory(void)
@@ -280,6 +388,171 @@ static void test_memory(void)
     close_device();
 }
 
+/* ---- other kinds of memory ---- */
+
+static void test_host_memory(void)
+{
+    open_device();
+    void *pinned = NULL;
+    CUdeviceptr address = 0, back = 0;
+    unsigned flags = 0, type = 0;
+    FAILS(INVALID_VALUE, call_cuMemHostAlloc(&pinned, 0, 0));
+    FAILS(INVALID_VALUE, call_cuMemHostAlloc(&pinned, 8, 1024));
+    OK(call_cuMemHostAlloc(&pinned, 4000, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(pinned, 0, 4000);
+    OK(call_cuMemHostGetFlags(&flags, pinned));
+    CHECK(flags == CU_MEMHOSTALLOC_DEVICEMAP);
+    OK(call_cuMemHostGetDevicePointer(&address, (char *)pinned + 8, 0));
+    FAILS(INVALID_VALUE, call_cuMemHostGetDevicePointer(&address, pinned, 1));
+    CUmodule module = load(faults);
+    void *arguments[] = {&address};
+    OK(launch(kernel(module, "poke"), 1, 1, 0, arguments)); /* the host sees what a kernel wrote */
+    CHECK(((unsigned *)pinned)[2] == 1 && ((unsigned *)pinned)[1] == 0 && ((unsigned *)pinned)[3] == 0);
+    OK(call_cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pinned));
+    CHECK(type == CU_MEMORYTYPE_HOST);
+    OK(call_cuPointerGetAttribute(&back, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)pinned + 8));
+    CHECK(back == address);
+    FAILS(INVALID_VALUE, call_cuMemFree(address - 8));
+    FAILS(INVALID_VALUE, call_cuMemFreeHost((char *)pinned + 8));
+    OK(call_cuMemFreeHost(pinned));
+    FAILS(INVALID_VALUE, call_cuMemFreeHost(pinned));
+    FAILS(INVALID_VALUE, call_cuMemcpyDtoH(&type, address, 4));
+
+    static char own[4096];
+    OK(call_cuMemHostRegister(own, sizeof own, 0));
+    FAILS(HOST_MEMORY_ALREADY_REGISTERED, call_cuMemHostRegister(own + 100, 4, 0));
+    FAILS(NOT_SUPPORTED, call_cuMemHostRegister(&own, 4, CU_MEMHOSTREGISTER_DEVICEMAP));
+    FAILS(INVALID_VALUE, call_cuMemHostGetDevicePointer(&address, own, 0));
+    FAILS(INVALID_VALUE, call_cuMemFreeHost(own));
+    FAILS(HOST_MEMORY_NOT_REGISTERED, call_cuMemHostUnregister(own + 1));
+    OK(call_cuMemHostUnregister(own));
+    FAILS(HOST_MEMORY_NOT_REGISTERED, call_cuMemHostUnregister(own));
+    FAILS(NOT_SUPPORTED, call_cuMemAllocManaged(&address, 4, CU_MEM_ATTACH_GLOBAL));
+    FAILS(INVALID_VALUE, call_cuMemAllocManaged(&address, 4, 0));
+    OK(call_cuMemAllocHost(&pinned, 16)); /* goes with the context */
+    close_device();
+}
+
+static void test_pointers(void)
+{
+    open_device();
+    CUdeviceptr memory = 0, start = 0;
+    size_t size = 0;
+    unsigned type = 99;
+    CUcontext owner = NULL;
+    bool mapped = false;
+    OK(call_cuMemAlloc(&memory, 1000));
+    CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                                    CU_POINTER_ATTRIBUTE_MAPPED};
+    void *out[] = {&type, &owner, &start, &size, &mapped};
+    OK(call_cuPointerGetAttributes(5, wanted, out, memory + 10));
+    CHECK(type == CU_MEMORYTYPE_DEVICE && owner == primary && start == memory && size == 1000 && mapped);
+    OK(call_cuPointerGetAttributes(5, wanted, out, (CUdeviceptr)(uintptr_t)&size)); /* unknown: zeros */
+    CHECK(type == 0 && owner == NULL && start == 0 && size == 0 && !mapped);
+    FAILS(INVALID_VALUE, call_cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 0x10));
+    FAILS(INVALID_VALUE, call_cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_HOST_POINTER, memory));
+    FAILS(INVALID_VALUE, call_cuPointerGetAttribute(&type, (CUpointer_attribute)999, memory));
+
+    /* either side may be either */
+    unsigned char in[16] = "fifteen letters", got[16] = "";
+    OK(call_cuMemcpy(memory, (CUdeviceptr)(uintptr_t)in, 16));
+    OK(call_cuMemcpyAsync((CUdeviceptr)(uintptr_t)got, memory, 16, NULL));
+    CHECK(memcmp(in, got, 16) == 0);
+    FAILS(INVALID_VALUE, call_cuMemcpy(memory + 990, (CUdeviceptr)(uintptr_t)in, 16));
+    FAILS(INVALID_VALUE, call_cuMemcpy(memory + (1u << 20), (CUdeviceptr)(uintptr_t)in, 16));
+    FAILS(INVALID_VALUE, call_cuMemcpy(0, memory, 16));
+
+    CUmemoryPool pool = NULL;
+    cuuint64_t used = 0;
+    CUdeviceptr more = 0;
+    OK(call_cuDeviceGetDefaultMemPool(&pool, device));
+    OK(call_cuMemAllocFromPoolAsync(&more, 100, pool, NULL));
+    OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == 1100);
+    OK(call_cuMemFreeAsync(more, NULL));
+    FAILS(INVALID_VALUE, call_cuMemFreeAsync(more, NULL));
+    FAILS(INVALID_HANDLE, call_cuMemAllocAsync(&more, 100, (CUstream)(uintptr_t)0x12340));
+    OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &used));
+    CHECK(used == 1100);
+    used = 1 << 20;
+    OK(call_cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &used));
+    FAILS(INVALID_VALUE, call_cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &used));
+    FAILS(INVALID_VALUE, call_cuMemPoolTrimTo(NULL, 0));
+    close_device();
+}
+
+static void test_pitch(void)
+{
+    open_device();
+    CUdeviceptr memory = 0;
+    size_t pitch = 0;
+    unsigned char in[6][10], out[6][10];
+    FAILS(INVALID_VALUE, call_cuMemAllocPitch(&memory, &pitch, 10, 6, 5));
+    FAILS(INVALID_VALUE, call_cuMemAllocPitch(&memory, &pitch, 0, 6, 4));
+    FAILS(OUT_OF_MEMORY, call_cuMemAllocPitch(&memory, &pitch, SIZE_MAX / 2, 6, 4));
+    OK(call_cuMemAllocPitch(&memory, &pitch, 10, 6, 4));
+    CHECK(pitch == 512);
+    for (int i = 0; i < 60; i++)
+        in[i / 10][i % 10] = (unsigned char)i;
+    OK(call_cuMemsetD2D8(memory, pitch, 0xee, 10, 6));
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 10, .srcXInBytes = 2,
+                          .srcY = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = memory, .dstPitch = pitch,
+                          .dstXInBytes = 3, .dstY = 2, .WidthInBytes = 5, .Height = 4};
+    OK(call_cuMemcpy2D(&copy));
+    CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory, .srcPitch = pitch,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 10, .WidthInBytes = 10,
+                          .Height = 6};
+    OK(call_cuMemcpy2DAsync(&back, NULL));
+    bool same = true;
+    for (int y = 0; y < 6; y++)
+        for (int x = 0; x < 10; x++) {
+            bool inside = y >= 2 && x >= 3 && x < 8;
+            same = same && out[y][x] == (inside ? in[y - 1][x - 1] : 0xee);
+        }
+    CHECK(same);
+    copy.Height = 5; /* the last row has no 512 bytes, but 8 */
+    copy.srcY = 0;
+    copy.dstY = 1;
+    OK(call_cuMemcpy2D(&copy));
+    copy.dstY = 2;
+    FAILS(INVALID_VALUE, call_cuMemcpy2D(&copy));
+    copy.Height = SIZE_MAX;
+    FAILS(INVALID_VALUE, call_cuMemcpy2D(&copy));
+    copy.Height = 4;
+    copy.srcPitch = 6;
+    FAILS(INVALID_VALUE, call_cuMemcpy2D(&copy));
+    copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    FAILS(INVALID_HANDLE, call_cuMemcpy2D(&copy));
+    FAILS(INVALID_VALUE, call_cuMemcpy2D(NULL));
+
+    OK(call_cuMemsetD2D32(memory + 4, pitch, 0x01020304, 1, 6));
+    OK(call_cuMemsetD2D16Async(memory, pitch, 0x0506, 2, 1, NULL));
+    OK(call_cuMemcpy2D(&back));
+    static const unsigned char first[] = {6, 5, 6, 5, 4, 3, 2, 1}, last[] = {0xee, 0xee, 0xee, 0xee, 4, 3, 2, 1};
+    CHECK(memcmp(out[0], first, 8) == 0 && memcmp(out[5], last, 3) == 0 && memcmp(out[5] + 4, last + 4, 4) == 0);
+    FAILS(INVALID_VALUE, call_cuMemsetD2D32(memory, pitch + 2, 0, 1, 2));
+    FAILS(INVALID_VALUE, call_cuMemsetD2D8(memory, pitch, 0, 10, 7));
+    FAILS(INVALID_VALUE, call_cuMemsetD2D8(memory, SIZE_MAX / 2, 0, 10, 7));
+
+    /* two slices of three rows of four bytes out of the 6 x 10 */
+    CUDA_MEMCPY3D solid = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 10, .srcHeight = 3,
+                           .srcXInBytes = 1, .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = memory,
+                           .dstPitch = 4, .dstHeight = 3, .WidthInBytes = 4, .Height = 3, .Depth = 2};
+    unsigned char packed[24];
+    OK(call_cuMemcpy3D(&solid));
+    OK(call_cuMemcpyDtoH(packed, memory, 24));
+    same = true;
+    for (int i = 0; i < 24; i++)
+        same = same && packed[i] == in[i / 4][1 + i % 4];
+    CHECK(same);
+    solid.dstHeight = 2;
+    FAILS(INVALID_VALUE, call_cuMemcpy3D(&solid));
+    solid.Depth = 0;
+    OK(call_cuMemcpy3DAsync(&solid, NULL));
+    close_device();
+}
+
 /* ---- streams and events ---- */
 
 static void test_streams(void)
@@ -327,6 +600,59 @@ static void test_streams(void)
     open_device();
     FAILS(INVALID_HANDLE, call_cuStreamQuery(stream));
     FAILS(INVALID_HANDLE, call_cuEventQuery(end));
+    close_device();
+}
+
+static void CUDA_CB add_one(void *number)
+{
+    ++*(int *)number;
+}
+
+static void CUDA_CB add_ten(CUstream stream, CUresult status, void *number)
+{
+    *(int *)number += status == CUDA_SUCCESS && stream == NULL ? 10 : 0;
+}
+
+static void test_stream_queries(void)
+{
+    open_device();
+    CUstream stream = NULL;
+    CUevent event = NULL;
+    CUcontext owner = NULL;
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    int least = 1, greatest = 1, priority = 1, number = 0;
+    unsigned flags = 0;
+    unsigned long long id = 0, other = 0;
+    OK(call_cuCtxGetStreamPriorityRange(&least, &greatest));
+    OK(call_cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, -5));
+    OK(call_cuStreamGetPriority(stream, &priority));
+    CHECK(least == 0 && greatest == 0 && priority == 0);
+    OK(call_cuStreamGetFlags(stream, &flags));
+    CHECK(flags == CU_STREAM_NON_BLOCKING);
+    OK(call_cuStreamGetCtx(stream, &owner));
+    CHECK(owner == primary);
+    OK(call_cuStreamGetId(stream, &id));
+    OK(call_cuStreamGetId(NULL, &other));
+    CHECK(id != other);
+    OK(call_cuStreamIsCapturing(stream, &capture));
+    CHECK(capture == CU_STREAM_CAPTURE_STATUS_NONE);
+    OK(call_cuThreadExchangeStreamCaptureMode(&mode));
+    OK(call_cuThreadExchangeStreamCaptureMode(&mode));
+    CHECK(mode == CU_STREAM_CAPTURE_MODE_RELAXED);
+    FAILS(INVALID_VALUE, call_cuEventCreate(&event, CU_EVENT_INTERPROCESS));
+    FAILS(NOT_SUPPORTED, call_cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    OK(call_cuEventCreate(&event, 0));
+    OK(call_cuEventRecordWithFlags(event, stream, 0));
+    FAILS(INVALID_VALUE, call_cuEventRecordWithFlags(event, stream, 8));
+    OK(call_cuStreamWaitEvent(stream, event, 0));
+    FAILS(INVALID_VALUE, call_cuStreamWaitEvent(stream, event, 8));
+    FAILS(INVALID_HANDLE, call_cuStreamWaitEvent(stream, NULL, 0));
+    OK(call_cuLaunchHostFunc(stream, add_one, &number));
+    OK(call_cuStreamAddCallback(NULL, add_ten, &number, 0));
+    FAILS(INVALID_VALUE, call_cuStreamAddCallback(NULL, add_ten, &number, 1));
+    FAILS(INVALID_VALUE, call_cuLaunchHostFunc(stream, NULL, &number));
+    CHECK(number == 11);
     close_device();
 }
 
@@ -428,6 +754,120 @@ static void test_modules(void)
     OK(call_cuModuleUnload(module));
     FAILS(INVALID_HANDLE, call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
     FAILS(INVALID_HANDLE, launch(function, 1, 1, 0, NULL));
+    close_device();
+}
+
+static void test_libraries(void)
+{
+    open_device();
+    CUlibrary library = NULL, owner = NULL;
+    CUmodule module = NULL, of = NULL;
+    CUkernel found = NULL, all[8] = {NULL};
+    CUfunction function = NULL, every[8] = {NULL};
+    CUdeviceptr pointer = 0;
+    size_t bytes = 0;
+    unsigned count = 0;
+    int value = 0;
+    const char *name = "";
+    char path[] = "/tmp/kiln-test-cu-XXXXXX";
+    OK(call_cuLibraryLoadData(&library, saxpy, NULL, NULL, 0, NULL, NULL, 0));
+    FAILS(INVALID_VALUE, call_cuLibraryLoadData(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
+    OK(call_cuLibraryGetKernelCount(&count, library));
+    CHECK(count == 3);
+    OK(call_cuLibraryEnumerateKernels(all, 8, library));
+    CHECK(all[0] && all[2] && !all[3]);
+    OK(call_cuLibraryGetKernel(&found, library, "bounded"));
+    FAILS(NOT_FOUND, call_cuLibraryGetKernel(&found, library, "unbounded"));
+    OK(call_cuKernelGetName(&name, found));
+    CHECK_TEXT(name, "bounded");
+    OK(call_cuKernelGetLibrary(&owner, found));
+    CHECK(owner == library);
+    OK(call_cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, found, device));
+    CHECK(value == 64);
+    OK(call_cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, found, device));
+    OK(call_cuKernelGetFunction(&function, found));
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    CHECK(value == 1000);
+    OK(launch(function, 1, 64, 0, NULL));
+    OK(launch((CUfunction)(uintptr_t)found, 1, 64, 0, NULL)); /* a kernel launches too */
+    OK(call_cuLibraryGetGlobal(&pointer, &bytes, library, "answer"));
+    CHECK(bytes == 4);
+    FAILS(NOT_FOUND, call_cuLibraryGetManaged(&pointer, &bytes, library, "answer"));
+    OK(call_cuLibraryGetModule(&module, library));
+    OK(call_cuFuncGetModule(&of, function));
+    CHECK(of == module);
+    FAILS(NOT_PERMITTED, call_cuModuleUnload(module));
+    OK(call_cuLibraryUnload(library));
+    FAILS(INVALID_HANDLE, call_cuLibraryUnload(library));
+    FAILS(INVALID_HANDLE, call_cuKernelGetName(&name, found));
+
+    int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, saxpy, sizeof saxpy - 1) == (ssize_t)(sizeof saxpy - 1));
+    close(file);
+    OK(call_cuModuleLoad(&module, path));
+    OK(call_cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    unlink(path);
+    FAILS(FILE_NOT_FOUND, call_cuModuleLoad(&of, path));
+    OK(call_cuModuleGetFunctionCount(&count, module));
+    CHECK(count == 3);
+    OK(call_cuModuleEnumerateFunctions(every, 2, module));
+    CHECK(every[0] && every[1] && !every[2]);
+    OK(call_cuFuncGetName(&name, every[0]));
+    CHECK_TEXT(name, "saxpy");
+    FAILS(INVALID_HANDLE, call_cuKernelGetLibrary(&owner, (CUkernel)(uintptr_t)every[0]));
+    CUfunctionLoadingState state;
+    OK(call_cuFuncIsLoaded(&state, every[0]));
+    CHECK(state == CU_FUNCTION_LOADING_STATE_LOADED);
+    OK(call_cuFuncSetCacheConfig(every[0], CU_FUNC_CACHE_PREFER_SHARED));
+    close_device();
+}
+
+static void test_old_launch(void)
+{
+    open_device();
+    CUfunction function = kernel(load(faults), "poke");
+    CUdeviceptr memory = 0;
+    unsigned got = 0;
+    OK(call_cuMemAlloc(&memory, 4));
+    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* no shape yet */
+    FAILS(INVALID_VALUE, call_cuFuncSetBlockShape(function, 0, 1, 1));
+    OK(call_cuFuncSetBlockShape(function, 1, 1, 1));
+    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* nor parameters */
+    FAILS(INVALID_VALUE, call_cuParamSetv(function, 4090, &memory, sizeof memory));
+    FAILS(INVALID_VALUE, call_cuParamSetSize(function, 4097));
+    OK(call_cuParamSetv(function, 0, &memory, sizeof memory));
+    OK(call_cuParamSetSize(function, sizeof memory));
+    OK(call_cuLaunch(function));
+    OK(call_cuMemcpyDtoH(&got, memory, 4));
+    CHECK(got == 1);
+    OK(call_cuLaunchGrid(function, 2, 2));
+    FAILS(INVALID_VALUE, call_cuLaunchGrid(function, 0, 2));
+    OK(call_cuCtxSynchronize());
+    close_device();
+}
+
+static size_t CUDA_CB shared_of(int threads)
+{
+    return (size_t)threads * 1024;
+}
+
+static void test_potential(void)
+{
+    open_device();
+    CUmodule module = load(saxpy);
+    int grid = 0, block = 0;
+    size_t bytes = 0;
+    OK(call_cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel(module, "saxpy"), NULL, 0, 0));
+    CHECK(grid >= 132 && block % 32 == 0 && grid / 132 * block == 2048);
+    OK(call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL, 0, 100, 0));
+    CHECK(block <= 100);
+    OK(call_cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel(module, "saxpy"), shared_of, 0, 0));
+    CHECK(block == 32); /* 48 KiB at most: one warp a block */
+    OK(call_cuOccupancyAvailableDynamicSMemPerBlock(&bytes, kernel(module, "saxpy"), 1, 128));
+    CHECK(bytes == 49152);
+    FAILS(INVALID_VALUE, call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL,
+                                                                        0, 0, 8));
+    FAILS(INVALID_HANDLE, call_cuOccupancyMaxPotentialBlockSize(&grid, &block, NULL, NULL, 0, 0));
     close_device();
 }
 
@@ -664,6 +1104,18 @@ static void test_oom(void)
             failed |= call_cuStreamCreate(&stream, 0) != CUDA_SUCCESS;
             failed |= call_cuEventCreate(&event, 0) != CUDA_SUCCESS;
             failed |= call_cuMemAlloc(&pointer, 4096) != CUDA_SUCCESS;
+            void *pinned = NULL;
+            CUlibrary library = NULL;
+            CUcontext made = NULL;
+            CUkernel kernels[4];
+            failed |= call_cuMemHostAlloc(&pinned, 64, 0) != CUDA_SUCCESS;
+            failed |= call_cuMemHostRegister(&oom, sizeof oom, 0) != CUDA_SUCCESS;
+            if (call_cuLibraryLoadData(&library, faults, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS)
+                failed |= call_cuLibraryEnumerateKernels(kernels, 4, library) != CUDA_SUCCESS;
+            failed |= !library;
+            if (call_cuCtxCreate(&made, NULL, 0, device) == CUDA_SUCCESS)
+                OK(call_cuCtxDestroy(made));
+            failed |= !made;
             result = call_cuModuleLoadDataEx(&module, faults, 0, NULL, NULL);
             CHECK(result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY);
             failed |= result != CUDA_SUCCESS;
@@ -690,11 +1142,15 @@ static const check_case cases[] = {
     {"profiles", test_profiles}, {"contexts", test_contexts}, {"memory", test_memory},
     {"streams and events", test_streams}, {"images", test_images}, {"modules", test_modules},
     {"launch", test_launch}, {"shared memory and occupancy", test_shared}, {"faults", test_faults},
+    {"contexts that are made", test_made_contexts}, {"addresses and devices", test_addresses},
+    {"host memory", test_host_memory}, {"pointers and pools", test_pointers}, {"pitch", test_pitch},
+    {"stream queries", test_stream_queries}, {"libraries", test_libraries}, {"old launches", test_old_launch},
+    {"potential block size", test_potential},
     {"memory limit", test_memory_limit}, {"threads", test_threads}, {"out of memory", test_oom}};
 
 int main(void)
 {
-#define SIM_X(name)                                                                                                    \
+#define SIM_X(name, since)                                                                                             \
     {                                                                                                                  \
         void *symbol = kiln__sim_symbol(#name);                                                                        \
         memcpy(&call_##name, &symbol, sizeof symbol);                                                                  \

@@ -1,0 +1,65 @@
+/* conformance.h - the instruction suite: cases, what goes into them, and how far a result may be from another. */
+#ifndef CONFORMANCE_H
+#define CONFORMANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONF_TUPLES = 4096, CONF_BITS_TUPLES = 1024, CONF_APPROX_TUPLES = 512, CONF_THREADS = 128 };
+enum { CONF_INPUTS = 6, CONF_OUTPUTS = 4, CONF_OPERANDS = CONF_INPUTS + CONF_OUTPUTS };
+enum { CONF_SCRATCH = 64 }; /* bytes of global memory a thread */
+
+/* How two results are compared: EXACT and BITS as cases.def says, the rest within the bound of bound.c. */
+#define CONF_KINDS(X)                                                                                                  \
+    X(EXACT)                                                                                                           \
+    X(BITS) X(SIN) X(COS) X(LG2) X(EX2) X(EX2_F16) X(EX2_BF16) X(TANH) X(TANH_F16) X(TANH_BF16) X(RSQRT) X(RSQRT_F64)  \
+        X(RCP) X(RCP_F64) X(SQRT) X(DIV)
+typedef enum conf_kind {
+#define X(name) CONF_##name,
+    CONF_KINDS(X)
+#undef X
+} conf_kind;
+
+typedef struct conf_operand {
+    char letter;  /* 0: not in use */
+    char type[8]; /* "u32", "f16x2", "pred" */
+    char pool[8]; /* of an input, "" for its type's */
+    int bits;     /* of the value */
+    int reg;      /* of its register; 1 for a predicate */
+} conf_operand;
+
+typedef struct conf_case {
+    char *name; /* the body, expanded: unique, and what is recorded */
+    char *prelude, *body;
+    conf_kind kind;
+    conf_operand inputs[CONF_INPUTS], outputs[CONF_OUTPUTS];
+    int input_count, output_count;
+    int tuples;
+} conf_case;
+
+typedef struct conf_suite {
+    conf_case *cases;
+    size_t count;
+} conf_suite;
+
+/* All cases, in a fixed order. Exits with a message if cases.def is wrong or memory ends: a test program may. */
+void conf_suite_make(conf_suite *suite);
+void conf_suite_free(conf_suite *suite);
+
+/* A whole module with the kernels of `count` cases, named k0, k1, ... from `first` on; to be freed. */
+char *conf_module(const conf_suite *suite, const size_t *cases, size_t count);
+
+/* in[tuple * CONF_INPUTS + i] is input i, with the register's other bits random. Depends on the case's name alone. */
+void conf_inputs(const conf_case *each, uint64_t *in);
+
+/* The value as it is compared: high bits gone, and for EXACT every NaN one NaN. */
+uint64_t conf_canonical(conf_kind kind, const conf_operand *output, uint64_t value);
+/* Whether `got` may stand where the device said `want`; both canonical. Approximate ones: both are within the bound. */
+bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t got, uint64_t want);
+
+void *conf_alloc(size_t bytes);
+float conf_half(uint64_t bits);
+float conf_bfloat(uint64_t bits);
+uint64_t conf_hash(const void *data, size_t length, uint64_t seed);
+#endif

@@ -1,0 +1,27 @@
+/* device.h - runs cases on a device of the driver table. */
+#ifndef CONFORMANCE_DEVICE_H
+#define CONFORMANCE_DEVICE_H
+
+#include "conformance.h"
+#include "driver/driver.h"
+
+typedef struct conf_device {
+    kiln__driver driver;
+    CUcontext context;
+    CUdeviceptr in, out, scratch;
+    unsigned char *pattern; /* what scratch is filled with */
+} conf_device;
+
+typedef struct conf_result {
+    char *error;      /* why it was refused or failed; NULL: it ran */
+    uint64_t *values; /* [tuple * output_count + output], as the device wrote them */
+} conf_result;
+
+/* False: there is no such device (said on stderr). */
+bool conf_device_open(conf_device *device, bool simulated);
+void conf_device_close(conf_device *device);
+/* Loads the cases as one module (or, if that is refused, one by one) and runs each. results[i] is of cases[i]. */
+void conf_device_run(conf_device *device, const conf_suite *suite, const size_t *cases, size_t count,
+                     conf_result *results);
+void conf_results_free(conf_result *results, size_t count);
+#endif

@@ -1,0 +1,343 @@
+/* input.c - where the inputs of a case come from: for each type edge values (pairs of them in all combinations where
+ * they fit), then random values that lie where something happens. All of it follows from the case's name. */
+#include <math.h>
+#include <string.h>
+
+#include "conformance.h"
+
+uint64_t conf_hash(const void *data, size_t length, uint64_t seed)
+{
+    const unsigned char *bytes = data;
+    uint64_t hash = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < length; i++) {
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static uint64_t random_next(uint64_t *state)
+{ /* splitmix64 */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* ---- edges ---- */
+
+typedef struct edges {
+    uint64_t values[96];
+    int count;
+} edges;
+
+static void edge(edges *list, uint64_t value)
+{
+    if (list->count < (int)(sizeof list->values / sizeof *list->values))
+        list->values[list->count++] = value;
+}
+
+static void integer_edges(edges *list, int bits)
+{
+    const uint64_t top = 1ull << (bits - 1);
+    static const uint64_t common[] = {0,
+                                      1,
+                                      2,
+                                      3,
+                                      7,
+                                      10,
+                                      0x55,
+                                      0x80,
+                                      0xff,
+                                      0x100,
+                                      0x7fff,
+                                      0x8000,
+                                      0xffff,
+                                      0x10000,
+                                      0x7fffffff,
+                                      0x80000000,
+                                      0xffffffff,
+                                      0x100000000,
+                                      0x5555555555555555,
+                                      0x0123456789abcdef,
+                                      0x3fffffffffffffff,
+                                      0x00ff00ff00ff00ff};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (bits == 64 || common[i] >> bits == 0 || i >= 18)
+            edge(list, common[i]);
+    for (uint64_t i = 0; i < 3; i++) {
+        edge(list, top - 1 - i);
+        edge(list, top + i);
+        edge(list, ~i);
+    }
+    edge(list, 0 - (uint64_t)10);
+    edge(list, 0 - (uint64_t)128);
+    edge(list, 0 - (uint64_t)129);
+    edge(list, top >> 1);
+    edge(list, top - top / 128);
+}
+
+/* Of a format with `mantissa` bits below the leading one and `exponent` bits; both signs of each. */
+static void float_edges(edges *list, int exponent, int mantissa)
+{
+    const uint64_t sign = 1ull << (exponent + mantissa), one = ((1ull << (exponent - 1)) - 1) << mantissa;
+    const uint64_t unit = 1ull << mantissa, infinity = sign - unit;
+    const uint64_t values[] = {
+        0,
+        1,
+        unit - 1,
+        unit,
+        unit + 1,
+        one,
+        one + 1,
+        one - 1,
+        one + unit,
+        one - unit,
+        one + unit / 2,
+        one + unit + unit / 4,
+        one + unit * 2 - unit / 4 - 1,
+        infinity - 1,
+        infinity,
+        infinity + unit / 2,
+        infinity + 1,
+        infinity + unit - 1,
+        one + (uint64_t)mantissa * unit,
+        one + (uint64_t)mantissa * unit + 1,
+        one - (uint64_t)mantissa * unit,
+        one + unit / 3,
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        edge(list, values[i]);
+        edge(list, values[i] | sign);
+    }
+}
+
+/* Where conversions saturate, round up to the next power of two, or become subnormal. */
+static void conversion_edges(edges *list, const char *type)
+{
+    static const uint32_t singles[] = {
+        0x3f000000, 0x3fc00000, 0x40200000, 0x40600000, 0x477fe000, 0x477fefff, 0x477ff000, 0x38800000, 0x387fffff,
+        0x387fe000, 0x387ff000, 0x33800000, 0x33000000, 0x33000001, 0x7f7f0000, 0x7f7f7fff, 0x7f7f8000, 0x42fe0000,
+        0x42ff0000, 0x43000000, 0x437f0000, 0x437f8000, 0x46fffe00, 0x46ffff00, 0x477fff80, 0x4effffff, 0x4f000000,
+        0x4f7fffff, 0x4f800000, 0x5effffff, 0x5f000000, 0x5f7fffff, 0x5f800000, 0x00404000};
+    static const uint64_t doubles[] = {
+        0x380fffffffffffff, 0x3810000000000000, 0x380ffffff0000000, 0x380fffffe0000000, 0x36a0000000000000,
+        0x3690000000000000, 0x3690000000000001, 0x47efffffe0000000, 0x47effffff0000000, 0x47efffffefffffff,
+        0x40effc0000000000, 0x40effe0000000000, 0x40effdffffffffff, 0x3f0fffffffffffff, 0x3e60000000000000,
+        0x3e60000000000001, 0x41dfffffffc00000, 0x41dfffffffe00000, 0x41e0000000000000, 0x41efffffffe00000,
+        0x41effffffff00000, 0x43dfffffffffffff, 0x43e0000000000000, 0x43efffffffffffff, 0x43f0000000000000,
+        0x3fe0000000000000, 0x3ff8000000000000, 0x4004000000000000, 0x405fe00000000000, 0x406ff00000000000};
+    for (size_t i = 0; strcmp(type, "f32") == 0 && i < sizeof singles / sizeof *singles; i++)
+        edge(list, singles[i] | (i % 2 == 0 ? 0 : 0x80000000));
+    for (size_t i = 0; strcmp(type, "f64") == 0 && i < sizeof doubles / sizeof *doubles; i++)
+        edge(list, doubles[i] | (i % 3 == 0 ? 0x8000000000000000 : 0));
+}
+
+/* ---- kinds of values ---- */
+
+static bool is_float(const char *type, int *exponent, int *mantissa)
+{
+    static const struct {
+        const char *name;
+        int exponent, mantissa;
+    } formats[] = {{"f16", 5, 10}, {"bf16", 8, 7}, {"f32", 8, 23}, {"f64", 11, 52}, {"f16x2", 5, 10}, {"bf16x2", 8, 7}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(type, formats[i].name) == 0) {
+            *exponent = formats[i].exponent;
+            *mantissa = formats[i].mantissa;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t random_integer(uint64_t *state, int bits)
+{
+    const uint64_t value = random_next(state), how = random_next(state);
+    uint64_t cut = value >> (how % (uint64_t)bits + (64 - (uint64_t)bits));
+    if (how >> 8 & 1)
+        cut = 0 - cut;
+    if ((how >> 9 & 7) == 0)
+        cut = (1ull << (how >> 12) % (uint64_t)bits) + (value & 3) - 1;
+    return cut;
+}
+
+static uint64_t random_float(uint64_t *state, int exponent, int mantissa)
+{
+    const uint64_t value = random_next(state), how = random_next(state);
+    const uint64_t all = (1ull << exponent) - 1, bias = all >> 1, fraction = value & ((1ull << mantissa) - 1);
+    const uint64_t sign = (how >> 60 & 1) << (exponent + mantissa);
+    uint64_t power = (how >> 8) & all;
+    if ((how & 3) != 0)
+        power = bias + (how >> 8 & 15) - 7; /* near one */
+    else if ((how & 4) != 0)
+        power = bias - 8 + (how >> 8) % 76; /* whole numbers, up to beyond 2^64 */
+    if ((how & 0x70) == 0)
+        power = how >> 8 & 3; /* small */
+    if (power > all)
+        power = all - 1;
+    uint64_t bits = fraction;
+    if ((how & 0x80) != 0)
+        bits &= ~0ull << (how >> 16) % (uint64_t)(mantissa + 1); /* short: halves, exact products */
+    return sign | power << mantissa | (bits & ((1ull << mantissa) - 1));
+}
+
+/* Values of a pool of its own, and whether there is one. */
+static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, uint64_t *state, uint64_t *value)
+{
+    const uint64_t r = random_next(state), warp = (uint64_t)tuple / 32,
+                   seed = conf_hash(each->name, strlen(each->name), 9);
+    const char *pool = o->pool;
+    if (strcmp(pool, "byte") == 0)
+        *value = r & 1 ? (r >> 8) % 70 : (r >> 8) % 256;
+    else if (strcmp(pool, "count") == 0)
+        *value = (r & 7) == 0 ? r >> 8 : (r & 7) == 1 ? (uint64_t)-1 - (r >> 8 & 3) : (r >> 8) % 70;
+    else if (strcmp(pool, "lane") == 0)
+        *value = (r >> 8) % 32;
+    else if (strcmp(pool, "step") == 0)
+        *value = (r >> 8) % 67 - 33;
+    else if (strcmp(pool, "i24") == 0)
+        *value = o->type[0] == 's' ? (uint64_t)((int64_t)(random_integer(state, 24) << 40) >> 40)
+                                   : random_integer(state, 24) & 0xffffff;
+    else if (strcmp(pool, "few") == 0)
+        *value = seed * ((r >> 8) % 3 + 1);
+    else if (strcmp(pool, "warp") == 0)
+        *value = seed * (warp + 1) + (warp % 4 == 1 && r % 32 == 0);
+    else if (strcmp(pool, "rare") == 0)
+        *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
+    else if (strcmp(pool, "clamp") == 0)
+        *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
+    else if (strcmp(pool, "angle") == 0 || strcmp(pool, "power") == 0) {
+        const double range = (r & 3) == 0 ? 300 : pool[0] == 'a' ? 7 : 12;
+        const float f = (float)(((double)(r >> 11) * 0x1p-52 - 1) * range);
+        uint32_t bits;
+        memcpy(&bits, &f, 4);
+        *value = bits;
+    } else
+        return false;
+    return true;
+}
+
+static uint64_t random_value(const conf_operand *o, const conf_case *each, int tuple, const edges *list,
+                             uint64_t *state)
+{
+    uint64_t value;
+    int exponent, mantissa;
+    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count))
+        return value;
+    if (!is_float(o->type, &exponent, &mantissa))
+        return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
+                                             : random_integer(state, o->bits);
+    return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
+                                         : random_float(state, exponent, mantissa);
+}
+
+static uint64_t one_value(const conf_case *each, int input, int tuple, const edges *list, uint64_t *state)
+{
+    const conf_operand *o = &each->inputs[input];
+    uint64_t value = random_value(o, each, tuple, list, state);
+    const uint64_t count = (uint64_t)list->count, n = (uint64_t)tuple;
+    if (o->reg == 1)
+        return o->pool[0] ? value : random_next(state) >> 17;
+    if (o->pool[0] == 0 || strcmp(o->pool, "nz") == 0) {
+        const bool grid = each->input_count >= 2 && input < 2 && count * count <= (uint64_t)each->tuples;
+        if (grid && n < count * count)
+            value = list->values[input == 0 ? n % count : n / count];
+        else if (each->input_count == 1 && n < count)
+            value = list->values[n];
+    }
+    if (strcmp(o->type + strlen(o->type) - 2, "x2") == 0) { /* the other half */
+        const uint64_t high = random_value(o, each, tuple, list, state);
+        value = (value & 0xffff) | high << 16;
+    }
+    if (strcmp(o->pool, "nz") == 0 && (o->bits == 64 ? value : value & ((1ull << o->bits) - 1)) == 0)
+        value = 3;
+    return value;
+}
+
+/* A third addend that nearly cancels the product, where rounding is hardest. */
+static void cancel(const conf_case *each, uint64_t *tuple, uint64_t *state)
+{
+    const uint64_t ulps = random_next(state) % 5 - 2;
+    if (strcmp(each->inputs[0].type, "f32") == 0) {
+        float a, b;
+        memcpy(&a, &tuple[0], 4);
+        memcpy(&b, &tuple[1], 4);
+        const float c = -(a * b);
+        uint32_t bits;
+        memcpy(&bits, &c, 4);
+        tuple[2] = bits + (uint32_t)ulps;
+    } else {
+        double a, b;
+        memcpy(&a, &tuple[0], 8);
+        memcpy(&b, &tuple[1], 8);
+        const double c = -(a * b);
+        memcpy(&tuple[2], &c, 8);
+        tuple[2] += ulps;
+    }
+}
+
+static uint64_t power(int exponent, int mantissa, int to)
+{
+    return (uint64_t)(to + (1 << (exponent - 1)) - 1) << mantissa;
+}
+
+/* A product (1 + e) * (1 - e) * the least normal number: just too small, unless it is rounded first. Or the least
+ * normal number less a far smaller product. */
+static void tiny(const conf_operand *o, uint64_t *tuple, uint64_t *state)
+{
+    int exponent, mantissa;
+    if (!is_float(o->type, &exponent, &mantissa))
+        return;
+    const uint64_t r = random_next(state), sign = 1ull << (exponent + mantissa), least = 1ull << mantissa;
+    const int low = 2 - (1 << (exponent - 1)), half = low / 2;
+    const uint64_t bit = (r >> 8) % (uint64_t)(mantissa / 2), e = 1ull << bit;
+    tuple[0] = (power(exponent, mantissa, half) + e) | (r & 1 ? sign : 0);
+    tuple[1] = (power(exponent, mantissa, low - half) - 2 * e) | (r & 2 ? sign : 0);
+    tuple[2] = r & 4 ? 0 : sign;
+    if ((r & 24) == 0) {
+        tuple[0] = power(exponent, mantissa, half - mantissa / 2) | (r & 1 ? sign : 0);
+        tuple[1] = power(exponent, mantissa, half - mantissa / 2 - 2) | (r & 2 ? sign : 0);
+        tuple[2] = least | (r & 4 ? sign : 0);
+    }
+}
+
+void conf_inputs(const conf_case *each, uint64_t *in)
+{
+    edges lists[CONF_INPUTS] = {0};
+    uint64_t state = conf_hash(each->name, strlen(each->name), 1);
+    for (int i = 0; i < each->input_count; i++) {
+        const conf_operand *o = &each->inputs[i];
+        int exponent, mantissa;
+        if (is_float(o->type, &exponent, &mantissa))
+            float_edges(&lists[i], exponent, mantissa);
+        if (strncmp(each->name, "cvt", 3) == 0)
+            conversion_edges(&lists[i], o->type);
+        if (lists[i].count > 0)
+            continue;
+        if (o->bits > 1)
+            integer_edges(&lists[i], o->bits);
+        else
+            edge(&lists[i], 0);
+    }
+    const bool fused = each->input_count == 3 && each->body[0] == 'f' &&
+                       strcmp(each->inputs[0].type, each->inputs[2].type) == 0 &&
+                       (strcmp(each->inputs[0].type, "f32") == 0 || strcmp(each->inputs[0].type, "f64") == 0);
+    const bool arithmetic = each->kind == CONF_EXACT && each->input_count >= 2 && strchr("amf", each->body[0]) != NULL;
+    for (int n = 0; n < each->tuples; n++) {
+        uint64_t *tuple = in + (size_t)n * CONF_INPUTS;
+        for (int i = 0; i < CONF_INPUTS; i++)
+            tuple[i] = i < each->input_count ? one_value(each, i, n, &lists[i], &state) : 0;
+        if (each->input_count >= 2 && strcmp(each->inputs[0].type, each->inputs[1].type) == 0 && n % 16 == 15 &&
+            each->inputs[1].pool[0] == 0)
+            tuple[1] = tuple[0];
+        if (fused && n % 4 == 1)
+            cancel(each, tuple, &state);
+        if (arithmetic && n % 64 == 7)
+            tiny(&each->inputs[0], tuple, &state);
+        for (int i = 0; i < each->input_count; i++) /* what a narrow value's register or slot has above it is noise */
+            if (each->inputs[i].bits < 64 && each->inputs[i].reg != 1)
+                tuple[i] = (tuple[i] & ((1ull << each->inputs[i].bits) - 1)) | random_next(&state)
+                                                                                   << each->inputs[i].bits;
+    }
+}

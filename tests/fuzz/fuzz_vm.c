@@ -1,0 +1,359 @@
+/* Any bytes as PTX text, run: what ptx_parse() accepts the interpreter executes to an end, which is success or a fault,
+ * whatever the kernel does with its registers, its memory and its stack. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/vm.h"
+
+#define WANT(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+static void swallow(void *user, const char *text, size_t length)
+{
+    size_t *sum = user;
+    for (size_t k = 0; k < length; k++) /* a pointer or length that is wrong is seen by the sanitizer */
+        *sum += (unsigned char)text[k];
+}
+
+/* Small numbers and addresses by turns, so that whatever a kernel takes for a pointer often is one. */
+static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2], unsigned turn)
+{
+    for (uint64_t at = 0; at + 8 <= bytes; at += 8) {
+        unsigned what = (unsigned)(at / 8 + turn) % 5;
+        uint64_t value = what < 2 ? address[what] : what == 2 ? 0 : what == 3 ? 7 : (uint64_t)3 << 32 | 40;
+        memcpy(params + at, &value, 8);
+    }
+}
+
+static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2])
+{
+    const ptx_function *function = &vm_module_ptx(module)->functions[kernel];
+    uint64_t bytes = function->param_bytes;
+    unsigned char *params = calloc(1, bytes ? bytes : 1);
+    WANT(params);
+    vm_resources resources;
+    vm_kernel_resources(module, kernel, &resources);
+    size_t sum = 0;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
+        vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
+                            .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
+                            .print = swallow, .user = &sum};
+        vm_counters counters;
+        vm_fault fault;
+        fill(params, bytes, address, turn);
+        vm_fault_kind kind = vm_run(device, &launch, &counters, &fault);
+        WANT(kind == fault.kind && (kind == VM_OK || fault.message[0]));
+        WANT(kind != VM_OK || counters.blocks == turn + 1);
+        WANT(memchr(fault.message, 0, sizeof fault.message) && memchr(fault.file, 0, sizeof fault.file));
+    }
+    free(params);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    enum { MEMORY = 16 << 20, SHARED = 64 << 10, STEPS = 8000, SMALL = 4096, KERNELS = 16 };
+    ptx_module *ptx;
+    vm_module *module;
+    kiln__text log = {0};
+    if (ptx_parse(NULL, (const char *)data, size, &ptx, &log) != PTX_OK) {
+        kiln__text_free(&log);
+        return 0;
+    }
+    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = STEPS,
+                        .sm_count = 4, .cc = 90};
+    vm_device *device = vm_device_new(NULL, &limits);
+    WANT(device);
+    uint64_t address[2] = {vm_alloc(device, SMALL), vm_alloc(device, SMALL - 8)};
+    WANT(address[0] && address[1]);
+    memset(vm_pointer(device, address[0], SMALL), 0, SMALL);
+    uint64_t used = vm_memory_used(device);
+    ptx_result result = vm_module_load(device, ptx, &module, &log);
+    WANT((result == PTX_OK) == (module != NULL));
+    for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
+        if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
+            kernels++ < KERNELS)
+            run(device, module, (int)k, address);
+    vm_module_unload(device, module);
+    WANT(vm_memory_used(device) >= used); /* what a kernel's malloc() made stays */
+    vm_device_free(device);
+    kiln__text_free(&log);
+    return 0;
+}
+
+/* ---- mutation ----
+ * Bytes alone seldom make a new instruction that parses, so most mutations work on lines: one is dropped, doubled or
+ * moved, or an instruction is put in that a random form of ops.def describes, over the registers of corpus/fuzz_vm/all.ptx. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak)); /* absent without libFuzzer */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+
+enum { FORMS_MOST = 16 };
+typedef struct opcode { const char *text, *forms[FORMS_MOST]; } opcode;
+static const opcode opcodes[] = {
+#define OP(name, text, decode, ...) {text, {__VA_ARGS__}},
+#include "sim/ops.def"
+#undef OP
+};
+
+typedef struct maker { uint32_t state; char text[512]; size_t length; const char *types[4]; unsigned type_count, vector; } maker;
+
+static uint32_t pick(maker *m, uint32_t below)
+{
+    m->state = m->state * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)(m->state >> 8) * below >> 24);
+}
+
+static void say(maker *m, const char *format, ...) KILN__PRINTF(2, 3);
+static void say(maker *m, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int wrote = vsnprintf(m->text + m->length, sizeof m->text - m->length, format, arguments);
+    va_end(arguments);
+    m->length += wrote > 0 && (size_t)wrote < sizeof m->text - m->length ? (size_t)wrote : 0;
+}
+
+static const char *type_named(const char *text, size_t length)
+{
+    for (unsigned k = PTX_PRED; k < PTX_TYPE_COUNT; k++)
+        if (strlen(ptx_type_name((ptx_type)k)) == length && memcmp(ptx_type_name((ptx_type)k), text, length) == 0)
+            return ptx_type_name((ptx_type)k);
+    return NULL;
+}
+
+/* One of the alternatives of a slot such as "rn|rz?". */
+static void make_suffix(maker *m, const char *slot, size_t length)
+{
+    bool optional = slot[length - 1] == '?';
+    length -= optional;
+    if (optional && pick(m, 3) == 0)
+        return;
+    uint32_t count = 1;
+    for (size_t k = 0; k < length; k++)
+        count += slot[k] == '|';
+    for (uint32_t skip = pick(m, count); skip; skip--) {
+        size_t bar = strcspn(slot, "|") + 1;
+        slot += bar, length -= bar;
+    }
+    size_t end = 0;
+    while (end < length && slot[end] != '|')
+        end++;
+    say(m, ".%.*s", (int)end, slot);
+    const char *type = type_named(slot, end);
+    if (type && m->type_count < 4)
+        m->types[m->type_count++] = type;
+    if (end == 2 && slot[0] == 'v')
+        m->vector = (unsigned)(slot[1] - '0');
+}
+
+static unsigned bytes_of(const char *type)
+{
+    for (unsigned k = 0; k < PTX_TYPE_COUNT; k++)
+        if (strcmp(ptx_type_name((ptx_type)k), type) == 0)
+            return k == PTX_PRED ? 0 : ptx_type_bytes((ptx_type)k);
+    return 4;
+}
+
+static void make_register(maker *m, unsigned bytes)
+{
+    uint32_t n = pick(m, bytes == 16 ? 4 : bytes == 0 || bytes <= 2 ? 8 : 12);
+    say(m, "%%%c%u", bytes == 0 ? 'p' : bytes <= 2 ? 'h' : bytes == 4 ? 'r' : bytes == 8 ? 'd' : 'q', n);
+}
+
+static void make_value(maker *m, const char *type)
+{
+    static const char *const numbers[] = {"0", "1", "-1", "2", "16", "31", "32", "33", "64", "255", "0x7fffffff",
+                                          "0x80000000", "0xffffffff", "0x8000000000000000", "4096", "7"};
+    bool real = type[0] == 'f' && bytes_of(type) >= 4 && !strchr(type, 'x');
+    if (real)
+        say(m, "%s", pick(m, 2) ? "0f7f800000" : pick(m, 2) ? "0f80000001" : "0f7fc00001");
+    else
+        say(m, "%s", numbers[pick(m, KILN__COUNT(numbers))]);
+}
+
+static void make_vector(maker *m, unsigned count, unsigned bytes, bool sinks)
+{
+    for (unsigned k = 0; k < count; k++) {
+        say(m, k ? ", " : "{");
+        if (sinks && pick(m, 5) == 0)
+            say(m, "_");
+        else
+            make_register(m, bytes);
+    }
+    say(m, "}");
+}
+
+static void make_address(maker *m)
+{
+    static const char *const names[] = {"sh", "gl", "cn", "lo", "dyn", "fmt", "%r4", "%r4", "%d1", "%d1", "%d2", "%d3",
+                                        "%d5", "%d7", "%r3", "ka"};
+    static const char *const offsets[] = {"", "", "", "+4", "+8", "+16", "-4", "+1", "+64", "+1048576"};
+    say(m, "[%s%s]", names[pick(m, KILN__COUNT(names))], offsets[pick(m, KILN__COUNT(offsets))]);
+}
+
+static void make_operand(maker *m, const char *spec, size_t length)
+{
+    static const char *const movable[] = {"sh", "gl", "lo", "fn", "fmt", "dyn", "%tid.x", "%laneid", "%clock64",
+                                          "%globaltimer", "%lanemask_lt"};
+    char kind = *spec++, name[16] = "b32";
+    bool second = memchr(spec, '|', length - 1), maybe = length > 2 && spec[length - 2] == '?';
+    size_t end = strcspn(spec, "|? ");
+    if (*spec == '~')
+        spec++, end--;
+    bool wide = spec[0] == 'w' && spec[1] >= '0' && spec[1] <= '3';
+    if (wide)
+        spec++;
+    if (*spec >= '0' && *spec <= '3')
+        snprintf(name, sizeof name, "%s", m->types[*spec - '0'] ? m->types[*spec - '0'] : "b32");
+    else if (end && end < sizeof name)
+        snprintf(name, sizeof name, "%.*s", (int)end, spec);
+    unsigned bytes = bytes_of(name) << wide;
+    switch (kind) {
+    case 'd': case 'D': case 'r':
+        if (kind == 'D' && pick(m, 4) == 0)
+            say(m, "_");
+        else
+            make_register(m, bytes);
+        if (second && (!maybe || pick(m, 2)))
+            say(m, pick(m, 6) ? "|%%p%u" : "|_", pick(m, 8));
+        break;
+    case 'p': say(m, pick(m, 3) ? "%%p%u" : "!%%p%u", pick(m, 8)); break;
+    case 's': case 'm':
+        if (kind == 'm' && pick(m, 3) == 0)
+            say(m, "%s", movable[pick(m, KILN__COUNT(movable))]);
+        else if (bytes && pick(m, 3) == 0)
+            make_value(m, name);
+        else
+            make_register(m, bytes);
+        break;
+    case 'i': make_value(m, name); break;
+    case 'V': case 'v':
+        if (m->vector > 1)
+            make_vector(m, m->vector, bytes, kind == 'V');
+        else
+            make_register(m, bytes < 16 && pick(m, 4) == 0 ? 8 : bytes);
+        break;
+    case 'X': case 'x': {
+        unsigned count = pick(m, 2) ? 2 : 4;
+        make_vector(m, count, bytes / count, kind == 'X');
+        break;
+    }
+    case 'a': make_address(m); break;
+    case 'l': say(m, "L%u", pick(m, 4)); break;
+    case 't': say(m, "T0"); break;
+    default: say(m, "(%%r%u), fn, (%%r%u)", pick(m, 12), pick(m, 12)); break;
+    }
+}
+
+static void make_instruction(maker *m)
+{
+    const opcode *op = &opcodes[pick(m, KILN__COUNT(opcodes))];
+    uint32_t count = 0;
+    while (count < FORMS_MOST && op->forms[count])
+        count++;
+    const char *form = op->forms[pick(m, count)], *colon = strstr(form, " :"); /* "shared::cta" has some, too */
+    if (pick(m, 4) == 0)
+        say(m, "@%s%%p%u ", pick(m, 2) ? "!" : "", pick(m, 8));
+    say(m, "%s", op->text);
+    for (const char *p = form; p < colon;) {
+        size_t length = strcspn(p, " ");
+        if (length)
+            make_suffix(m, p, length);
+        p += length + (p + length < colon);
+    }
+    for (const char *p = colon + 2, *comma = " "; *p;) {
+        size_t length = strcspn(p, " ");
+        if (length && p[length - 1] == '?' && p[length - 2] != 'p' && pick(m, 3) == 0)
+            break;
+        if (length) {
+            say(m, "%s", comma);
+            make_operand(m, p, length);
+            comma = ", ";
+        }
+        p += length + (p[length] == ' ');
+    }
+    say(m, ";\n");
+}
+
+/* The start of a random line. */
+static size_t some_line(maker *m, const uint8_t *data, size_t size)
+{
+    size_t at = pick(m, (uint32_t)(size ? size : 1));
+    while (at > 0 && data[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+static size_t line_end(const uint8_t *data, size_t size, size_t at)
+{
+    while (at < size && data[at] != '\n')
+        at++;
+    return at < size ? at + 1 : size;
+}
+
+static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
+{
+    uint32_t what = pick(m, 16);
+    if (what == 0)
+        return LLVMFuzzerMutate(data, size, most);
+    size_t at = some_line(m, data, size), end = line_end(data, size, at);
+    m->length = 0;
+    if (what < 4) { /* drop it */
+        memmove(data + at, data + end, size - end);
+        return size - (end - at);
+    }
+    if (what < 6) { /* a line goes elsewhere, too */
+        m->length = end - at < sizeof m->text ? end - at : sizeof m->text;
+        memcpy(m->text, data + at, m->length);
+    } else {
+        m->type_count = m->vector = 0;
+        memset(m->types, 0, sizeof m->types);
+        make_instruction(m);
+    }
+    if (size + m->length > most)
+        return size;
+    at = some_line(m, data, size);
+    memmove(data + at + m->length, data + at, size - at);
+    memcpy(data + at, m->text, m->length);
+    return size + m->length;
+}
+
+static bool parses(const uint8_t *data, size_t size)
+{
+    ptx_module *ptx;
+    kiln__text log = {0};
+    bool fine = ptx_parse(NULL, (const char *)data, size, &ptx, &log) == PTX_OK;
+    if (fine)
+        ptx_free(NULL, ptx);
+    kiln__text_free(&log);
+    return fine;
+}
+
+/* Several mutations, each of which is taken back if the text no longer parses: fuzz_ptx is there for those. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    enum { TRIES = 12 };
+    maker m = {.state = seed * 2654435761u + 1};
+    uint8_t *before = malloc(most);
+    uint32_t wanted = 1 + pick(&m, 4);
+    if (!before)
+        return size;
+    for (unsigned k = 0; k < TRIES && wanted; k++) {
+        memcpy(before, data, size);
+        size_t next = mutate(&m, data, size, most);
+        if (parses(data, next)) {
+            size = next;
+            wanted--;
+        } else {
+            memcpy(data, before, size);
+        }
+    }
+    free(before);
+    return size;
+}

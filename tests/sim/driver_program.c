@@ -1,0 +1,109 @@
+/* A program for the CUDA driver API that knows nothing of Kiln: cuda.h, -lcuda, PTX as text. It is run on the simulated
+ * device's libcuda.so.1; 0: it got what it should. */
+#include <cuda.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n"
+    "{\n"
+    " .reg .pred %p; .reg .f32 %x, %y, %z; .reg .b32 %i, %n, %t; .reg .b64 %a, %b, %c, %o;\n"
+    " ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.param.u64 %c, [c]; ld.param.u32 %n, [n];\n"
+    " mov.u32 %i, %ctaid.x; mov.u32 %t, %ntid.x; mul.lo.u32 %i, %i, %t; mov.u32 %t, %tid.x; add.u32 %i, %i, %t;\n"
+    " setp.ge.u32 %p, %i, %n;\n"
+    " @%p bra END;\n"
+    " cvta.to.global.u64 %a, %a; cvta.to.global.u64 %b, %b; cvta.to.global.u64 %c, %c;\n"
+    " mul.wide.u32 %o, %i, 4; add.u64 %a, %a, %o; add.u64 %b, %b, %o; add.u64 %c, %c, %o;\n"
+    " ld.global.f32 %x, [%a]; ld.global.f32 %y, [%b]; add.rn.f32 %z, %x, %y; st.global.f32 [%c], %z;\n"
+    "END: ret;\n"
+    "}\n";
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        CUresult result_ = (call);                                                                                     \
+        const char *name_ = "?";                                                                                       \
+        if (result_ != CUDA_SUCCESS) {                                                                                 \
+            cuGetErrorName(result_, &name_);                                                                           \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, name_);                                      \
+            return 1;                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+enum { N = 10000 };
+static float a[N], b[N], c[N];
+
+static void CUDA_CB count(void *calls)
+{
+    ++*(int *)calls;
+}
+
+static int run(CUdevice device)
+{
+    CUcontext context;
+    CUmodule module;
+    CUfunction add;
+    CUstream stream;
+    CUevent start, end;
+    CUdeviceptr da, db, dc;
+    float milliseconds = -1;
+    int calls = 0, grid = 0, block = 0;
+    unsigned n = N;
+    TRY(cuDevicePrimaryCtxRetain(&context, device));
+    TRY(cuCtxPushCurrent(context));
+    TRY(cuModuleLoadData(&module, text));
+    TRY(cuModuleGetFunction(&add, module, "add"));
+    TRY(cuOccupancyMaxPotentialBlockSize(&grid, &block, add, NULL, 0, 256));
+    TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    TRY(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    TRY(cuMemAlloc(&da, sizeof a));
+    TRY(cuMemAlloc(&db, sizeof b));
+    TRY(cuMemAllocAsync(&dc, sizeof c, stream));
+    TRY(cuMemcpyHtoDAsync(da, a, sizeof a, stream));
+    TRY(cuMemcpyHtoD(db, b, sizeof b));
+    void *arguments[] = {&da, &db, &dc, &n};
+    TRY(cuEventRecord(start, stream));
+    TRY(cuLaunchKernel(add, (N + (unsigned)block - 1) / (unsigned)block, 1, 1, (unsigned)block, 1, 1, 0, stream,
+                       arguments, NULL));
+    TRY(cuEventRecord(end, stream));
+    TRY(cuLaunchHostFunc(stream, count, &calls));
+    TRY(cuMemcpyDtoHAsync(c, dc, sizeof c, stream));
+    TRY(cuStreamSynchronize(stream));
+    TRY(cuEventElapsedTime(&milliseconds, start, end));
+    for (int i = 0; i < N; i++)
+        if (c[i] != a[i] + b[i]) {
+            fprintf(stderr, "c[%d] is %g, not %g\n", i, (double)c[i], (double)(a[i] + b[i]));
+            return 1;
+        }
+    TRY(cuMemFreeAsync(dc, stream));
+    TRY(cuMemFree(da));
+    TRY(cuMemFree(db));
+    TRY(cuEventDestroy(start));
+    TRY(cuEventDestroy(end));
+    TRY(cuStreamDestroy(stream));
+    TRY(cuModuleUnload(module));
+    TRY(cuCtxPopCurrent(&context));
+    TRY(cuDevicePrimaryCtxRelease(device));
+    return calls == 1 && milliseconds >= 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    CUdevice device;
+    char name[128];
+    int version = 0;
+    void *function = NULL;
+    CUdriverProcAddressQueryResult found;
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)i;
+        b[i] = 0.25f * (float)(N - i);
+    }
+    TRY(cuInit(0));
+    TRY(cuDriverGetVersion(&version));
+    TRY(cuDeviceGet(&device, 0));
+    TRY(cuDeviceGetName(name, (int)sizeof name, device));
+    TRY(cuGetProcAddress("cuMemAlloc", &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &found));
+    printf("%s, driver %d\n", name, version);
+    return function && found == CU_GET_PROC_ADDRESS_SUCCESS ? run(device) : 1;
+}
