@@ -351,7 +351,9 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'V':
         return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
-        return ptx_match_reg(p, raw, type, false, operand);
+        if (raw->kind != PTX_RAW_VALUE || insn->op != PTX_OP_VOTE || raw->negate)
+            return ptx_match_reg(p, raw, type, false, operand);
+        return ptx_match_value(p, raw, PTX_U32, operand); /* a constant: 0 or not */
     case 's':
     case 'v':
         return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);

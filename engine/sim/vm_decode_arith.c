@@ -164,7 +164,7 @@ void vm_decode_sad(vm_decoder *d)
 void vm_decode_div(vm_decoder *d)
 {
     if (TYPE(0) == PTX_F32 || TYPE(0) == PTX_F64)
-        real(d, VM_DIV, 2, VM_H_div_f32, VM_H_div_f32, VM_H_div_f64);
+        real(d, VM_DIV, 2, VM_H_div_f32, HAS(APPROX) && HAS(FTZ) ? VM_H_divx_f32 : VM_H_div_f32, VM_H_div_f64);
     else
         plain(d, pick(TYPE(0), d->in->op == PTX_OP_REM ? BY_TYPE(rem) : BY_TYPE(div)), NULL, 2, vm_container(TYPE(0)));
 }
@@ -366,7 +366,7 @@ void vm_decode_approx(vm_decoder *d)
         return;
     }
     if (TYPE(0) == PTX_F64) {
-        plain(d, VM_H_rsqrt_f64, NULL, 1, 8);
+        plain(d, HAS(FTZ) ? VM_H_rsqrtx_f64 : VM_H_rsqrt_f64, NULL, 1, 8);
         return;
     }
     switch (d->in->op) {
@@ -380,7 +380,7 @@ void vm_decode_approx(vm_decoder *d)
     plain(d, id, NULL, 1, 4)->flags = vm_flags(d->in);
 }
 
-void vm_decode_rcp(vm_decoder *d) { real(d, VM_RCP, 1, VM_H_rcp_f32, VM_H_rcp_f32, VM_H_rcp_f64); }
+void vm_decode_rcp(vm_decoder *d) { real(d, VM_RCP, 1, VM_H_rcp_f32, VM_H_rcp_f32, HAS(FTZ) ? VM_H_rcpx_f64 : VM_H_rcp_f64); }
 void vm_decode_sqrt(vm_decoder *d) { real(d, VM_SQRT, 1, VM_H_sqrt_f32, VM_H_sqrt_f32, VM_H_sqrt_f64); }
 
 void vm_decode_copysign(vm_decoder *d)

@@ -10,7 +10,7 @@ static unsigned comparison(const ptx_insn *in)
     for (unsigned mod = PTX_MOD_EQ; mod <= PTX_MOD_NAN_; mod++)
         if (ptx_has(in, (ptx_mod)mod))
             return mod;
-    return PTX_MOD_EQ;
+    return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ; /* mul's too */
 }
 
 /* The handlers that exist, and whether the operands swap or the result inverts. */

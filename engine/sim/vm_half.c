@@ -98,10 +98,14 @@ static uint32_t one(const vm_code *i, unsigned type, uint32_t x, uint32_t y, uin
         break;
     }
     }
+    /* .ftz judges before rounding to the subnormal grid: below this all 11 bits round to less than 2^-14. */
+    bool tiny = flags & VM_FTZ && type == PTX_F16 && (i->size == VM_MUL || i->size == VM_FMA) && fabs(r) < 0x1.ffep-15;
     if (flags & VM_SAT)
         r = vm_out64(r, VM_SAT);
-    if (flags & VM_RELU && r < 0)
+    if (flags & VM_RELU && r <= 0) /* -0 too */
         r = 0;
+    if (tiny)
+        r = copysign(0, r);
     return flush(type, vm_half_put(type, r, PTX_MOD_RN), flags);
 }
 

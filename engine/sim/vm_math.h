@@ -29,6 +29,31 @@ VM_INLINE float vm_out(float x, unsigned flags)
     float s = r > 0 ? (r < 1 ? r : 1.0f) : 0.0f;
     return flags & VM_SAT ? s : r;
 }
+/* .ftz judges a result before it is rounded to the subnormal grid: `scaled` is the same result computed from operands
+ * 2^24 times as large, so with all 24 bits. The scaling is exact wherever the result comes near the limit. */
+#define VM_SCALE 0x1p24f
+VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
+{
+    uint32_t keep = flags & VM_FTZ && fabsf(scaled) < 0x1p-102f ? 0x80000000u : VM_ALL;
+    return vm_float(vm_bits32(x) & keep);
+}
+VM_INLINE float vm_mulx(float a, float b, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags);
+    return vm_out(vm_tiny(a * b, a * VM_SCALE * b, flags), flags);
+}
+VM_INLINE float vm_fmax(float a, float b, float c, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags), c = vm_in(c, flags);
+    return vm_out(vm_tiny(__builtin_fmaf(a, b, c), __builtin_fmaf(a * VM_SCALE, b, c * VM_SCALE), flags), flags);
+}
+/* div.approx.ftz: by more than 2^126 it gives zero, or no number for an infinite dividend. */
+VM_INLINE float vm_divx(float a, float b, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags);
+    float r = fabsf(b) > 0x1p126f && fabsf(b) <= 0x1.fffffep127f ? a * copysignf(0.0f, b) : a / b;
+    return vm_out(r, flags);
+}
 VM_INLINE double vm_out64(double x, unsigned flags)
 {
     double s = x > 0 ? (x < 1 ? x : 1.0) : 0.0;
@@ -71,19 +96,18 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
     return flags & VM_NANS && none ? vm_float(0x7fffffffu) : r;
 }
 
-/* Division of integers by zero is left open by the ISA; the device's own sequences give all ones, and the dividend as
- * the remainder. */
+/* Division of integers by zero is left open by the ISA; the device gives all ones, as the remainder too. */
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b) { return b ? a / b : VM_ALL; }
-VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a % b : a; }
+VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a % b : VM_ALL; }
 VM_INLINE uint64_t vm_udiv64(uint64_t a, uint64_t b) { return b ? a / b : UINT64_MAX; }
-VM_INLINE uint64_t vm_urem64(uint64_t a, uint64_t b) { return b ? a % b : a; }
+VM_INLINE uint64_t vm_urem64(uint64_t a, uint64_t b) { return b ? a % b : UINT64_MAX; }
 VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
 {
     if (b == 0)
         return -1;
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
-VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? a : b == -1 ? 0 : a % b; }
+VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
 VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b) { return (int32_t)(uint32_t)(uint64_t)vm_sdiv64(a, b); }
 VM_INLINE int32_t vm_srem32(int32_t a, int32_t b) { return (int32_t)vm_srem64(a, b); }
 
@@ -252,6 +276,12 @@ VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
 VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
 VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
 VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
+/* rcp and rsqrt.approx.ftz.f64 take the upper word of a double and give one. */
+VM_INLINE double vm_upper(double x)
+{
+    uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;
+    return vm_double((b & 0x7ff0000000000000ull) == 0 ? b & 0x8000000000000000ull : b);
+}
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 
 #endif

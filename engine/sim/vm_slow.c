@@ -36,6 +36,11 @@ void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
         case VM_RCP: r = 1.0f / x; break;
         default: r = sqrtf(x); break;
         }
+        if (i->flags & VM_FTZ && fabsf(r) <= 0x1p-126f && (i->size == VM_MUL || i->size == VM_FMA || i->size == VM_DIV)) {
+            volatile float large = x * VM_SCALE, scaled;
+            scaled = i->size == VM_MUL ? large * y : i->size == VM_DIV ? large / y : fmaf(large, y, z * VM_SCALE);
+            r = vm_tiny(r, scaled, i->flags);
+        }
         d[lane] = vm_out(r, i->flags);
     }
     fesetround(before);
@@ -89,11 +94,16 @@ static uint64_t write_float(unsigned type, double x, unsigned rounding, unsigned
 {
     if (flags & VM_SAT)
         x = vm_out64(x, VM_SAT);
-    if (flags & VM_RELU && x < 0)
+    if (flags & VM_RELU && x <= 0) /* -0 too */
         x = 0;
     switch (type) {
     case PTX_F64: return vm_bits64(x);
-    case PTX_F32: return vm_bits32(vm_in(vm_float(vm_pack_float(x, 23, 8, rounding)), flags));
+    case PTX_F32: {
+        float r = vm_float(vm_pack_float(x, 23, 8, rounding));
+        if (flags & VM_FTZ)
+            r = vm_tiny(r, vm_float(vm_pack_float(x * (double)VM_SCALE, 23, 8, rounding)), flags);
+        return vm_bits32(vm_in(r, flags));
+    }
     default: {
         uint32_t r = vm_half_put(type, x, rounding), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
         if (flags & VM_XORSIGN && (r & 0x7fff) == infinite) /* .satfinite */
@@ -180,11 +190,11 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
     {
         uint64_t bits = i->c & 1 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane], r;
         if (is_float(from)) {
-            double x = read_float(from, bits, i->flags);
+            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* there .ftz does nothing */
             if (!is_float(to)) {
                 r = narrow(to, float_to_int(to, from, x, rounding));
             } else if (to == PTX_F32 && from == PTX_F64 && x != x) {
-                r = 0x7fffffff;
+                r = i->flags & VM_SAT ? 0 : 0x7fffffff;
             } else {
                 r = write_float(to, to_integral(x, rounding), rounding, i->flags);
             }
@@ -208,9 +218,11 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
     {
         double a = (double)vm_float(vm_r32(w, i->a)[lane]);
         if (i->space == PTX_TF32) {
-            if (i->flags & VM_RELU && a < 0)
+            if (i->flags & VM_RELU && a <= 0)
                 a = 0;
-            uint32_t r = vm_pack_float(a, 10, 8, i->size);
+            uint32_t bits = vm_r32(w, i->a)[lane], r = vm_pack_float(a, 10, 8, i->size);
+            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* the device rounds such a payload away */
+                r = (bits + 0x1000) >> 13;
             if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
                 r--;
             vm_r32(w, i->d)[lane] = r << 13;
@@ -244,7 +256,9 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
     {
-        bool wide = i->flags & 64, carry = i->flags & 1 && w->cc >> lane & 1, out;
+        /* One flag serves both: subtracting is adding the complement, so a set flag is no borrow. */
+        bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
+        bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
         uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
         uint64_t b = wide ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
         uint64_t r;
@@ -261,7 +275,7 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
         }
         if (i->flags & 4) {
             r = a - b - carry;
-            out = wide ? a < b || (carry && a == b) : r >> 32 != 0;
+            out = !(wide ? a < b || (carry && a == b) : r >> 32 != 0);
         } else {
             r = a + b + carry;
             out = wide ? r < a || (carry && r == a) : r >> 32 != 0;

@@ -138,8 +138,8 @@ static void ints(int i)
     uint64_t UP = (uint64_t)P, UQ = (uint64_t)Q;
     __extension__ typedef __int128 wide;
     __extension__ typedef unsigned __int128 uwide;
-    same_int(k++, i, q ? (int)(P / Q) : -1), same_int(k++, i, q ? (int)(P % Q) : p);
-    same_int(k++, i, uq ? up / uq : UINT32_MAX), same_int(k++, i, uq ? up % uq : up), same_int(k++, i, P * Q);
+    same_int(k++, i, q ? (int)(P / Q) : -1), same_int(k++, i, q ? (int)(P % Q) : -1);
+    same_int(k++, i, uq ? up / uq : UINT32_MAX), same_int(k++, i, uq ? up % uq : UINT32_MAX), same_int(k++, i, P * Q);
     same_int(k++, i, (P * Q) >> 32);
     same_int(k++, i, (long long)((uint64_t)up * uq >> 32));
     same_int(k++, i, q ? P * 1048576 / (Q * 3) : -1);

@@ -197,7 +197,7 @@ static u64 div_s32(u64 a, u64 b, u64 c)
 static u64 rem_s64(u64 a, u64 b, u64 c)
 {
     (void)c;
-    return b == 0 ? a : b == UINT64_MAX ? 0 : (u64)((int64_t)a % (int64_t)b);
+    return b == 0 ? UINT64_MAX : b == UINT64_MAX ? 0 : (u64)((int64_t)a % (int64_t)b);
 }
 __extension__ typedef unsigned __int128 u128;
 /* add, then a second add that takes the carry: 128 bits in all; the same for sub and mad */
@@ -312,6 +312,13 @@ static u64 flush(u64 v, format f) /* subnormals become zero of their sign */
     u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), e = (((u64)1 << f.exponent_bits) - 1) << (f.bits - 1);
     return v & e ? v : v & sign;
 }
+/* The same for a result: it is subnormal if it is below the least normal number when rounded with all its bits. */
+static u64 narrow_ftz(long double v, format f)
+{
+    u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), least = (u64)9 << (f.bits - 1); /* as 2^8 times as much */
+    u64 larger = narrow(ldexpl(v, 8), f, FE_TONEAREST);
+    return (larger & (sign - 1)) < least ? larger & sign : narrow(v, f, FE_TONEAREST);
+}
 typedef u64 half_op(u64 a, u64 b, u64 c);
 static u64 by_halves(u64 a, u64 b, u64 c, half_op *op)
 {
@@ -335,10 +342,10 @@ HALF(add_ftz, return flush(narrow(fused(FLUSHED(a), 1, FLUSHED(b)), F16, FE_TONE
 HALF(sub_f16, return narrow(fused(wide(a, F16), 1, -wide(b, F16)), F16, FE_TONEAREST);)
 HALF(mul_ftz_sat, long double r = FLUSHED(a) * FLUSHED(b);
      /* .sat: [0.0, 1.0], no number gives +0.0 */
-     return flush(narrow(r > 0 ? r < 1 ? r : 1 : 0, F16, FE_TONEAREST), F16);)
-HALF(fma_ftz, return flush(narrow(fused(FLUSHED(a), FLUSHED(b), FLUSHED(c)), F16, FE_TONEAREST), F16);)
+     return narrow_ftz(r > 0 ? r < 1 ? r : 1 : 0, F16);)
+HALF(fma_ftz, return narrow_ftz(fused(FLUSHED(a), FLUSHED(b), FLUSHED(c)), F16);)
 HALF(fma_relu, long double r = fused(wide(a, F16), wide(b, F16), wide(c, F16));
-     return narrow(r < 0 ? 0 : r, F16, FE_TONEAREST);) /* .relu: negative results become 0 */
+     return narrow(r <= 0 ? 0 : r, F16, FE_TONEAREST);) /* .relu: negative results, and -0, become +0 */
 HALF(fma_bf16, return narrow(fused(wide(a, BF16), wide(b, BF16), wide(c, BF16)), BF16, FE_TONEAREST);)
 HALF(mul_bf16, return narrow(wide(a, BF16) * wide(b, BF16), BF16, FE_TONEAREST);)
 HALF(neg_ftz, return flush(a, F16) ^ 0x8000;)
@@ -362,16 +369,18 @@ CVT(rz_f16, return narrow(f32(a), F16, FE_TOWARDZERO);)
 CVT(rm_f16, return narrow(f32(a), F16, FE_DOWNWARD);)
 CVT(rp_bf16, return narrow(f32(a), BF16, FE_UPWARD);)
 CVT(rn_f16_f64, return narrow(f64(a), F16, FE_TONEAREST);)
-CVT(tf32_rna, return narrow(f32(a), TF32, -1) << 13;)
-/* .relu: negatives become 0; .satfinite: what would be infinite is the greatest finite number of that sign */
+/* A GPU rounds the payload of no number like a fraction: where it lies in the bits that go alone, infinity is left. */
+static u64 rna_bits(u64 a) { return isnan(f32(a)) && !(a & 0x7fe000) ? (a + 0x1000) >> 13 : narrow(f32(a), TF32, -1); }
+CVT(tf32_rna, return rna_bits(a) << 13;)
+/* .relu: negatives and -0 become +0; .satfinite: what would be infinite is the greatest finite number of that sign */
 static u64 satfinite(u64 v, u64 infinite, u64 sign) { return (v & (sign - 1)) == infinite ? v - 1 : v; }
-CVT(tf32_sat, return satfinite(narrow(f32(a), TF32, -1), 0x3fc00, 0x40000) << 13;)
+CVT(tf32_sat, return satfinite(rna_bits(a), 0x3fc00, 0x40000) << 13;)
 static u64 f16x2_relu(u64 a, u64 b, u64 c)
 {
     float x = f32(a), y = f32(b);
     (void)c; /* a goes high */
-    return satfinite(narrow(y < 0 ? 0 : y, F16, FE_TONEAREST), 0x7c00, 0x8000) |
-           satfinite(narrow(x < 0 ? 0 : x, F16, FE_TONEAREST), 0x7c00, 0x8000) << 16;
+    return satfinite(narrow(y <= 0 ? 0 : y, F16, FE_TONEAREST), 0x7c00, 0x8000) |
+           satfinite(narrow(x <= 0 ? 0 : x, F16, FE_TONEAREST), 0x7c00, 0x8000) << 16;
 }
 CVT(f32_rm_f64, volatile double x = f64(a); fesetround(FE_DOWNWARD); volatile float r = (float)x;
     fesetround(FE_TONEAREST); return x != x ? 0x7fffffff : bits32(r);)
@@ -394,7 +403,7 @@ CVT(f32_rz_s64, volatile int64_t x = (int64_t)a; fesetround(FE_TOWARDZERO); vola
 CVT(f16_rn_s32, return narrow((int32_t)(uint32_t)a, F16, FE_TONEAREST);)
 CVT(finite32, return isfinite(f32(a)) ? 1u : 0u;)
 CVT(subnormal, return fpclassify(f32(a)) == FP_SUBNORMAL ? 1u : 0u;)
-CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL ? 1u : 0u;)
+CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL || f64(a) == 0 ? 1u : 0u;) /* zero counts, as on a GPU */
 CVT(notanumber64, return isnan(f64(a)) ? 1u : 0u;)
 CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities are numbers */
 CVT(infinite64, return isinf(f64(a)) ? 1u : 0u;)
