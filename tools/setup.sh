@@ -66,7 +66,7 @@ fi
 if [ $check = 1 ]; then
     [ -z "$packages" ] || say "missing packages:$packages"
     [ -n "$toolkit" ] || say "no CUDA toolkit: NVRTC and the headers would be unpacked into build/cuda"
-    [ -z "$packages" ] && [ -n "$toolkit" ]
+    [ -z "$packages" ] && [ -n "$toolkit" ] && say "nothing is missing (CUDA headers and NVRTC: $toolkit)"
     exit
 fi
 

@@ -46,7 +46,6 @@ typedef struct kiln__compile_request {
     const char *const *options;  size_t option_count;  /* without --gpu-architecture */
     int arch;                            /* 90 */
     bool cubin;                          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
-    bool ptx_only_if_cheap;              /* reserved */
     const char *const *names;    size_t name_count;    /* kernels: extern "C" names or C++ name expressions */
 } kiln__compile_request;
 

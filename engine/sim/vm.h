@@ -88,6 +88,6 @@ typedef struct vm_counters {
     uint64_t blocks, warps;
 } vm_counters;
 
-/* Runs the launch to its end in the calling thread (and helpers). VM_OK or the first fault. */
+/* Runs the launch to its end in the calling thread (and threads of its own). VM_OK or the first fault. */
 vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault);
 #endif

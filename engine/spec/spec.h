@@ -153,7 +153,6 @@ struct kiln_spec {
     size_t buffer_count;                               /* the first buffer_count buffers of every variant */
     size_t verify_count;     kiln__verify *verify;
     size_t variant_count;    kiln__variant *variants;  /* at least 1 */
-    const char **param_texts;  /* reserved for printing */
     bool from_t1;
 };
 
