@@ -1,6 +1,7 @@
 /* test_embed.c - the library as an application uses it: the caller's context, device memory and stream; one engine and
  * one spec under many threads. Over the public header, with the driver table in the role of the application. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "driver/driver.h"
@@ -231,9 +232,61 @@ static void test_tune(void)
     kiln_engine_close(engine);
 }
 
+/* From opening an engine to a launched plan with the 1st, 2nd, ... allocation failing: a clean error or success, and
+ * nothing left. The code comes from a cache that one good run filled. */
+static kiln_status whole(const kiln_allocator *mem, const char *cache, kiln_error **error)
+{
+    kiln_engine *engine = NULL;
+    kiln_spec *spec = NULL;
+    kiln_plan *plan = NULL;
+    kiln_options options = {.size = sizeof options, .device = device_name(), .cache_dir = cache, .allocator = mem};
+    kiln_choice choice = {.sizes = sizes, .size_count = 3};
+    kiln_status status = open_both(&options, &engine, &spec, error);
+    if (status == KILN_OK)
+        status = kiln_plan_open(engine, spec, &choice, &plan, error);
+    if (status == KILN_OK)
+        status = kiln_plan_launch(plan, NULL, error);
+    kiln_plan_free(plan);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+    return status;
+}
+
+static void test_oom(void)
+{
+    char cache[] = "/tmp/kiln-embed-XXXXXX", remove[64];
+    CHECK(mkdtemp(cache) != NULL);
+    kiln_engine *held = NULL; /* keeps NVRTC and the device open, so that each round is quick */
+    kiln_error *error = NULL;
+    kiln_device_info info;
+    kiln_options options = {.size = sizeof options, .device = device_name(), .cache_dir = cache};
+    CHECK_OK(kiln_engine_open(&options, &held, &error), error);
+    CHECK_OK(kiln_engine_device(held, &info, &error), error);
+    CHECK_OK(whole(NULL, cache, &error), error);
+    long failed = 0;
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_status status = whole(&mem, cache, &error);
+        if (status != KILN_OK)
+            CHECK(oom.failed && status == KILN_ERROR_MEMORY && kiln_error_status(error) == KILN_ERROR_MEMORY);
+        failed += status != KILN_OK;
+        kiln_error_free(error);
+        error = NULL;
+        CHECK(oom.live == 0);
+        if (!oom.failed || n > 100000)
+            break;
+    }
+    CHECK(failed > 30); /* the allocations were reached */
+    kiln_engine_close(held);
+    snprintf(remove, sizeof remove, "rm -rf %s", cache);
+    CHECK(system(remove) == 0);
+}
+
 static const check_case cases[] = {{"the caller's context, memory and stream", test_callers_own},
                                    {"one engine, many threads", test_threads},
-                                   {"tune with a callback", test_tune}};
+                                   {"tune with a callback", test_tune},
+                                   {"out of memory, from engine to launch", test_oom}};
 
 int main(void)
 {
