@@ -79,6 +79,7 @@ typedef struct vm_launch {
     const void *params;               /* the kernel's parameter block, param_bytes of it */
     bool cooperative;                 /* all blocks resident at once */
     const volatile int *stop;         /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
+    struct vm_watch *watch;           /* NULL, or what looks on: vm_watch.h */
     void (*print)(void *user, const char *text, size_t length); void *user; /* vprintf output; NULL: stdout */
 } vm_launch;
 

@@ -205,6 +205,7 @@ struct vm_runner {
     vm_block *spare;
     uint64_t clock;
     vm_counters counters;
+    struct vm_tally *tally;         /* its own, added up when the launch ends; NULL: not counted */
 };
 
 typedef struct vm_allocation {
@@ -259,6 +260,7 @@ struct vm_function {
     uint64_t closure_local;         /* with all that it may call */
     uint64_t static_shared;         /* entries: end of what they may reach */
     bool uses_dynamic, recursive;
+    size_t first_tally;             /* of its instructions among the module's: vm_watch.h */
 };
 
 struct vm_module {
@@ -272,6 +274,7 @@ struct vm_module {
     uint64_t dynamic_base;          /* where dynamic shared memory starts in every kernel */
     uint64_t const_bytes;
     uint32_t cache_count;
+    size_t tally_count;             /* of all functions' instructions */
 };
 
 /* ---- operands ---- */

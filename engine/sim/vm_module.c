@@ -292,12 +292,15 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, k
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
     module->storage = kiln__arena_alloc(&module->arena, symbols * sizeof *module->storage);
     module->home = kiln__arena_alloc(&module->arena, symbols * sizeof *module->home);
-    size_t said = log->length;
+    size_t said = log->length, tallies = 0;
     bool ok = !module->arena.failed;
     for (uint32_t f = 0; ok && f < ptx->function_count; f++) {
         module->functions[f].ptx = &ptx->functions[f];
         module->functions[f].module = module;
+        module->functions[f].first_tally = tallies;
+        tallies += ptx->functions[f].insn_count + 1u; /* the end is an instruction too: a ret */
     }
+    module->tally_count = tallies;
     ok = ok && place_local(module) && place_shared(module, log) && place_globals(module);
     const vm_handlers *table = vm_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)

@@ -2,7 +2,7 @@
  * a vm_sync remembers the branch's immediate post-dominator and who is expected there; the lanes become two paths, and
  * those that reach the post-dominator wait until all expected lanes have come or left. Paths take turns, so lanes that
  * spin on other lanes let them move; and lanes that wait too long at a post-dominator go on without the rest. */
-#include "sim/vm_internal.h"
+#include "sim/vm_watch.h"
 
 /* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
  * spin on what these do next. */
@@ -249,6 +249,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)
         path->pc = i;
         path->arrived = m;
         path->state = VM_PATH_WARP;
+        if (w->runner->run->launch->watch)
+            vm_watch_unseen(w, i, m);
         w->issued--; /* it is counted when it runs */
         w->lanes -= (uint32_t)__builtin_popcount(m);
         w->event |= VM_EVENT_SWITCH;
@@ -300,7 +302,7 @@ bool vm_warp_part(vm_warp *w)
 }
 
 /* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
-static uint64_t run_path(vm_warp *w, uint64_t turn)
+static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint64_t lanes = 0, steps = 0, left = turn;
     do {
@@ -310,6 +312,8 @@ static uint64_t run_path(vm_warp *w, uint64_t turn)
         lanes += (uint32_t)__builtin_popcount(m & (step - 1));
         steps += step;
         left--;
+        if (watched && !step)
+            vm_watch_insn(w, i, m);
         if (VM_LIKELY((m | w->dead) == VM_ALL && m))
             i->full(w, i, m);
         else if (m)
@@ -320,6 +324,8 @@ static uint64_t run_path(vm_warp *w, uint64_t turn)
     w->idle += turn - left;
     return turn - left;
 }
+static uint64_t run_path(vm_warp *w, uint64_t turn) { return run_loop(w, turn, false); }
+static uint64_t run_watched(vm_warp *w, uint64_t turn) { return run_loop(w, turn, true); }
 
 /* What was freed since the last look must not be found in the caches. */
 static void refresh(vm_runner *runner)
@@ -339,12 +345,13 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
 {
     w->event = 0;
     w->gave_way = false;
+    bool watched = w->runner->run->launch->watch != NULL;
     uint64_t spent = 0;
     while (spent < quantum && next_path(w)) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
         refresh(w->runner);
-        spent += run_path(w, turn);
+        spent += watched ? run_watched(w, turn) : run_path(w, turn);
         spent += w->charge - charge;
         if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
             vm_warp_save(w);

@@ -1,0 +1,135 @@
+/* vm_watch.c - which memory an instruction is about to touch. */
+#include "sim/vm_watch.h"
+
+static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
+                    uint64_t address)
+{
+    unsigned at = 0;
+    while (at < count && (out[at].space != space || out[at].kind != kind))
+        at++;
+    if (at == count) {
+        if (count == VM_ACCESSES)
+            return count;
+        out[at].space = (uint8_t)space;
+        out[at].kind = (uint8_t)kind;
+        out[at].lanes = 0;
+        out[at].bytes = bytes;
+        count++;
+    }
+    out[at].lanes |= 1u << lane;
+    out[at].address[lane] = address;
+    return count;
+}
+
+static unsigned window(uint64_t *address)
+{
+    if (*address >= VM_GLOBAL_BASE)
+        return PTX_SPACE_GLOBAL;
+    if (*address - VM_SHARED_BASE < VM_SHARED_WINDOW) {
+        *address -= VM_SHARED_BASE;
+        return PTX_SPACE_SHARED;
+    }
+    if (*address >= VM_LOCAL_BASE && *address < VM_CONST_BASE) {
+        *address -= VM_LOCAL_BASE;
+        return PTX_SPACE_LOCAL;
+    }
+    return PTX_SPACE_GLOBAL;
+}
+
+/* A load, a store or an atomic: its address is in slot a, with the offset imm. */
+static unsigned plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind, vm_access *out)
+{
+    uint32_t bytes = (uint32_t)i->size * i->count;
+    if (i->space != PTX_SPACE_GENERIC) {
+        out->space = (uint8_t)(in->space == PTX_SPACE_CONST ? PTX_SPACE_CONST : i->space);
+        out->kind = (uint8_t)kind;
+        out->lanes = m;
+        out->bytes = bytes;
+        uint32_t narrow = i->flags & VM_ADDR32 || i->space == PTX_SPACE_SHARED;
+        VM_EACH(lane, m)
+        {
+            uint64_t address = vm_lane_address(w, i, i->a, lane);
+            out->address[lane] = narrow ? (uint32_t)address : address;
+        }
+        return 1;
+    }
+    unsigned count = 0;
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        unsigned space = window(&address);
+        count = add(out, count, space, kind, lane, bytes, address);
+    }
+    return count;
+}
+
+static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_access *out)
+{
+    const int64_t *offset = i->extra;
+    uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
+    unsigned count = 1;
+    out[0] = (vm_access){.space = PTX_SPACE_SHARED, .kind = VM_WRITE | VM_ASYNC, .lanes = m, .bytes = i->size};
+    VM_EACH(lane, m)
+    {
+        uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
+        out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
+        uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
+        if (!(ignore >> lane & 1) && bytes) /* lanes that read less than all of it do so at the end of an array */
+            count = 1 + add(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
+                            bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
+    }
+    return count;
+}
+
+unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
+{
+    const ptx_function *f = w->frame->function->ptx;
+    if (m == 0 || i->guard & 2 || i->insn >= f->insn_count) /* a step: not the instruction itself; the end: no access */
+        return 0;
+    const ptx_insn *in = &f->insns[i->insn];
+    bool ordered = ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
+                   ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO);
+    unsigned order = ordered ? VM_ORDERED : 0;
+    switch (in->op) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+        return i->space == PTX_SPACE_PARAM || i->masked == vm_op_load_param ? 0 : plain(w, i, in, m, VM_READS | order, out);
+    case PTX_OP_ST:
+        return i->space == PTX_SPACE_PARAM || i->masked == vm_op_load_param ? 0 : plain(w, i, in, m, VM_WRITE | order, out);
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case PTX_OP_CP_ASYNC:
+        return copy_async(w, i, m, out);
+    default:
+        return 0;
+    }
+}
+
+/* ---- counts ---- */
+
+size_t vm_tally_count(const vm_module *module) { return module->tally_count; }
+size_t vm_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
+
+static vm_tally *tally_of(const vm_warp *w, const vm_code *i)
+{
+    return &w->runner->tally[w->frame->function->first_tally + i->insn];
+}
+
+void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (w->runner->tally) {
+        vm_tally *tally = tally_of(w, i);
+        tally->executed++;
+        tally->lanes += (uint32_t)__builtin_popcount(m);
+    }
+}
+
+void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (w->runner->tally) {
+        vm_tally *tally = tally_of(w, i);
+        tally->executed--;
+        tally->lanes -= (uint32_t)__builtin_popcount(m);
+    }
+}

@@ -1,0 +1,43 @@
+/* vm_watch.h - what looks on while a launch runs: counters (vm_count*.c) and checks (vm_check*.c).
+ *
+ * A launch that is watched goes through the same handlers by a second copy of the inner loop (vm_warp.c), which shows
+ * the watchers each instruction before it executes. One that is not watched pays nothing. */
+#ifndef KILN_SIM_VM_WATCH_H
+#define KILN_SIM_VM_WATCH_H
+
+#include "sim/vm_internal.h"
+
+enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16 };
+
+/* What one instruction of a warp touches in one space. Generic addresses are told apart by their window, so that an
+ * instruction may make several of these: one for each space its lanes reach. */
+typedef struct vm_access {
+    uint8_t space;              /* ptx_space: GLOBAL SHARED LOCAL CONST */
+    uint8_t kind;               /* VM_READS ... ; ORDERED: volatile, relaxed, acquire, release */
+    uint32_t lanes;             /* that take part */
+    uint32_t bytes;             /* of each lane */
+    uint64_t address[VM_LANES]; /* in that space: device addresses, or offsets in shared or local memory */
+} vm_access;
+#define VM_ACCESSES 6u
+
+/* The accesses that the instruction is about to make for the lanes of the mask: their number. */
+unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
+
+/* What was executed of one instruction of the PTX, in one launch. */
+typedef struct vm_tally {
+    uint64_t executed, lanes;   /* times a warp executed it, with how many lanes in all */
+} vm_tally;
+/* The instructions of all functions of a module, one after the other, each function's with one more for its end. */
+size_t vm_tally_count(const vm_module *module);
+size_t vm_tally_first(const vm_module *module, uint32_t function);
+
+/* What a launch is watched for (vm_launch.watch), and what was seen. */
+struct vm_watch {
+    vm_tally *tally;            /* vm_tally_count() of them, added to; NULL: not counted */
+};
+
+/* The inner loop of a watched warp calls this before an instruction executes; m may be 0. An instruction that comes to
+ * wait for other lanes is shown again when it runs: vm_watch_unseen() takes the first time back. */
+void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m);
+#endif
