@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/vm_internal.h"
+#include "sim/vm_watch.h"
 
 #define SLICE 32768u   /* instructions a warp runs before the next has its turn */
 
@@ -304,6 +304,8 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         runner->counters.warp_instructions += block->warps[k].issued;
         runner->counters.lane_instructions += block->warps[k].lanes;
     }
+    if (run->launch->watch && run->launch->watch->block_ends)
+        run->launch->watch->block_ends(run->launch->watch->user, block);
     runner->counters.blocks++;
     runner->counters.warps += block->warp_count;
     drop_frames(block);

@@ -206,6 +206,8 @@ struct vm_runner {
     uint64_t clock;
     vm_counters counters;
     struct vm_tally *tally;         /* its own, added up when the launch ends; NULL: not counted */
+    kiln_counters *sites;           /* the same for accesses and branches: vm_count.h */
+    const uint32_t *site_of;
 };
 
 typedef struct vm_allocation {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/vm_watch.h"
+#include "sim/vm_count.h"
 
 #define QUANTUM (1u << 20)     /* warp instructions of a block before the next resident one has its turn */
 #define RESIDENT 8u            /* blocks that take turns on one host thread; more only where all must be resident */
@@ -16,12 +16,9 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
     if (!runner->cache)
         return false;
-    if (run->launch->watch && run->launch->watch->tally) {
-        runner->tally = kiln__calloc(run->device->mem, vm_tally_count(run->launch->module), sizeof *runner->tally);
-        if (!runner->tally) {
-            kiln__free(run->device->mem, runner->cache);
-            return false;
-        }
+    if (!vm_count_begin(runner)) {
+        kiln__free(run->device->mem, runner->cache);
+        return false;
     }
     vm_runner_enter(run->device, runner); /* the first turn of a warp clears the caches */
     return true;
@@ -36,7 +33,7 @@ static void runner_end(vm_runner *runner)
     vm_block_free(runner->spare);
     kiln__free(mem, runner->blocks);
     kiln__free(mem, runner->cache);
-    kiln__free(mem, runner->tally);
+    vm_count_drop(runner);
     vm_pool_clear(runner);
 }
 
@@ -198,11 +195,7 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
             counters->blocks += runners[k].counters.blocks;
             counters->warps += runners[k].counters.warps;
         }
-        size_t tallies = runners[k].tally ? vm_tally_count(launch->module) : 0;
-        for (size_t t = 0; t < tallies; t++) {
-            launch->watch->tally[t].executed += runners[k].tally[t].executed;
-            launch->watch->tally[t].lanes += runners[k].tally[t].lanes;
-        }
+        vm_count_end(&runners[k]);
         runner_end(&runners[k]);
     }
     kiln__free(device->mem, runners);

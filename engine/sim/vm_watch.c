@@ -1,5 +1,5 @@
 /* vm_watch.c - which memory an instruction is about to touch. */
-#include "sim/vm_watch.h"
+#include "sim/vm_count.h"
 
 static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                     uint64_t address)
@@ -118,11 +118,23 @@ static vm_tally *tally_of(const vm_warp *w, const vm_code *i)
 
 void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    if (w->runner->tally) {
-        vm_tally *tally = tally_of(w, i);
-        tally->executed++;
-        tally->lanes += (uint32_t)__builtin_popcount(m);
+    const vm_runner *runner = w->runner;
+    const struct vm_watch *watch = runner->run->launch->watch;
+    uint32_t site = VM_NO_SITE;
+    if (runner->tally) {
+        size_t at = w->frame->function->first_tally + i->insn;
+        runner->tally[at].executed++;
+        runner->tally[at].lanes += (uint32_t)__builtin_popcount(m);
+        site = runner->site_of ? runner->site_of[at] : VM_NO_SITE;
     }
+    if (site == VM_NO_SITE && !watch->see)
+        return;
+    vm_access list[VM_ACCESSES];
+    unsigned count = vm_accesses(w, i, m, list);
+    if (site != VM_NO_SITE)
+        vm_count_insn(&runner->sites[site], w, i, m, list, count);
+    if (watch->see && count)
+        watch->see(watch->user, w, i, list, count);
 }
 
 void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m)

@@ -34,6 +34,12 @@ size_t vm_tally_first(const vm_module *module, uint32_t function);
 /* What a launch is watched for (vm_launch.watch), and what was seen. */
 struct vm_watch {
     vm_tally *tally;            /* vm_tally_count() of them, added to; NULL: not counted */
+    struct vm_profile *profile; /* vm_count.h, added to when the launch ends; NULL: not counted */
+    /* Shown every instruction that touches memory before it executes, with its accesses; and every block that has ended.
+     * Called by several host threads at once, each with blocks of its own (w->block->number). NULL: nobody looks. */
+    void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
+    void (*block_ends)(void *user, const vm_block *block);
+    void *user;
 };
 
 /* The inner loop of a watched warp calls this before an instruction executes; m may be 0. An instruction that comes to
