@@ -81,6 +81,12 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
     return count;
 }
 
+/* Parameters are no memory, unless their address is taken: then they live in local memory. */
+static bool is_param(const vm_code *i, const ptx_insn *in)
+{
+    return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
+}
+
 unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
@@ -93,9 +99,9 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
     switch (in->op) {
     case PTX_OP_LD:
     case PTX_OP_LDU:
-        return i->space == PTX_SPACE_PARAM || i->masked == vm_op_load_param ? 0 : plain(w, i, in, m, VM_READS | order, out);
+        return is_param(i, in) ? 0 : plain(w, i, in, m, VM_READS | order, out);
     case PTX_OP_ST:
-        return i->space == PTX_SPACE_PARAM || i->masked == vm_op_load_param ? 0 : plain(w, i, in, m, VM_WRITE | order, out);
+        return is_param(i, in) ? 0 : plain(w, i, in, m, VM_WRITE | order, out);
     case PTX_OP_ATOM:
     case PTX_OP_RED:
         return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
