@@ -17,7 +17,12 @@
     X(S8, "s8", 1) X(S16, "s16", 2) X(S32, "s32", 4) X(S64, "s64", 8)                                                  \
     X(U16X2, "u16x2", 4) X(S16X2, "s16x2", 4)                                                                          \
     X(F16, "f16", 2) X(F16X2, "f16x2", 4) X(BF16, "bf16", 2) X(BF16X2, "bf16x2", 4) X(TF32, "tf32", 4)                 \
-    X(F32, "f32", 4) X(F64, "f64", 8)
+    X(F32, "f32", 4) X(F64, "f64", 8)                                                                                  \
+    /* from here on: names in instructions only, no register has them */                                               \
+    X(B1, "b1", 1) X(S4, "s4", 1) X(U4, "u4", 1) X(E4M3, "e4m3", 1) X(E5M2, "e5m2", 1)                                 \
+    X(E4M3X2, "e4m3x2", 2) X(E5M2X2, "e5m2x2", 2) X(E2M3X2, "e2m3x2", 2) X(E3M2X2, "e3m2x2", 2)                        \
+    X(E2M1X2, "e2m1x2", 1) X(UE8M0X2, "ue8m0x2", 2) X(E4M3X4, "e4m3x4", 4) X(E5M2X4, "e5m2x4", 4)                      \
+    X(E2M3X4, "e2m3x4", 4) X(E3M2X4, "e3m2x4", 4) X(E2M1X4, "e2m1x4", 2) X(F32X2, "f32x2", 8)
 typedef enum ptx_type {
 #define PTX_X(name, text, bytes) PTX_##name,
     PTX_TYPE_MAP(PTX_X)
@@ -63,14 +68,29 @@ typedef enum ptx_space {
     X(PARAM_FUNC, "param::func") X(SATFINITE, "satfinite") X(UNIFIED, "unified") X(L1, "L1") X(L2, "L2")               \
     X(L2_EVICT_NORMAL, "L2::evict_normal") X(L2_EVICT_FIRST, "L2::evict_first") X(L2_EVICT_LAST, "L2::evict_last")     \
     X(L2_EVICT_UNCHANGED, "L2::evict_unchanged") X(MASK, "mask") X(LAUNCH_DEPENDENTS, "launch_dependents")             \
-    X(WAIT, "wait")
+    X(WAIT, "wait")                                                                                                    \
+    /* matrices; the second .row or .col of an instruction is row#2 or col#2 */                                        \
+    X(ROW, "row") X(COL, "col") X(ROW_2, "row#2") X(COL_2, "col#2") X(M8N8K4, "m8n8k4") X(M8N8K16, "m8n8k16")          \
+    X(M8N8K32, "m8n8k32") X(M8N8K128, "m8n8k128") X(M16N8K4, "m16n8k4") X(M16N8K8, "m16n8k8")                          \
+    X(M16N8K16, "m16n8k16") X(M16N8K32, "m16n8k32") X(M16N8K64, "m16n8k64") X(M16N8K128, "m16n8k128")                  \
+    X(M16N8K256, "m16n8k256") X(M16N16K16, "m16n16k16") X(M8N32K16, "m8n32k16") X(M32N8K16, "m32n8k16")                \
+    X(M16N16K8, "m16n16k8") X(M8N8, "m8n8") X(M8N16, "m8n16") X(M16N8, "m16n8") X(M16N16, "m16n16") X(X1, "x1")        \
+    X(X2, "x2") X(X4, "x4") X(TRANS, "trans") X(B8X16, "b8x16") X(B6X16_P32, "b6x16_p32") X(B4X16_P64, "b4x16_p64")    \
+    /* mbarriers, asynchronous copies, clusters */                                                                     \
+    X(COMPLETE_TX, "mbarrier::complete_tx::bytes") X(BULK_GROUP, "bulk_group") X(READ, "read") X(NOINC, "noinc")       \
+    X(NO_COMPLETE, "noComplete") X(EXPECT_TX, "expect_tx") X(PARITY, "parity") X(CP_MASK, "cp_mask")                   \
+    X(ALIAS, "alias") X(ASYNC_GENERIC, "async::generic") X(TENSORMAP_GENERIC, "tensormap::generic")                    \
+    X(RESTRICT_CTA, "sync_restrict::shared::cta") X(RESTRICT_CLUSTER, "sync_restrict::shared::cluster")                \
+    /* conversion with random bits; video */                                                                           \
+    X(RS, "rs") X(SHR7, "shr7") X(SHR15, "shr15") X(PO, "po")
+#define PTX_MOD_WORDS 5u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,
     PTX_MOD_MAP(PTX_X)
 #undef PTX_X
     PTX_MOD_COUNT
 } ptx_mod;
-_Static_assert(PTX_MOD_COUNT <= 192, "ptx_insn.mods has 192 bits");
+_Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of ptx_insn.mods");
 
 /* The instruction table: ops.def holds one row an opcode,
  *   OP(name, "spelling", decode, forms)
@@ -144,7 +164,7 @@ typedef struct ptx_insn {
     uint8_t operand_count;
     uint8_t vector;               /* 1, 2, 4 or 8 */
     uint32_t guard;               /* predicate register, or PTX_NO_PRED */
-    uint64_t mods[3];
+    uint64_t mods[PTX_MOD_WORDS];
     uint32_t line;                /* of the PTX text */
     uint32_t loc;                 /* index into module locs, 0: none */
     uint32_t reconverge;          /* branches: the immediate post-dominator's instruction index; insn_count: the exit */

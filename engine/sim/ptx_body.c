@@ -13,7 +13,7 @@ static bool ptx_reg_directive(ptx_parser *p)
     ptx_next(p);
     if (ptx_is_directive(p, "v2") || ptx_is_directive(p, "v4"))
         return ptx_unsupported(p, p->token.line, "vector registers are not supported by the simulated device");
-    if (p->token.kind != PTX_TOKEN_DIRECTIVE || !ptx_type_find(p->token.text, p->token.length, &type))
+    if (p->token.kind != PTX_TOKEN_DIRECTIVE || !ptx_type_find(p->token.text, p->token.length, &type) || type > PTX_F64)
         return ptx_error(p, p->token.line, "%s is not a type of a register", ptx_shown(p));
     ptx_next(p);
     do {

@@ -10,8 +10,8 @@
 /* ---- the table ---- */
 
 typedef struct ptx_slot {
-    uint64_t mods[3];
-    uint32_t types;      /* bit set of ptx_type */
+    uint64_t mods[PTX_MOD_WORDS];
+    uint64_t types;      /* bit set of ptx_type */
     uint8_t spaces;      /* bit set of ptx_space */
     bool optional;
 } ptx_slot;
@@ -22,6 +22,7 @@ typedef struct ptx_pattern {   /* of one operand */
     char kind;                 /* as ops.def names them */
     uint8_t width, type;       /* a ptx_type, or which of the written types */
     uint8_t pred;              /* 0: no second destination, 1: allowed, 2: required */
+    uint8_t count;             /* elements of V and v; 0: insn->vector */
     bool relaxed, optional;
 } ptx_pattern;
 
@@ -129,9 +130,9 @@ typedef struct ptx_spelling {  /* "add.s32" read once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint32_t forms;            /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
+    uint64_t forms;            /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
     uint8_t types[4], space, vector;
-    uint64_t mods[3];
+    uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
 
 typedef struct ptx_loc_note { uint32_t loc; ptx_name *label; } ptx_loc_note; /* .loc ... function_name label */

@@ -336,8 +336,9 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         return ptx_mismatch(p, "'!' is not allowed here");
     if (!ptx_match_second(p, raw, pattern, operand))
         return false;
-    bool vector = insn->vector > 1 && strchr("vV", pattern.kind);
-    if (vector)
+    if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
+        return ptx_match_vector(p, raw, pattern.count, type, pattern, operand);
+    if (!pattern.count && insn->vector > 1 && strchr("vV", pattern.kind))
         return ptx_match_vector(p, raw, insn->vector, type, pattern, operand);
     switch (pattern.kind) {
     case 'D':

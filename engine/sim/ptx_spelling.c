@@ -88,6 +88,11 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
+static bool has_mod(const ptx_spelling *spelling, ptx_mod mod)
+{
+    return spelling->mods[mod / 64] >> mod % 64 & 1;
+}
+
 /* Splits "add.cc.u32" and finds the forms it fits. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
 {
@@ -110,6 +115,9 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         if (suffix.kind == PTX_SUFFIX_UNKNOWN || count == KILN__COUNT(suffixes))
             return ptx_error(p, line, "Unknown modifier '.%.*s' of instruction '%s'", (int)(size > 60 ? 60 : size), at,
                              ptx_op_name(spelling->op));
+        if (suffix.kind == PTX_SUFFIX_MOD && (suffix.value == PTX_MOD_ROW || suffix.value == PTX_MOD_COL) &&
+            (has_mod(spelling, PTX_MOD_ROW) || has_mod(spelling, PTX_MOD_COL)))
+            suffix.value += PTX_MOD_ROW_2 - PTX_MOD_ROW; /* .row.col is not .col.row */
         suffixes[count++] = suffix;
         ptx_spelling_suffix(spelling, suffix, &types);
         at += size;
@@ -118,7 +126,7 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         return false;
     for (unsigned i = 0; i < p->form_count[spelling->op]; i++)
         if (ptx_fill_slots(&p->forms[spelling->op][i], suffixes, count))
-            spelling->forms |= 1u << i;
+            spelling->forms |= UINT64_C(1) << i;
     return spelling->forms ||
            ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);

@@ -31,21 +31,22 @@ static const struct { const char *name; ptx_space space; } ptx_spaces[] = {
 /* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
 static const char *const ptx_later_ops[] = {
     "barrier.cluster", "clusterlaunchcontrol", "cp.async.bulk", "cp.async.mbarrier", "cp.reduce", "cvt.rs",
-    "fence.mbarrier_init", "fence.proxy", "getctarank", "istypep", "ldmatrix", "mapa", "mbarrier.arrive",
+    "fence.mbarrier_init", "fence.proxy", "getctarank", "istypep", "mapa", "mbarrier.arrive",
     "mbarrier.arrive_drop", "mbarrier.complete_tx", "mbarrier.expect_tx", "mbarrier.init", "mbarrier.inval",
-    "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.try_wait", "mma", "mma.sp", "movmatrix", "multimem.cp",
+    "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.try_wait", "multimem.cp",
     "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "red.async", "setmaxnreg", "st.async",
-    "st.bulk", "stmatrix", "suld", "suq", "sured", "sust", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
+    "st.bulk", "suld", "suq", "sured", "sust", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
     "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma", "tcgen05.relinquish_alloc_permit",
     "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy", "tensormap.replace", "tex", "tld4", "txq",
     "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
     "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4",
-    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", "wmma.load", "wmma.mma", "wmma.store",
+    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", 
 };
 
 static const char *const ptx_later_suffixes[] = {
-    "e2m1x2", "e2m1x4", "e2m3x2", "e2m3x4", "e3m2x2", "e3m2x4", "e4m3", "e4m3x2", "e4m3x4", "e5m2", "e5m2x2", "e5m2x4",
-    "f32x2", "oob", "rs", "s2", "s4", "u2", "u4", "ue8m0x2", "tensormap", "acquire::cluster", "multimem",
+    "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4", "kind::mxf4", "kind::mxf4nvf4",
+    "kind::mxf8f6f4", "multicast::cluster", "multimem", "oob", "pzo", "s2", "s2f6x2", "scale_vec::1X", "scale_vec::2X",
+    "scale_vec::4X", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "tensormap", "u2", "ue4m3", "ue5m3x2", "ue8m0",
 };
 
 static const char *const ptx_later_sregs[] = {
@@ -183,7 +184,7 @@ static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
         ptx_suffix suffix = ptx_suffix_find(text, size);
         switch (suffix.kind) {
         case PTX_SUFFIX_TYPE:
-            slot->types |= 1u << suffix.value;
+            slot->types |= UINT64_C(1) << suffix.value;
             break;
         case PTX_SUFFIX_SPACE:
             slot->spaces |= (uint8_t)(1u << suffix.value);
@@ -214,6 +215,14 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
     if (text < end && *text == '~') {
         pattern->relaxed = true;
         text++;
+    }
+    if (text < end && *text == '*') {
+        unsigned count = 0;
+        for (text++; text < end && *text >= '0' && *text <= '9' && count < 100; text++)
+            count = count * 10 + (unsigned)(*text - '0');
+        if (count == 0 || !strchr("vV", pattern->kind) || text == end || *text++ != ':')
+            return false;
+        pattern->count = (uint8_t)count;
     }
     const char *bar = memchr(text, '|', (size_t)(end - text));
     if (bar) {

@@ -41,7 +41,7 @@ bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes)
         return ptx_error(p, p->token.line, "Parsing error near %s: a type is wanted here", ptx_shown(p));
     if (ptx_is_directive(p, "texref") || ptx_is_directive(p, "samplerref") || ptx_is_directive(p, "surfref"))
         return ptx_unsupported(p, p->token.line, "type %s is not supported by the simulated device", ptx_shown(p));
-    if (!ptx_type_find(p->token.text, p->token.length, type))
+    if (!ptx_type_find(p->token.text, p->token.length, type) || *type > PTX_F64)
         return ptx_error(p, p->token.line, "%s is not a type", ptx_shown(p));
     ptx_next(p);
     return true;

@@ -411,6 +411,7 @@ void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
+int vm_host_rounding(unsigned rounding);           /* of <fenv.h> */
 double vm_half_get(unsigned type, uint32_t bits);
 uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
 double vm_half_fma(double a, double b, double c);

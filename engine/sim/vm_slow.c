@@ -6,7 +6,7 @@
 
 #include "sim/vm_math.h"
 
-static int host_rounding(unsigned rounding)
+int vm_host_rounding(unsigned rounding)
 {
     switch (rounding) {
     case PTX_MOD_RZ: return FE_TOWARDZERO;
@@ -23,7 +23,7 @@ void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_f32 *c = (const vm_f32 *)(const void *)vm_at(w, i->c);
     vm_f32 *d = (vm_f32 *)(void *)vm_at(w, i->d);
     int before = fegetround();
-    fesetround(host_rounding(i->count));
+    fesetround(vm_host_rounding(i->count));
     VM_EACH(lane, m)
     {
         volatile float x = vm_in(a[lane], i->flags), y = vm_in(b[lane], i->flags), z = vm_in(c[lane], i->flags), r;
@@ -52,7 +52,7 @@ void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_f64 *c = (const vm_f64 *)(const void *)vm_at(w, i->c);
     vm_f64 *d = (vm_f64 *)(void *)vm_at(w, i->d);
     int before = fegetround();
-    fesetround(host_rounding(i->count));
+    fesetround(vm_host_rounding(i->count));
     VM_EACH(lane, m)
     {
         volatile double x = a[lane], y = b[lane], z = c[lane], r;
@@ -153,7 +153,7 @@ static uint64_t int_to_float(unsigned to, unsigned from, uint64_t bits, unsigned
     if (to != PTX_F64)
         return write_float(to, sticky(magnitude, negative), rounding, flags);
     int before = fegetround();
-    fesetround(host_rounding(rounding));
+    fesetround(vm_host_rounding(rounding));
     volatile uint64_t in = magnitude, sign_in = bits;
     volatile double x = negative ? (double)(int64_t)sign_in : (double)in;
     fesetround(before);

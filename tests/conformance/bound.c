@@ -161,6 +161,12 @@ bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t
 {
     if (each->kind <= CONF_BITS)
         return got == want;
+    if (each->kind == CONF_MMA) /* terms below 1, at most 33 of them: each may be cut, and the sum is rounded */
+        return got == want || fabs(value_of(each->outputs[output].type, got) - value_of(each->outputs[output].type, want)) <=
+                                  (each->outputs[output].type[0] == 'f' && each->outputs[output].bits == 32 &&
+                                           each->outputs[output].type[1] == '3'
+                                       ? 0x1p-16
+                                       : 0x1p-4);
     const char *type = each->outputs[output].type;
     if (strcmp(type + strlen(type) - 2, "x2") == 0)
         return near(each, type, in[0], in[1], got & 0xffff, want & 0xffff) &&

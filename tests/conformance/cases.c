@@ -164,7 +164,7 @@ static const char *read_operand(const char *at, const group *groups, int count, 
     if (*at == '#')
         for (size_t i = 0; isalnum((unsigned char)*++at) && i < sizeof operand.pool - 1; i++)
             operand.pool[i] = *at;
-    const bool out = strchr("DEGH", operand.letter) != NULL;
+    const bool out = strchr("DEGHOPQR", operand.letter) != NULL;
     conf_operand *list = out ? each->outputs : each->inputs;
     int *used = out ? &each->output_count : &each->input_count;
     for (int i = 0; i < *used; i++)
@@ -210,7 +210,8 @@ static void add_row(conf_suite *suite, size_t *room, const row *r)
         conf_case *each = &suite->cases[suite->count++];
         *each = (conf_case){.prelude = copy_text(r->prelude),
                             .kind = r->kind,
-                            .tuples = r->kind > CONF_BITS    ? CONF_APPROX_TUPLES
+                            .tuples = r->kind == CONF_MMA     ? CONF_MATRIX_TUPLES
+                                      : r->kind > CONF_BITS  ? CONF_APPROX_TUPLES
                                       : r->kind == CONF_BITS ? CONF_BITS_TUPLES
                                                              : CONF_TUPLES};
         expand(r->body, groups, count, text);
@@ -289,9 +290,10 @@ static void put_kernel(FILE *out, const conf_case *each, size_t number)
         "  ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; ld.param.u64 %gb, [scratch];\n"
         "  mov.u32 %tx, %tid.x; mov.u32 %i0, %ctaid.x; mov.u32 %lane, %laneid;\n"
         "  mad.lo.u32 %id, %i0, 128, %tx; mad.wide.u32 %g, %id, 64, %gb; mad.wide.u32 %gb, %i0, 8192, %gb;\n"
-        "  mad.wide.u32 %in, %id, 48, %in; mad.wide.u32 %out, %id, 32, %out;\n"
         "  mov.u64 %s, sh$; mad.wide.u32 %s, %tx, 64, %s;\n",
         number);
+    fprintf(out, "  mad.wide.u32 %%in, %%id, %d, %%in; mad.wide.u32 %%out, %%id, %d, %%out;\n", CONF_INPUTS * 8,
+            CONF_OUTPUTS * 8);
     for (int i = 0; i < each->input_count; i++) {
         const conf_operand *o = &each->inputs[i];
         if (o->reg == 1)

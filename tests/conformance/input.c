@@ -182,6 +182,55 @@ static uint64_t random_float(uint64_t *state, int exponent, int mantissa)
     return sign | power << mantissa | (bits & ((1ull << mantissa) - 1));
 }
 
+/* A small whole number, with which products and sums are exact. */
+static uint64_t whole(const char *type, int number)
+{
+    int exponent, mantissa;
+    if (!is_float(type, &exponent, &mantissa))
+        return (uint64_t)(int64_t)number;
+    if (number == 0)
+        return 0;
+    const uint64_t size = (uint64_t)(number < 0 ? -number : number);
+    int top = 0;
+    while (size >> (top + 1))
+        top++;
+    return (uint64_t)(number < 0) << (exponent + mantissa) |
+           (uint64_t)(top + (1 << (exponent - 1)) - 1) << mantissa | ((size << (mantissa - top)) & ((1ull << mantissa) - 1));
+}
+
+/* From 2^-9 to just below 1, any fraction, either sign. */
+static uint64_t unit(const char *type, uint64_t r)
+{
+    int exponent, mantissa;
+    if (!is_float(type, &exponent, &mantissa))
+        return r;
+    return (r >> 63) << (exponent + mantissa) |
+           (uint64_t)((1 << (exponent - 1)) - 2 - (int)(r >> 52 & 7)) << mantissa | (r & ((1ull << mantissa) - 1));
+}
+
+/* Four numbers of 8 bits; whole ones of 0 to 6, or some from 2^-4 to below 1. */
+static uint64_t narrow_floats(int mantissa, uint64_t r, uint64_t sign, bool fractions)
+{
+    uint64_t value = 0;
+    const int one = ((1 << (6 - mantissa)) - 1) << mantissa, unit_bit = 1 << mantissa;
+    for (int k = 0; k < 4; k++, r >>= 8) {
+        const int small[8] = {0, one, one + unit_bit, one + unit_bit + unit_bit / 2, one + 2 * unit_bit, one, 0,
+                              one + 2 * unit_bit + unit_bit / 2};
+        const int part = one - unit_bit - (int)(r & 3) * unit_bit + (int)(r >> 3 & (uint64_t)(unit_bit - 1));
+        value |= (uint64_t)(fractions ? part : small[r & 7]) << 8 * k | (sign >> k & 1) << (8 * k + 7);
+    }
+    return value;
+}
+
+static uint64_t metadata(uint64_t r, bool ones)
+{
+    static const uint64_t pairs[6] = {4, 8, 9, 12, 13, 14};
+    uint64_t value = 0;
+    for (int k = 0; k < 32; k += 4, r >>= 4)
+        value |= (ones ? (r & 1 ? 14u : 4u) : pairs[(r & 15) % 6]) << k;
+    return value;
+}
+
 /* Values of a pool of its own, and whether there is one. */
 static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, uint64_t *state, uint64_t *value)
 {
@@ -207,6 +256,16 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
     else if (strcmp(pool, "clamp") == 0)
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
+    else if (strcmp(pool, "whole") == 0)
+        *value = whole(o->type, (int)(r >> 8 & 15) - 8);
+    else if (strcmp(pool, "unit") == 0)
+        *value = unit(o->type, r);
+    else if (strcmp(pool, "e4m3") == 0 || strcmp(pool, "e5m2") == 0)
+        *value = narrow_floats(pool[1] == '4' ? 3 : 2, r, random_next(state), (r >> 60 & 1) != 0);
+    else if (strcmp(pool, "pairs") == 0) /* metadata of mma.sp: of four neighbours the first and a later one */
+        *value = metadata(r, false);
+    else if (strcmp(pool, "ones") == 0)
+        *value = metadata(r, true);
     else if (strcmp(pool, "angle") == 0 || strcmp(pool, "power") == 0) {
         const double range = (r & 3) == 0 ? 300 : pool[0] == 'a' ? 7 : 12;
         const float f = (float)(((double)(r >> 11) * 0x1p-52 - 1) * range);
@@ -223,7 +282,7 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
 {
     uint64_t value;
     int exponent, mantissa;
-    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count))
+    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0))
         return value;
     if (!is_float(o->type, &exponent, &mantissa))
         return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]

@@ -40,7 +40,7 @@ typedef struct run {
     want *wants;
     known *knowns;
     size_t known_count;
-    size_t passed, differing, excused, refused, payloads, approximate;
+    size_t passed, differing, excused, refused, payloads, approximate, equal;
 } run;
 
 static size_t result_count(const conf_case *each)
@@ -188,7 +188,7 @@ static void check_one(run *r, const conf_case *each, const want *w, conf_result 
 {
     if (!w->present) {
         printf("NOT RECORDED: %s\n", each->name);
-        r->differing++;
+        differs(r, each);
         return;
     }
     if (result->error) {
@@ -200,7 +200,9 @@ static void check_one(run *r, const conf_case *each, const want *w, conf_result 
     const uint64_t raw = raw_hash(each, result->values);
     canonical(each, result->values);
     r->approximate += each->kind > CONF_BITS;
-    bool same = each->kind <= CONF_BITS && conf_hash(result->values, result_count(each) * 8, 0) == w->hash;
+    const bool equal = conf_hash(result->values, result_count(each) * 8, 0) == w->hash;
+    bool same = each->kind <= CONF_BITS && equal;
+    r->equal += each->kind > CONF_BITS && equal;
     if (!same && w->values)
         same = differences(r, each, result->values, w->values) == 0;
     else if (!same)
@@ -221,10 +223,9 @@ static int summary(const run *r)
     for (size_t i = 0; i < r->known_count; i++)
         if (!r->knowns[i].used && !r->o->only)
             printf("no longer differs, to be taken off the list: %s\n", r->knowns[i].prefix);
-    printf("%zu cases as wanted (%zu of them approximate and within bounds; %zu with other NaN payloads), %zu known to "
-           "differ, "
-           "%zu differ; %zu of the two were refused\n",
-           r->passed, r->approximate, r->payloads, r->excused, r->differing, r->refused);
+    printf("%zu cases as wanted (%zu of them approximate and within bounds, %zu of these equal; %zu with other NaN "
+           "payloads), %zu known to differ, %zu differ; %zu of the two were refused\n",
+           r->passed, r->approximate, r->equal, r->payloads, r->excused, r->differing, r->refused);
     return r->differing || !r->passed ? 1 : 0;
 }
 

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak)); /* absent without libFuzzer */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-enum { FORMS_MOST = 16 };
+enum { FORMS_MOST = 64 };
 typedef struct opcode { const char *text, *forms[FORMS_MOST]; } opcode;
 static const opcode opcodes[] = {
 #define OP(name, text, decode, ...) {text, {__VA_ARGS__}},
@@ -142,7 +142,7 @@ static void make_suffix(maker *m, const char *slot, size_t length)
         slot += bar, length -= bar;
     }
     size_t end = 0;
-    while (end < length && slot[end] != '|')
+    while (end < length && slot[end] != '|' && slot[end] != '#')
         end++;
     say(m, ".%.*s", (int)end, slot);
     const char *type = type_named(slot, end);
@@ -206,6 +206,12 @@ static void make_operand(maker *m, const char *spec, size_t length)
     size_t end = strcspn(spec, "|? ");
     if (*spec == '~')
         spec++, end--;
+    unsigned elements = m->vector;
+    if (*spec == '*') { /* "*4:b32" */
+        elements = (unsigned)strtoul(spec + 1, NULL, 10);
+        end -= strcspn(spec, ":") + 1;
+        spec += strcspn(spec, ":") + 1;
+    }
     bool wide = spec[0] == 'w' && spec[1] >= '0' && spec[1] <= '3';
     if (wide)
         spec++;
@@ -234,8 +240,8 @@ static void make_operand(maker *m, const char *spec, size_t length)
         break;
     case 'i': make_value(m, name); break;
     case 'V': case 'v':
-        if (m->vector > 1)
-            make_vector(m, m->vector, bytes, kind == 'V');
+        if (elements > 1)
+            make_vector(m, elements, bytes, kind == 'V');
         else
             make_register(m, bytes < 16 && pick(m, 4) == 0 ? 8 : bytes);
         break;

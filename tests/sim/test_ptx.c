@@ -14,7 +14,7 @@ static void test_table(void)
                 CU_FAIL("a form is malformed");
             }
         }
-        CHECK(count > 0 && count <= 32);
+        CHECK(count > 0 && count <= 64);
         ptx_op found = PTX_OP_COUNT;
         CHECK(ptx_op_find(ptx_op_name((ptx_op)op), strlen(ptx_op_name((ptx_op)op)), &found));
         CHECK(found == (ptx_op)op);

@@ -13,8 +13,8 @@ static void test_instructions(void)
          "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"cp.async.bulk.commit_group;", "instruction 'cp.async.bulk' is not supported by the simulated device",
          PTX_UNSUPPORTED},
-        {"cvt.rn.satfinite.e4m3x2.f32 %rs1, %f1, %f2;",
-         "modifier '.e4m3x2' of 'cvt' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
+         "modifier '.kind::f8f6f4' of 'mma' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"mov.u32 %r1, %clusterid.x;", "special register '%clusterid.x' is not supported by the simulated device",
          PTX_UNSUPPORTED},
         {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
@@ -155,12 +155,12 @@ static void test_modules(void)
 /* All errors of a text, in their order; what is not supported does not hide what is invalid. */
 static void test_many(void)
 {
-    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmma.sync {%f1, %f2}, %r1;\n{ nonsense; "
+    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmultimem.st {%f1, %f2}, %r1;\n{ nonsense; "
                               "}\n") ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
     CHECK(ptx_answer == PTX_INVALID);
     CHECK_TEXT(ptx_log,
                LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n"
-               LINE "13; error   : instruction 'mma' is not supported by the simulated device" IN_K "\n"
+               LINE "13; error   : instruction 'multimem.st' is not supported by the simulated device" IN_K "\n"
                LINE "14; error   : Unknown instruction 'nonsense'" IN_K "\n"
                LINE "12; error   : label 'gone' is not defined in this function" IN_K "\n"
                LINE "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n"

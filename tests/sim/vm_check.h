@@ -21,7 +21,7 @@ static inline vm_bench vm_bench_text(const char *text, size_t length, vm_limits 
     limits.shared_per_block = limits.shared_per_block ? limits.shared_per_block : 227u << 10;
     limits.step_budget = limits.step_budget ? limits.step_budget : (uint64_t)1 << 30;
     limits.sm_count = 4;
-    limits.cc = 90;
+    limits.cc = limits.cc ? limits.cc : 90;
     b.device = vm_device_new(NULL, &limits);
     CU_ASSERT_PTR_NOT_NULL_FATAL(b.device);
     ptx_result result = ptx_parse(NULL, text, length, &ptx, &log);
