@@ -88,8 +88,11 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
 
 static bool limit_exists(CUlimit limit)
 {
-    return limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
-           limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
+    /* Kernels cannot wait for what they launched from compute capability 9.0 on. */
+    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
+        return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
+    return limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT || limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+           limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
 }
 
 CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)

@@ -152,4 +152,7 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 bool sim_is_variable(const sim_context *context, CUdeviceptr pointer);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
 uint64_t sim_device_memory(const sim_profile *profile);
+/* What kernels may ask, with the profile as `user` (vm_limits). */
+bool sim_kernel_attribute(const void *profile, int attribute, int *value);
+bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 #endif

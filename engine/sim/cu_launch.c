@@ -23,9 +23,8 @@ typedef struct fit {
     cudaOccDeviceState state;
 } fit;
 
-static fit fit_of(const sim_function *function)
+static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dynamic_limit)
 {
-    const sim_profile *profile = sim_current_profile();
     fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};
     made.device = (cudaOccDeviceProp){
         .computeMajor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -45,26 +44,45 @@ static fit fit_of(const sim_function *function)
             (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
     };
     made.function = (cudaOccFuncAttributes){
-        .maxThreadsPerBlock = (int)function->resources.max_threads,
-        .numRegs = (int)function->resources.register_estimate,
-        .sharedSizeBytes = (size_t)function->resources.static_shared,
+        .maxThreadsPerBlock = (int)kernel->max_threads,
+        .numRegs = (int)kernel->register_estimate,
+        .sharedSizeBytes = (size_t)kernel->static_shared,
         .partitionedGCConfig = PARTITIONED_GC_OFF,
         .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
-        .maxDynamicSharedSizeBytes = (size_t)function->dynamic_limit,
+        .maxDynamicSharedSizeBytes = (size_t)dynamic_limit,
         .numBlockBarriers = 1,
     };
     return made;
 }
 
-static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+static int blocks_that_fit(const fit *made, uint64_t threads, uint64_t dynamic_shared)
 {
-    const fit made = fit_of(function);
     cudaOccResult found;
     memset(&found, 0, sizeof found);
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &made.device, &made.function, &made.state, (int)threads,
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &made->device, &made->function, &made->state, (int)threads,
                                                 (size_t)dynamic_shared) != CUDA_OCC_SUCCESS)
         return 0;
     return found.activeBlocksPerMultiprocessor > 0 ? found.activeBlocksPerMultiprocessor : 0;
+}
+
+static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+{
+    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
+    return blocks_that_fit(&made, threads, dynamic_shared);
+}
+
+bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks)
+{
+    uint64_t most = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    most -= kernel->static_shared < most ? kernel->static_shared : most;
+    const fit made = fit_of(profile, kernel, (int)most);
+    *blocks = shared <= most ? blocks_that_fit(&made, (uint64_t)threads, shared) : 0;
+    return true;
+}
+
+bool sim_kernel_attribute(const void *profile, int attribute, int *value)
+{
+    return sim_profile_attribute(profile, (CUdevice_attribute)attribute, value);
 }
 
 CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t shared)
@@ -104,7 +122,7 @@ CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction 
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!grid || !block || limit < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    fit made = fit_of(function);
+    fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
     sim_end(CUDA_SUCCESS);
     if (limit > 0 && limit < made.function.maxThreadsPerBlock)
         made.function.maxThreadsPerBlock = limit;
@@ -138,7 +156,7 @@ CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction h
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!bytes || blocks <= 0 || threads <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    const fit made = fit_of(function);
+    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
     size_t found = 0;
     if (cudaOccAvailableDynamicSMemPerBlock(&found, &made.device, &made.function, &made.state, blocks, threads) !=
         CUDA_OCC_SUCCESS)
@@ -245,7 +263,10 @@ static CUresult result_of(vm_fault_kind kind)
 static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
 {
     vm_launch what = {.module = function->module->vm, .kernel = function->kernel,
-                      .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative};
+                      .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative,
+                      .limits = context->limits};
+    _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
+                   "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
     vm_counters counters = {0};

@@ -126,6 +126,14 @@ static CUresult load(sim_context *context, const void *image, sim_module **modul
         ptx_free(sim_memory(), ptx);
         return CUDA_ERROR_INVALID_PTX;
     }
+    enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for what they launched */
+    for (uint32_t f = 0; cc >= NO_WAITING && f < ptx->function_count; f++)
+        if (!ptx->functions[f].defined && strcmp(ptx->functions[f].name, "cudaDeviceSynchronize") == 0) {
+            kiln__text_printf(log, "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d does "
+                                   "not have\n", cc);
+            ptx_free(sim_memory(), ptx);
+            return CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
+        }
     vm_module *vm = NULL;
     result = parse_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
     if (result != CUDA_SUCCESS)

@@ -288,6 +288,9 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
         .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
               sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        .attribute = sim_kernel_attribute,
+        .occupancy = sim_kernel_occupancy,
+        .user = profile,
     };
     vm_device *device = vm_device_new(sim.mem, &limits);
     if (!device)
@@ -295,7 +298,9 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
     *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle}, .device = device,
                           .memory = limits.memory, .id = ++sim.serial, .flags = flags,
                           .limits = {[CU_LIMIT_STACK_SIZE] = 1024, [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
-                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
+                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+                                     [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+                                     [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
     return CUDA_SUCCESS;
 }
 

@@ -19,12 +19,18 @@
 typedef struct vm_device vm_device;   /* one address space; thread-safe */
 typedef struct vm_module vm_module;
 
+struct vm_resources;
 typedef struct vm_limits {
     uint64_t memory;                  /* bytes of global memory in all */
     uint64_t shared_per_block;        /* with opt-in */
     unsigned threads;                 /* host threads a launch may use; 0: one a core */
     uint64_t step_budget;             /* warp instructions a launch may execute; 0: 2^40 */
     int sm_count, cc;                 /* %nsmid; 90 */
+    /* For kernels that ask (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor): what the driver above
+     * knows. NULL: nothing. */
+    bool (*attribute)(const void *user, int attribute, int *value);
+    bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
+    const void *user;
 } vm_limits;
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits);
@@ -72,6 +78,8 @@ typedef struct vm_fault {
     char message[512];                /* one sentence: what, where, which allocation */
 } vm_fault;
 
+/* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
+#define VM_LIMITS 5u
 typedef struct vm_launch {
     const vm_module *module; int kernel;
     uint32_t grid[3], block[3];
@@ -80,6 +88,7 @@ typedef struct vm_launch {
     bool cooperative;                 /* all blocks resident at once */
     const volatile int *stop;         /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
     struct vm_watch *watch;           /* NULL, or what looks on: vm_watch.h */
+    const size_t *limits;             /* NULL, or what kernels see and obey, by cudaLimit: VM_LIMITS of them */
     void (*print)(void *user, const char *text, size_t length); void *user; /* vprintf output; NULL: stdout */
 } vm_launch;
 

@@ -91,7 +91,7 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
 {
     const vm_u64 *b = vm_r64(w, i->b), *c = vm_r64(w, i->c);
     uint64_t old[2], next[2] = {b[lane], b[lane + VM_LANES]};
-    pthread_mutex_lock(&w->runner->run->lock);
+    pthread_mutex_lock(&w->runner->run->family->lock);
     memcpy(old, p, 16);
     if (op == PTX_MOD_CAS) {
         bool same = old[0] == next[0] && old[1] == next[1];
@@ -99,7 +99,7 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
         next[1] = same ? c[lane + VM_LANES] : old[1];
     }
     memcpy(p, next, 16);
-    pthread_mutex_unlock(&w->runner->run->lock);
+    pthread_mutex_unlock(&w->runner->run->family->lock);
     if (i->d) {
         vm_r64(w, i->d)[lane] = old[0];
         vm_r64(w, i->d)[lane + VM_LANES] = old[1];
@@ -148,7 +148,7 @@ void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)w, (void)i, (void)m;
 #ifdef VM_TSAN /* which does not know fences */
-    atomic_fetch_add(&w->runner->run->steps, 0);
+    atomic_fetch_add(&w->runner->run->family->steps, 0);
 #else
     atomic_thread_fence(memory_order_seq_cst);
 #endif

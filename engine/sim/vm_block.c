@@ -68,6 +68,7 @@ void vm_block_free(vm_block *block)
     if (!block)
         return;
     const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_children_free(block);
     if (block->warps)
         drop_frames(block);
     kiln__free(mem, block->warps);
@@ -88,6 +89,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
     block->live = run->block_threads;
     block->next_warp = 0;
+    vm_children_reset(block);
     memset(block->barriers, 0, sizeof block->barriers);
     memset(block->shared, VM_POISON, (size_t)(run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap));
     memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
@@ -255,7 +257,7 @@ static void spend(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_run_state *run = block->runner->run;
     uint64_t budget = budget_of(run);
-    uint64_t spent = atomic_fetch_add_explicit(&run->steps, steps, memory_order_relaxed) + steps;
+    uint64_t spent = atomic_fetch_add_explicit(&run->family->steps, steps, memory_order_relaxed) + steps;
     bool stopped = run->launch->stop && __atomic_load_n(run->launch->stop, __ATOMIC_RELAXED);
     if ((spent <= budget && !stopped) || w->path_count == 0)
         return;
@@ -286,19 +288,19 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
             continue;
         }
         blocked = 0;
-        uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->steps, memory_order_relaxed);
+        uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->family->steps, memory_order_relaxed);
         vm_warp_run(w, left < SLICE ? left + 1 : SLICE);
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
         spend(block, w, w->issued - before + w->charge);
         w->charge = 0;
-        if (atomic_load_explicit(&run->stop, memory_order_relaxed))
+        if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;
         if (w->gave_way) /* it spins on another warp or block */
             spent += SLICE;
     }
-    if (block->live && !atomic_load(&run->stop))
+    if (block->live && !atomic_load(&run->family->stop))
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         runner->counters.warp_instructions += block->warps[k].issued;

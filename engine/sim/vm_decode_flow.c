@@ -99,8 +99,12 @@ void vm_decode_call(vm_decoder *d)
             return;
         }
         static const uint32_t least[VM_BUILTINS] = {2, 4, 1, 1};
-        if (call->builtin && call->argument_count < least[call->builtin - 1])
-            vm_decode_fail(d, "call whose arguments do not fit the function");
+        bool runtime = call->builtin > VM_BUILTINS;
+        if (runtime ? !vm_runtime_fits(call->builtin - VM_BUILTINS - 1, f, d->module->ptx)
+                    : call->builtin && call->argument_count < least[call->builtin - 1])
+            vm_decode_fail(d, "call of a function of the device that is declared with other parameters");
+        else if (runtime && !vm_runtime_texts(d->module, call->builtin - VM_BUILTINS - 1))
+            d->failed = d->out_of_memory = true;
     } else {
         wide = vm_reg_bytes(d, target) == 8;
         a = vm_source(d, target, wide ? 8 : 4);

@@ -28,9 +28,9 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
 {
     vm_run_state *run = w->runner->run;
     w->event |= VM_EVENT_FAULT;
-    pthread_mutex_lock(&run->lock);
-    if (run->fault->kind == VM_OK) {
-        vm_fault *fault = run->fault;
+    pthread_mutex_lock(&run->family->lock);
+    if (run->family->fault->kind == VM_OK) {
+        vm_fault *fault = run->family->fault;
         memset(fault, 0, sizeof *fault);
         fault->kind = kind;
         fault->address = address;
@@ -50,12 +50,16 @@ void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind k
         } else if (fault->ptx_line) {
             snprintf(place, sizeof place, " at PTX line %u", fault->ptx_line);
         }
-        int wrote = snprintf(fault->message, sizeof fault->message, "%s: kernel '%.80s'%s, block (%u,%u,%u), thread (%u,%u,%u)", what,
-                             fault->kernel, place, fault->block[0], fault->block[1], fault->block[2], fault->thread[0],
-                             fault->thread[1], fault->thread[2]);
+        char launcher[120] = "";
+        if (run->launcher)
+            snprintf(launcher, sizeof launcher, ", launched by kernel '%.80s'", run->launcher);
+        int wrote = snprintf(fault->message, sizeof fault->message,
+                             "%s: kernel '%.80s'%s, block (%u,%u,%u), thread (%u,%u,%u)%s", what, fault->kernel, place,
+                             fault->block[0], fault->block[1], fault->block[2], fault->thread[0], fault->thread[1],
+                             fault->thread[2], launcher);
         if (wrote < 0)
             fault->message[0] = '\0'; /* one that is cut short still says the most */
     }
-    pthread_mutex_unlock(&run->lock);
-    atomic_store(&run->stop, 1);
+    pthread_mutex_unlock(&run->family->lock);
+    atomic_store(&run->family->stop, 1);
 }

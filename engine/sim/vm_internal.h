@@ -168,6 +168,7 @@ struct vm_block {
     uint64_t number;
     uint32_t next_warp;
     vm_barrier barriers[VM_BARRIERS];
+    struct vm_children *children;   /* vm_child.c; NULL until it launches something */
 };
 
 /* A piece of device memory that an instruction touched last. */
@@ -175,21 +176,34 @@ typedef struct vm_span { uint64_t base, end; unsigned char *host; } vm_span;
 
 typedef struct vm_pool { struct vm_chunk *free[24]; size_t bytes; } vm_pool;
 
-/* One launch, shared by its runners. */
+/* A launch by the host, with all that its kernels launch in turn. */
+typedef struct vm_family {
+    atomic_ullong steps;            /* of all its grids, against one budget */
+    atomic_int stop;                /* a fault was recorded, or the launch ended */
+    atomic_int spare;               /* host threads that may still be started */
+    atomic_uint grids;              /* so far: %gridid */
+    pthread_mutex_t lock;           /* fault, printing, counters, the grids' lists of tail launches */
+    vm_fault *fault;
+    vm_counters counters;
+} vm_family;
+
+/* One grid, shared by its runners. */
 typedef struct vm_run_state {
     vm_device *device;
+    vm_family *family;
     const vm_launch *launch;
     const vm_function *kernel;
     uint64_t shared_gap, shared_dynamic, shared_end; /* valid: [0, gap) and [dynamic, end) */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
-    atomic_ullong next_block, steps;
-    atomic_int stop;                /* a fault was recorded, or the launch ended */
-    pthread_mutex_t lock;           /* fault, printing */
-    vm_fault *fault;
+    atomic_ullong next_block;
     size_t resident;                /* blocks that a host thread may hold */
     bool cooperative;
+    uint32_t grid_id, depth;        /* depth: 0 if the host launched it */
+    const char *launcher;           /* the kernel that launched it, or NULL */
+    struct vm_task *tails;          /* what its kernel launched to run after it */
+    uint32_t tail_count;
 } vm_run_state;
 
 struct vm_runner {
@@ -277,6 +291,7 @@ struct vm_module {
     uint64_t const_bytes;
     uint32_t cache_count;
     size_t tally_count;             /* of all functions' instructions */
+    vm_allocation *error_texts;     /* vm_runtime_texts() */
 };
 
 /* ---- operands ---- */
@@ -422,6 +437,38 @@ uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsig
 typedef enum vm_builtin { VM_BUILTIN_PRINTF, VM_BUILTIN_ASSERT, VM_BUILTIN_MALLOC, VM_BUILTIN_FREE, VM_BUILTINS } vm_builtin;
 uint32_t vm_builtin_find(const char *name);        /* + 1; 0: none */
 void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_child.c: the device runtime ---- */
+uint32_t vm_runtime_find(const char *name);        /* + 1; 0: none */
+/* Makes the errors' names and texts for a module that calls a function which returns one; false: memory is out. */
+bool vm_runtime_texts(vm_module *module, uint32_t function);
+bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
+void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
+void vm_children_run(vm_block *block);             /* runs what the block has launched so far, to its end */
+void vm_children_reset(vm_block *block);           /* for the next block; drops what has not run */
+void vm_children_free(vm_block *block);
+void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
+uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index); /* of a call of a builtin */
+void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
+void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
+uint32_t vm_max_threads(const ptx_function *f);    /* of a block, by the directives */
+/* What a launch asks for, checked; `fault` says what is wrong with it. */
+vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
+/* Runs a prepared grid to its end, with all that it launches. */
+void vm_grid_run(vm_run_state *run);
+
+/* A kernel, or a piece of memory to be copied or filled, that waits for its turn. */
+typedef struct vm_task {
+    struct vm_task *next;
+    bool is_launch;
+    vm_launch launch;               /* its params follow the task */
+    /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
+    uint64_t target, source, width, height, depth;
+    uint64_t target_pitch, target_slice, source_pitch, source_slice;
+    unsigned char value;
+    const vm_code *at;              /* the call, for messages */
+    uint32_t block[3];
+} vm_task;
 
 /* ---- vm_fault.c ---- */
 void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,

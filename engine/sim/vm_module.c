@@ -49,11 +49,11 @@ static void reach_open(reach_set *set, uint32_t index)
     set->stack[set->depth++].function = index;
 }
 
-static void reach_operand(reach_set *set, const ptx_operand *o)
+static void reach_operand(const vm_module *module, reach_set *set, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
         set->symbols[o->index] = true;
-    if (o->kind == PTX_OPERAND_FUNCTION)
+    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry) /* a kernel is launched, not called */
         reach_open(set, o->index);
 }
 
@@ -72,10 +72,10 @@ static void reach_step(const vm_module *module, reach_set *set)
     set->indirect |= in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG;
     for (uint32_t n = 0; n < in->operand_count && n < PTX_MAX_OPERANDS; n++) {
         const ptx_operand *o = &in->operands[n];
-        reach_operand(set, o);
+        reach_operand(module, set, o);
         if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
             for (uint32_t k = 0; k < o->count; k++)
-                reach_operand(set, &f->elements[o->index + k]);
+                reach_operand(module, set, &f->elements[o->index + k]);
     }
 }
 
@@ -270,6 +270,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
         for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
             if (module->storage[s])
                 vm_free(device, module->storage[s]->base);
+    if (module->error_texts)
+        vm_free(device, module->error_texts->base);
     ptx_free(device->mem, module->ptx);
     kiln__arena_free(&module->arena);
     kiln__free(device->mem, module);
@@ -375,17 +377,22 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
+uint32_t vm_max_threads(const ptx_function *f)
+{
+    enum { MOST = 1024 };
+    const uint32_t *limit = f->req_threads[0] ? f->req_threads : f->max_threads;
+    if (!limit[0])
+        return MOST;
+    uint64_t threads = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
+    return threads < MOST ? (uint32_t)threads : MOST;
+}
+
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources)
 {
     const vm_function *f = &module->functions[kernel];
     const ptx_function *p = f->ptx;
     *resources = (vm_resources){.static_shared = f->static_shared, .local_bytes = f->closure_local,
-                                .const_bytes = module->const_bytes, .param_bytes = p->param_bytes, .max_threads = 1024};
-    const uint32_t *limit = p->req_threads[0] ? p->req_threads : p->max_threads;
-    if (limit[0]) {
-        uint64_t threads = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
-        resources->max_threads = threads < 1024 ? (uint32_t)threads : 1024;
-    }
+                                .const_bytes = module->const_bytes, .param_bytes = p->param_bytes, .max_threads = vm_max_threads(p)};
     resources->register_estimate = estimate_registers(module, p);
     if (p->max_registers && resources->register_estimate > p->max_registers)
         resources->register_estimate = p->max_registers;

@@ -11,10 +11,11 @@ uint32_t vm_builtin_find(const char *name)
     for (uint32_t k = 0; k < VM_BUILTINS; k++)
         if (strcmp(name, names[k]) == 0)
             return k + 1;
-    return 0;
+    uint32_t runtime = vm_runtime_find(name);
+    return runtime ? VM_BUILTINS + runtime : 0;
 }
 
-static uint64_t argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index)
+uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index)
 {
     const vm_transfer *t = &call->arguments[index];
     uint64_t value = 0;
@@ -25,7 +26,16 @@ static uint64_t argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_
     return value;
 }
 
-static void answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value)
+/* One that was passed as an array of bytes; zeros if it is none. */
+void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
+{
+    const vm_transfer *t = &call->arguments[index];
+    memset(out, 0, bytes);
+    if (!t->is_register && t->bytes <= bytes)
+        memcpy(out, w->frame->vars + lane * (size_t)w->frame->function->ptx->frame_bytes + t->from, t->bytes);
+}
+
+void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value)
 {
     if (call->result_count == 0)
         return;
@@ -183,18 +193,18 @@ static void run_print(vm_warp *w, const vm_code *i, uint32_t m)
     kiln__text out = {.mem = run->device->mem};
     VM_EACH(lane, m)
     {
-        int count = print(w, i, lane, argument(w, call, lane, 0), argument(w, call, lane, 1), &out);
+        int count = print(w, i, lane, vm_argument(w, call, lane, 0), vm_argument(w, call, lane, 1), &out);
         if (count < 0)
             break;
-        answer(w, call, lane, (uint64_t)(uint32_t)count);
+        vm_answer(w, call, lane, (uint64_t)(uint32_t)count);
     }
     vm_charge(w, out.length >> 8);
-    pthread_mutex_lock(&run->lock);
+    pthread_mutex_lock(&run->family->lock);
     if (out.length && run->launch->print)
         run->launch->print(run->launch->user, out.data, out.length);
     else if (out.length)
         fwrite(out.data, 1, out.length, stdout);
-    pthread_mutex_unlock(&run->lock);
+    pthread_mutex_unlock(&run->family->lock);
     kiln__text_free(&out);
 }
 
@@ -203,25 +213,29 @@ static void run_assert(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_call *call = i->extra;
     uint32_t lane = (uint32_t)__builtin_ctz(m);
     char message[200] = "", file[200] = "", function[100] = "";
-    if (vm_read_string(w, i, lane, argument(w, call, lane, 0), message, sizeof message) &&
-        vm_read_string(w, i, lane, argument(w, call, lane, 1), file, sizeof file) && call->argument_count > 3 &&
-        vm_read_string(w, i, lane, argument(w, call, lane, 3), function, sizeof function))
+    if (vm_read_string(w, i, lane, vm_argument(w, call, lane, 0), message, sizeof message) &&
+        vm_read_string(w, i, lane, vm_argument(w, call, lane, 1), file, sizeof file) && call->argument_count > 3 &&
+        vm_read_string(w, i, lane, vm_argument(w, call, lane, 3), function, sizeof function))
         vm_fault_raise(w, i, lane, VM_FAULT_ASSERT, 0, 0, "%.90s:%u: %.60s: Assertion `%.100s` failed", file,
-                       (uint32_t)argument(w, call, lane, 2), function, message);
+                       (uint32_t)vm_argument(w, call, lane, 2), function, message);
 }
 
 void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
+    if (call->builtin > VM_BUILTINS) {
+        vm_runtime_run(w, i, m, call->builtin - VM_BUILTINS - 1);
+        return;
+    }
     switch ((vm_builtin)(call->builtin - 1)) {
     case VM_BUILTIN_PRINTF: run_print(w, i, m); return;
     case VM_BUILTIN_ASSERT: run_assert(w, i, m); return;
     case VM_BUILTIN_MALLOC:
         VM_EACH(lane, m)
         {
-            uint64_t bytes = argument(w, call, lane, 0), made = bytes ? vm_alloc(device, bytes) : 0;
-            answer(w, call, lane, made);
+            uint64_t bytes = vm_argument(w, call, lane, 0), made = bytes ? vm_alloc(device, bytes) : 0;
+            vm_answer(w, call, lane, made);
             vm_charge(w, made ? 1 + (bytes >> 14) : 0);
         }
         return;
@@ -229,7 +243,7 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
         VM_EACH(lane, m)
         {
-            uint64_t address = argument(w, call, lane, 0);
+            uint64_t address = vm_argument(w, call, lane, 0);
             if (address && !vm_free(device, address)) {
                 vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0, "free of 0x%" PRIx64 ", which malloc did not give",
                                address);

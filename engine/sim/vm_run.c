@@ -39,15 +39,16 @@ static void runner_end(vm_runner *runner)
 
 static void out_of_memory(vm_run_state *run)
 {
-    pthread_mutex_lock(&run->lock);
-    if (run->fault->kind == VM_OK) {
-        run->fault->kind = VM_FAULT_MEMORY;
-        snprintf(run->fault->kernel, sizeof run->fault->kernel, "%s", run->kernel->ptx->name);
-        snprintf(run->fault->message, sizeof run->fault->message, "out of host memory for the blocks of kernel '%.80s'",
+    vm_fault *fault = run->family->fault;
+    pthread_mutex_lock(&run->family->lock);
+    if (fault->kind == VM_OK) {
+        fault->kind = VM_FAULT_MEMORY;
+        snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
+        snprintf(fault->message, sizeof fault->message, "out of host memory for the blocks of kernel '%.80s'",
                  run->kernel->ptx->name);
     }
-    pthread_mutex_unlock(&run->lock);
-    atomic_store(&run->stop, 1);
+    pthread_mutex_unlock(&run->family->lock);
+    atomic_store(&run->family->stop, 1);
 }
 
 static bool admit(vm_runner *runner)
@@ -78,10 +79,10 @@ static void *work(void *argument)
     vm_run_state *run = runner->run;
     size_t most = run->resident, target = run->cooperative ? most : 1, at = 0;
     bool more = true;
-    while (!atomic_load(&run->stop)) {
+    while (!atomic_load(&run->family->stop)) {
         while (more && runner->block_count < target)
             more = admit(runner);
-        if (runner->block_count == 0 || atomic_load(&run->stop))
+        if (runner->block_count == 0 || atomic_load(&run->family->stop))
             break;
         at %= runner->block_count;
         vm_block *block = runner->blocks[at];
@@ -91,6 +92,7 @@ static void *work(void *argument)
                 target++; /* it may wait for one that has not started */
             continue;
         }
+        vm_children_run(block);
         memmove(runner->blocks + at, runner->blocks + at + 1,
                 (--runner->block_count - at) * sizeof *runner->blocks);
         if (runner->spare)
@@ -102,32 +104,40 @@ static void *work(void *argument)
     return NULL;
 }
 
-static vm_fault_kind refuse(const vm_run_state *run, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
-static vm_fault_kind refuse(const vm_run_state *run, vm_fault_kind kind, const char *format, ...)
+/* The same in a thread of its own, which another grid may have when it is done. */
+static void *help(void *argument)
+{
+    vm_family *family = ((vm_runner *)argument)->run->family;
+    work(argument);
+    atomic_fetch_add(&family->spare, 1);
+    return NULL;
+}
+
+static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
+static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    run->fault->kind = kind;
-    vsnprintf(run->fault->message, sizeof run->fault->message, format, arguments);
+    fault->kind = kind;
+    vsnprintf(fault->message, sizeof fault->message, format, arguments);
     va_end(arguments);
     return kind;
 }
 
-/* What the launch asks for, checked. */
-static vm_fault_kind prepare(vm_run_state *run)
+vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
     const vm_module *module = launch->module;
     if (launch->kernel < 0 || (uint32_t)launch->kernel >= module->ptx->function_count ||
         !module->ptx->functions[launch->kernel].entry || !module->functions[launch->kernel].code)
-        return refuse(run, VM_FAULT_INSTRUCTION, "the module has no kernel %d", launch->kernel);
+        return refuse(fault, VM_FAULT_INSTRUCTION, "the module has no kernel %d", launch->kernel);
     run->kernel = &module->functions[launch->kernel];
     const char *name = run->kernel->ptx->name;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1];
     threads = threads > 1024 ? threads : threads * launch->block[2];
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1];
     if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 || blocks > UINT64_MAX / 2 / launch->grid[2])
-        return refuse(run, VM_FAULT_INSTRUCTION, "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
+        return refuse(fault, VM_FAULT_INSTRUCTION, "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
                       name, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
                       launch->block[2]);
     run->block_threads = (uint32_t)threads;
@@ -138,68 +148,115 @@ static vm_fault_kind prepare(vm_run_state *run)
     run->shared_end = run->shared_dynamic + launch->dynamic_shared;
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
         run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
-        return refuse(run, VM_FAULT_INSTRUCTION, "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
+        return refuse(fault, VM_FAULT_INSTRUCTION, "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
                       name, (unsigned long long)(run->shared_gap + launch->dynamic_shared),
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > VM_LOCAL_BYTES_MAX)
-        return refuse(run, VM_FAULT_STACK, "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
+        return refuse(fault, VM_FAULT_STACK, "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
                       name, (unsigned long long)run->kernel->closure_local, VM_LOCAL_BYTES_MAX);
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     return VM_OK;
 }
 
-vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
+/* Takes up to `most` of the host threads that are free. */
+static unsigned borrow(vm_family *family, uint64_t most)
 {
-    vm_fault own;
-    vm_run_state run = {.device = device, .launch = launch, .fault = fault ? fault : &own};
-    memset(run.fault, 0, sizeof *run.fault);
-    if (counters)
-        memset(counters, 0, sizeof *counters);
-    if (prepare(&run) != VM_OK)
-        return run.fault->kind;
-    unsigned threads = device->limits.threads ? device->limits.threads : kiln__cpu_count();
-    enum { THREADS_MOST = 256 };
-    threads = threads > THREADS_MOST ? THREADS_MOST : threads;
-    if (threads > run.block_count)
-        threads = (unsigned)run.block_count;
-    run.resident = RESIDENT;
-    if (run.cooperative)
-        run.resident = (size_t)((run.block_count + threads - 1) / threads);
-    atomic_init(&run.next_block, 0);
-    atomic_init(&run.steps, 0);
-    atomic_init(&run.stop, 0);
-    vm_runner *runners = kiln__calloc(device->mem, threads, sizeof *runners);
-    pthread_t *helpers = kiln__calloc(device->mem, threads, sizeof *helpers);
-    if (!runners || !helpers || pthread_mutex_init(&run.lock, NULL) != 0) {
-        kiln__free(device->mem, runners);
-        kiln__free(device->mem, helpers);
-        return refuse(&run, VM_FAULT_MEMORY, "out of host memory");
-    }
+    int spare = atomic_load(&family->spare), take;
+    do {
+        take = spare <= 0 ? 0 : (uint64_t)spare > most ? (int)most : spare;
+    } while (take && !atomic_compare_exchange_weak(&family->spare, &spare, spare - take));
+    return (unsigned)take;
+}
+
+/* What a runner has seen joins what is known of the launch. */
+static void collect(vm_runner *runner)
+{
+    vm_family *family = runner->run->family;
+    pthread_mutex_lock(&family->lock);
+    family->counters.warp_instructions += runner->counters.warp_instructions;
+    family->counters.lane_instructions += runner->counters.lane_instructions;
+    family->counters.blocks += runner->counters.blocks;
+    family->counters.warps += runner->counters.warps;
+    vm_count_end(runner);
+    pthread_mutex_unlock(&family->lock);
+}
+
+/* All blocks of a grid, and what they launch. */
+static void run_blocks(vm_run_state *run)
+{
+    const kiln_allocator *mem = run->device->mem;
+    unsigned helping = borrow(run->family, run->block_count - 1), threads = 1 + helping;
+    run->resident = RESIDENT;
+    if (run->cooperative)
+        run->resident = (size_t)((run->block_count + threads - 1) / threads);
+    atomic_init(&run->next_block, 0);
+    run->grid_id = atomic_fetch_add(&run->family->grids, 1) + 1;
+    vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
+    pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
     unsigned ready = 0, started = 0;
-    while (ready < threads && runner_init(&runners[ready], &run))
+    while (runners && helpers && ready < threads && runner_init(&runners[ready], run))
         ready++;
     if (ready == 0) {
-        out_of_memory(&run);
+        out_of_memory(run);
     } else {
-        while (started + 1 < ready && pthread_create(&helpers[started], NULL, work, &runners[started + 1]) == 0)
+        while (started + 1 < ready && pthread_create(&helpers[started], NULL, help, &runners[started + 1]) == 0)
             started++;
+        atomic_fetch_add(&run->family->spare, (int)(helping - started));
         work(&runners[0]);
         for (unsigned k = 0; k < started; k++)
             pthread_join(helpers[k], NULL);
     }
+    if (ready == 0)
+        atomic_fetch_add(&run->family->spare, (int)helping);
     for (unsigned k = 0; k < ready; k++) {
-        if (counters) {
-            counters->warp_instructions += runners[k].counters.warp_instructions;
-            counters->lane_instructions += runners[k].counters.lane_instructions;
-            counters->blocks += runners[k].counters.blocks;
-            counters->warps += runners[k].counters.warps;
-        }
-        vm_count_end(&runners[k]);
+        collect(&runners[k]);
         runner_end(&runners[k]);
     }
-    kiln__free(device->mem, runners);
-    kiln__free(device->mem, helpers);
-    pthread_mutex_destroy(&run.lock);
-    return run.fault->kind;
+    kiln__free(mem, runners);
+    kiln__free(mem, helpers);
+}
+
+void vm_grid_run(vm_run_state *run)
+{
+    run_blocks(run);
+    while (run->tails) { /* a chain of them may be endless, so each is run from here and not from the one before */
+        vm_task *task = run->tails;
+        run->tails = task->next;
+        vm_run_state next = {.device = run->device, .family = run->family, .launch = &task->launch, .depth = run->depth,
+                             .launcher = run->kernel->ptx->name};
+        vm_fault fault;
+        if (!atomic_load(&run->family->stop) && vm_launch_prepare(&next, &fault) == VM_OK)
+            run_blocks(&next);
+        vm_task_free(run->device->mem, task);
+        if (!next.tails)
+            continue;
+        vm_task **last = &next.tails; /* what it leaves comes before what the one before left */
+        while (*last)
+            last = &(*last)->next;
+        *last = run->tails;
+        run->tails = next.tails;
+    }
+}
+
+vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
+{
+    vm_fault own;
+    vm_family family = {.fault = fault ? fault : &own};
+    vm_run_state run = {.device = device, .family = &family, .launch = launch};
+    memset(family.fault, 0, sizeof *family.fault);
+    if (counters)
+        memset(counters, 0, sizeof *counters);
+    if (vm_launch_prepare(&run, family.fault) != VM_OK)
+        return family.fault->kind;
+    unsigned threads = device->limits.threads ? device->limits.threads : kiln__cpu_count();
+    enum { THREADS_MOST = 256 };
+    atomic_init(&family.spare, (int)(threads > THREADS_MOST ? THREADS_MOST : threads) - 1);
+    if (pthread_mutex_init(&family.lock, NULL) != 0)
+        return refuse(family.fault, VM_FAULT_MEMORY, "out of host memory");
+    vm_grid_run(&run);
+    pthread_mutex_destroy(&family.lock);
+    if (counters)
+        *counters = family.counters;
+    return family.fault->kind;
 }

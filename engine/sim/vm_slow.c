@@ -382,7 +382,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_NWARPID: return w->block->warp_count;
     case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
     case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
-    case PTX_SREG_GRIDID: return 1;
+    case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK: case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* moves between any two looks */
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER: case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();

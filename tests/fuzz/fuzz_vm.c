@@ -49,7 +49,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         fill(params, bytes, address, turn);
         vm_fault_kind kind = vm_run(device, &launch, &counters, &fault);
         WANT(kind == fault.kind && (kind == VM_OK || fault.message[0]));
-        WANT(kind != VM_OK || counters.blocks == turn + 1);
+        WANT(kind != VM_OK || counters.blocks >= turn + 1); /* more if it launches some */
         WANT(memchr(fault.message, 0, sizeof fault.message) && memchr(fault.file, 0, sizeof fault.file));
     }
     free(params);
