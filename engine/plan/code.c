@@ -18,6 +18,7 @@ struct kiln__code_job {
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
     kiln__unit unit;
+    bool lines;                 /* PTX names the source's lines: what the simulated device shows faults and counts by */
 };
 
 /* ---- which kernels ---- */
@@ -232,6 +233,12 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     for (size_t p = 0; p < variant->param_count; p++)
         for (size_t i = 0; i < variant->params[p].option_count && status == KILN_OK; i++)
             status = add_option(engine, variant->params[p].options[i], scope, job, &list, error);
+    if (status == KILN_OK && job->lines) {
+        if (kiln__grow(engine->mem, &list.names, &list.capacity, list.count + 1, sizeof *list.names))
+            list.names[list.count++] = "-lineinfo";
+        else
+            status = kiln__fail_memory(error);
+    }
     const char **kept = kiln__arena_alloc(&job->arena, (list.count + 1) * sizeof *kept);
     if (status == KILN_OK && !kept)
         status = kiln__fail_memory(error);
@@ -321,6 +328,7 @@ kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, in
     job->arena.mem = job->source.mem = job->material.mem = job->label.mem = engine->mem;
     job->request.arch = arch ? arch : engine->arch;
     job->request.cubin = cubin;
+    job->lines = arch == 0 && engine->driver.simulated;
     kiln__config_print(config, &job->label);
     status = fill_source(engine, config, job, error);
     if (status == KILN_OK)

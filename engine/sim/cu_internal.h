@@ -14,7 +14,7 @@
 
 #include "sim/cu_api.h"
 #include "sim/sim.h"
-#include "sim/vm.h"
+#include "sim/vm_watch.h"
 
 CUresult cuProfilerStart(void); /* of cudaProfiler.h, which not every toolkit package has */
 CUresult cuProfilerStop(void);
@@ -72,6 +72,7 @@ struct sim_context {
     uint64_t memory;                   /* bytes of device memory */
     char fault[1024];                  /* in one sentence, "" if there was none */
     struct sim_context *next;          /* among those that cuCtxCreate made */
+    struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
     uint64_t id;
     unsigned flags;
     size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
@@ -125,6 +126,7 @@ CUresult sim_begin(sim_context **context);
 CUresult sim_end(CUresult result);             /* drops the lock, returns `result` */
 /* The same for a call that makes the device do something; notes how long it took on the context's clock. */
 CUresult sim_begin_work(sim_context **context);
+CUresult sim_begin_any(sim_context **context); /* the same also where a fault has ended the context */
 CUresult sim_end_work(sim_context *context, CUresult result);
 /* Under `work`: drops and retakes the state lock around a kernel. */
 void sim_pause(void);
@@ -150,6 +152,11 @@ void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is no
 CUresult sim_begin_device(CUdevice device, const void *out);
 /* True for the address of a module's variable, which is memory but nothing that cuMemFree may free. */
 bool sim_is_variable(const sim_context *context, CUdeviceptr pointer);
+/* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
+bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch);
+void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
+void sim_count_forget(sim_context *context, const sim_module *module);
+void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
 uint64_t sim_device_memory(const sim_profile *profile);
 /* What kernels may ask, with the profile as `user` (vm_limits). */

@@ -269,12 +269,17 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
+    struct vm_watch watch = {0};
+    if (!sim_count_launch(context, function, &what, &watch))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    what.watch = watch.profile ? &watch : NULL;
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
     sim_pause(); /* `work` stays held: nothing that the kernel uses can go meanwhile */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
+    sim_count_ran(context, function, &counters);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)
         return CUDA_SUCCESS;

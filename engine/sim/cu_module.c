@@ -210,6 +210,7 @@ bool sim_is_variable(const sim_context *context, CUdeviceptr pointer)
 
 void sim_module_close(sim_context *context, sim_module *module)
 {
+    sim_count_forget(context, module);
     while (module->functions) {
         sim_function *function = module->functions;
         module->functions = function->sibling;

@@ -180,6 +180,21 @@ CUresult sim_begin_work(sim_context **context)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_begin_any(sim_context **context)
+{
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    *context = NULL;
+    CUresult result = current(context);
+    if (!*context) {
+        pthread_mutex_unlock(&sim.state);
+        pthread_mutex_unlock(&sim.work);
+        return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
 CUresult sim_end_work(sim_context *context, CUresult result)
 {
     context->clock_ns += kiln__now_ns() - sim.work_start;
@@ -308,6 +323,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
+    sim_count_stop(context);
     while (object) { /* a module takes its functions along: start over from the head */
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);

@@ -20,4 +20,41 @@ const char *kiln__sim_profile_name(void);           /* the selected one */
 const char *kiln__sim_profile_at(size_t index);     /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (it is no pointer that libcuda could have made). */
 bool kiln__sim_has_context(const void *context);
+
+/* ---- counting: what kernels do. COUNTERS.md ---- */
+
+/* An instruction of the PTX that was executed. */
+typedef struct kiln__sim_insn {
+    const char *file;            /* of the source, "" if it is not known */
+    uint32_t line, ptx_line;
+    kiln_class what;
+    unsigned flops;              /* of one lane */
+    bool l1;                     /* a load or store that the L1 cache may serve */
+    kiln_counters counters;
+} kiln__sim_insn;
+/* A kernel: all its launches while the context counted. */
+typedef struct kiln__sim_kernel {
+    const char *symbol;
+    uint64_t launches, blocks, warps;
+    uint32_t grid[3], block[3];  /* of the first launch, as is dynamic_shared */
+    uint64_t static_shared, dynamic_shared, local_bytes;
+    uint32_t register_estimate, max_threads;
+    size_t insn_count;
+    const kiln__sim_insn *insns;
+} kiln__sim_kernel;
+/* What an instruction of one warp is about to touch, as it is shown to a caller that wants to see it. */
+typedef struct kiln__sim_access {
+    const char *kernel, *file, *space; /* space: "global" "shared" "local" "constant" "other" */
+    uint32_t line, ptx_line, block[3], warp, lanes, bytes;
+    bool reads, writes;
+    const uint32_t (*threads)[32];     /* the thread's x, y, z by lane */
+    const uint64_t *address;           /* by lane */
+} kiln__sim_access;
+typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
+/* From now on the launches of the calling thread's current context are counted. `see` (may be NULL) is shown the
+ * accesses of the block of that number in each launch. False: it counts already, or memory is out. */
+bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
+/* Ends it: the kernels in the order of their first launch, in the arena. What modules that were unloaded meanwhile did
+ * is not among it. False: memory is out. */
+bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
 #endif

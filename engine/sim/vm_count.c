@@ -5,6 +5,9 @@
 
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 
+static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }
+
+
 /* ---- different numbers among those of the lanes ---- */
 
 /* A set of at most 32 numbers; more than half of its slots stay empty, so that looking up is short. */
@@ -39,7 +42,7 @@ unsigned vm_addresses(const vm_access *a, unsigned *most)
     uint64_t first = a->address[__builtin_ctz(a->lanes)], apart = 0;
     VM_EACH(lane, a->lanes) apart |= a->address[lane] ^ first;
     if (apart == 0) {
-        *most = (unsigned)__builtin_popcount(a->lanes);
+        *most = lanes_in(a->lanes);
         return 1;
     }
     set s;
@@ -84,13 +87,13 @@ static uint64_t used_bytes(const vm_access *a)
         next = a->address[lane] + a->bytes;
     }
     unsigned most;
-    return a->bytes * (uint64_t)(ascending ? (unsigned)__builtin_popcount(a->lanes) : vm_addresses(a, &most));
+    return a->bytes * (uint64_t)(ascending ? lanes_in(a->lanes) : vm_addresses(a, &most));
 }
 
 static extent extent_of(const vm_access *a)
 {
     enum { NEAR = 64 << SECTOR }; /* a window that has one bit for each of its sectors */
-    uint64_t low = UINT64_MAX, high = 0, lanes = (unsigned)__builtin_popcount(a->lanes);
+    uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
     extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = used_bytes(a)};
     VM_EACH(lane, a->lanes)
     {
@@ -146,6 +149,23 @@ static extent extent_of_local(const vm_access *a)
 
 /* ---- shared memory: banks ---- */
 
+/* True where no bank has two different words to give: what most accesses of good kernels come to. */
+static bool one_pass(const vm_access *a, uint32_t lanes)
+{
+    uint32_t first[BANKS], used = 0, apart = 0;
+    if (a->bytes > 4 || a->kind & VM_ATOMIC)
+        return false;
+    VM_EACH(lane, lanes)
+    {
+        uint32_t word = (uint32_t)a->address[lane] / 4, bank = word % BANKS;
+        uint32_t before = used >> bank & 1 ? first[bank] : word;
+        apart |= before ^ word;
+        first[bank] = before;
+        used |= 1u << bank;
+    }
+    return apart == 0;
+}
+
 /* The most different words (or, for atomics, operations) that fall into one bank, for some of the lanes. */
 static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
 {
@@ -178,6 +198,10 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
     uint32_t group = together == VM_LANES ? VM_ALL : (1u << together) - 1;
     unsigned sum = 0;
     *ideal = 0;
+    if (a->lanes && one_pass(a, a->lanes)) {
+        *ideal = 1;
+        return 1;
+    }
     for (unsigned at = 0; at < VM_LANES; at += together) {
         uint32_t lanes = a->lanes & group << at;
         if (lanes) {
@@ -203,7 +227,7 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
 
 static void count_shared(kiln_counters *c, const vm_access *a)
 {
-    uint64_t lanes = (unsigned)__builtin_popcount(a->lanes);
+    uint64_t lanes = lanes_in(a->lanes);
     unsigned ideal, waves = vm_wavefronts(a, &ideal), most, addresses;
     if (a->kind & VM_ATOMIC) {
         addresses = vm_addresses(a, &most);
@@ -246,7 +270,7 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
         break;
     case PTX_SPACE_CONST:
         c->const_requests++;
-        c->const_lanes += (unsigned)__builtin_popcount(a->lanes);
+        c->const_lanes += lanes_in(a->lanes);
         c->const_addresses += vm_addresses(a, &most);
         break;
     default:

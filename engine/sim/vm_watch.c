@@ -45,12 +45,13 @@ static unsigned plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, ui
         out->kind = (uint8_t)kind;
         out->lanes = m;
         out->bytes = bytes;
-        uint32_t narrow = i->flags & VM_ADDR32 || i->space == PTX_SPACE_SHARED;
-        VM_EACH(lane, m)
-        {
-            uint64_t address = vm_lane_address(w, i, i->a, lane);
-            out->address[lane] = narrow ? (uint32_t)address : address;
-        }
+        uint64_t keep = i->flags & VM_ADDR32 || i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
+        const vm_u32 *narrow = vm_r32(w, i->a);
+        const vm_u64 *wide = vm_r64(w, i->a);
+        for (uint32_t lane = 0; lane < VM_LANES && !(i->flags & VM_ADDR32); lane++)
+            out->address[lane] = (wide[lane] + i->imm) & keep;
+        for (uint32_t lane = 0; lane < VM_LANES && i->flags & VM_ADDR32; lane++)
+            out->address[lane] = (narrow[lane] + i->imm) & keep;
         return 1;
     }
     unsigned count = 0;
@@ -130,7 +131,7 @@ void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (runner->tally) {
         size_t at = w->frame->function->first_tally + i->insn;
         runner->tally[at].executed++;
-        runner->tally[at].lanes += (uint32_t)__builtin_popcount(m);
+        runner->tally[at].lanes += m == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
         site = runner->site_of ? runner->site_of[at] : VM_NO_SITE;
     }
     if (site == VM_NO_SITE && !watch->see)
