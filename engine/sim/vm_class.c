@@ -1,7 +1,8 @@
 /* vm_class.c - what kind of instruction an opcode is, for the counters. */
 #include "sim/vm_count.h"
 
-/* By the decode column of ops.def, which groups the opcodes as the interpreter does: one row for each of its names.
+/* By the decode column of ops.def, which groups the opcodes as the interpreter does: one entry for each of its names, so
+ * that "GROUP_x undeclared" here means: say in one word what kind of instruction `x` decodes.
  * A kind in capitals depends on the instruction's type or space: see vm_class_of(). */
 enum { BY_TYPE = KILN_CLASS_COUNT, BY_LOAD, BY_STORE, SPECIAL_OR_INT, MIN_MAX };
 enum {
@@ -21,7 +22,9 @@ enum {
     GROUP_activemask = KILN_CLASS_warp, GROUP_elect = KILN_CLASS_warp, GROUP_bra = KILN_CLASS_control,
     GROUP_brx = KILN_CLASS_control, GROUP_call = KILN_CLASS_control, GROUP_ret = KILN_CLASS_control,
     GROUP_exit = KILN_CLASS_control, GROUP_trap = KILN_CLASS_control, GROUP_nanosleep = KILN_CLASS_other,
-    GROUP_nop = KILN_CLASS_other, GROUP_stack = KILN_CLASS_other,
+    GROUP_nop = KILN_CLASS_other, GROUP_stack = KILN_CLASS_other, GROUP_mma = KILN_CLASS_tensor,
+    GROUP_wmma_move = BY_LOAD, GROUP_ldmatrix = BY_LOAD, GROUP_movmatrix = KILN_CLASS_warp, GROUP_tex = KILN_CLASS_texture,
+    GROUP_surface = KILN_CLASS_texture, GROUP_query = KILN_CLASS_texture, GROUP_istypep = KILN_CLASS_compare,
 };
 static const uint8_t groups[PTX_OP_COUNT] = {
 #define OP(name, text, decode, ...) GROUP_##decode,
@@ -68,7 +71,7 @@ kiln_class vm_class_of(const ptx_insn *in)
     unsigned group = groups[in->op];
     switch (group) {
     case BY_TYPE: return by_type(in);
-    case BY_LOAD: return by_space(in, true);
+    case BY_LOAD: return by_space(in, in->op != PTX_OP_WMMA_STORE_D && in->op != PTX_OP_STMATRIX);
     case BY_STORE: return by_space(in, false);
     case SPECIAL_OR_INT: return is_float(in->types[0]) ? KILN_CLASS_special : KILN_CLASS_int;
     case MIN_MAX: return in->types[0] == PTX_F32 ? KILN_CLASS_compare : by_type(in);
