@@ -23,8 +23,9 @@ enum {
     GROUP_brx = KILN_CLASS_control, GROUP_call = KILN_CLASS_control, GROUP_ret = KILN_CLASS_control,
     GROUP_exit = KILN_CLASS_control, GROUP_trap = KILN_CLASS_control, GROUP_nanosleep = KILN_CLASS_other,
     GROUP_nop = KILN_CLASS_other, GROUP_stack = KILN_CLASS_other, GROUP_mma = KILN_CLASS_tensor,
-    GROUP_wmma_move = BY_LOAD, GROUP_ldmatrix = BY_LOAD, GROUP_movmatrix = KILN_CLASS_warp, GROUP_tex = KILN_CLASS_texture,
-    GROUP_surface = KILN_CLASS_texture, GROUP_query = KILN_CLASS_texture, GROUP_istypep = KILN_CLASS_compare,
+    GROUP_wmma_load = BY_LOAD, GROUP_wmma_store = BY_STORE, GROUP_ldmatrix = BY_LOAD, GROUP_stmatrix = BY_STORE,
+    GROUP_movmatrix = KILN_CLASS_warp, GROUP_tex = KILN_CLASS_texture, GROUP_surface = KILN_CLASS_texture,
+    GROUP_query = KILN_CLASS_texture, GROUP_istypep = KILN_CLASS_compare,
 };
 static const uint8_t groups[PTX_OP_COUNT] = {
 #define OP(name, text, decode, ...) GROUP_##decode,

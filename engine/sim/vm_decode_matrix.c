@@ -106,7 +106,7 @@ static vm_code *addressed(vm_decoder *d, vm_handler handler, const ptx_operand *
     return i;
 }
 
-void vm_decode_wmma_move(vm_decoder *d)
+static void wmma_move(vm_decoder *d)
 {
     bool store = d->in->op == PTX_OP_WMMA_STORE_D;
     char which = d->in->op == PTX_OP_WMMA_LOAD_A ? 'a' : d->in->op == PTX_OP_WMMA_LOAD_B ? 'b' : 'c';
@@ -125,7 +125,7 @@ void vm_decode_wmma_move(vm_decoder *d)
         i->flags |= VM_WRITES;
 }
 
-void vm_decode_ldmatrix(vm_decoder *d)
+static void rows(vm_decoder *d)
 {
     bool store = d->in->op == PTX_OP_STMATRIX, tall = HAS(M16N16), bytes = tall || HAS(M8N16) || HAS(M16N8);
     const ptx_operand *registers = OPERAND(store ? 1 : 0);
@@ -141,6 +141,11 @@ void vm_decode_ldmatrix(vm_decoder *d)
     if (store)
         i->flags |= VM_WRITES;
 }
+
+void vm_decode_wmma_load(vm_decoder *d) { wmma_move(d); }
+void vm_decode_wmma_store(vm_decoder *d) { wmma_move(d); }
+void vm_decode_ldmatrix(vm_decoder *d) { rows(d); }
+void vm_decode_stmatrix(vm_decoder *d) { rows(d); }
 
 void vm_decode_movmatrix(vm_decoder *d)
 {
