@@ -117,7 +117,15 @@ const char *ptx_op_name(ptx_op op);
     X(LANEMASK_GE, "%lanemask_ge", 4) X(LANEMASK_GT, "%lanemask_gt", 4)                                                \
     X(CLOCK, "%clock", 4) X(CLOCK_HI, "%clock_hi", 4) X(CLOCK64, "%clock64", 8) X(GLOBALTIMER, "%globaltimer", 8)      \
     X(GLOBALTIMER_LO, "%globaltimer_lo", 4) X(GLOBALTIMER_HI, "%globaltimer_hi", 4)                                    \
-    X(TOTAL_SMEM_SIZE, "%total_smem_size", 4) X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4)
+    X(TOTAL_SMEM_SIZE, "%total_smem_size", 4) X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4)                            \
+    X(ENVREG0, "%envreg0", 4) X(ENVREG1, "%envreg1", 4) X(ENVREG2, "%envreg2", 4) X(ENVREG3, "%envreg3", 4)            \
+    X(ENVREG4, "%envreg4", 4) X(ENVREG5, "%envreg5", 4) X(ENVREG6, "%envreg6", 4) X(ENVREG7, "%envreg7", 4)            \
+    X(ENVREG8, "%envreg8", 4) X(ENVREG9, "%envreg9", 4) X(ENVREG10, "%envreg10", 4) X(ENVREG11, "%envreg11", 4)        \
+    X(ENVREG12, "%envreg12", 4) X(ENVREG13, "%envreg13", 4) X(ENVREG14, "%envreg14", 4) X(ENVREG15, "%envreg15", 4)    \
+    X(ENVREG16, "%envreg16", 4) X(ENVREG17, "%envreg17", 4) X(ENVREG18, "%envreg18", 4) X(ENVREG19, "%envreg19", 4)    \
+    X(ENVREG20, "%envreg20", 4) X(ENVREG21, "%envreg21", 4) X(ENVREG22, "%envreg22", 4) X(ENVREG23, "%envreg23", 4)    \
+    X(ENVREG24, "%envreg24", 4) X(ENVREG25, "%envreg25", 4) X(ENVREG26, "%envreg26", 4) X(ENVREG27, "%envreg27", 4)    \
+    X(ENVREG28, "%envreg28", 4) X(ENVREG29, "%envreg29", 4) X(ENVREG30, "%envreg30", 4) X(ENVREG31, "%envreg31", 4)
 typedef enum ptx_sreg {
 #define PTX_X(name, text, bytes) PTX_SREG_##name,
     PTX_SREG_MAP(PTX_X)

@@ -51,7 +51,7 @@ static const char *const ptx_later_suffixes[] = {
 
 static const char *const ptx_later_sregs[] = {
     "%aggr_smem_size", "%cluster_ctaid", "%cluster_ctarank", "%cluster_nctaid", "%cluster_nctarank", "%clusterid",
-    "%current_graph_exec", "%envreg", "%is_explicit_cluster", "%nclusterid", "%pm", "%reserved_smem_offset",
+    "%current_graph_exec", "%is_explicit_cluster", "%nclusterid", "%pm", "%reserved_smem_offset",
 };
 
 unsigned ptx_type_bytes(ptx_type type)

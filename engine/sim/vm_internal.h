@@ -204,6 +204,7 @@ typedef struct vm_run_state {
     const char *launcher;           /* the kernel that launched it, or NULL */
     struct vm_task *tails;          /* what its kernel launched to run after it */
     uint32_t tail_count;
+    uint64_t workspace;             /* cooperative launches: device memory for the grid's barrier */
 } vm_run_state;
 
 struct vm_runner {

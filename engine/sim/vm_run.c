@@ -182,6 +182,21 @@ static void collect(vm_runner *runner)
     pthread_mutex_unlock(&family->lock);
 }
 
+/* The memory that the grid of a cooperative launch meets in: its size, then the barrier's counter. */
+static bool workspace_open(vm_run_state *run)
+{
+    enum { WORKSPACE = 64 };
+    if (!run->cooperative)
+        return true;
+    run->workspace = vm_alloc(run->device, WORKSPACE);
+    uint32_t *room = run->workspace ? vm_pointer(run->device, run->workspace, WORKSPACE) : NULL;
+    if (!room)
+        return false;
+    memset(room, 0, WORKSPACE);
+    room[0] = WORKSPACE;
+    return true;
+}
+
 /* All blocks of a grid, and what they launch. */
 static void run_blocks(vm_run_state *run)
 {
@@ -195,7 +210,8 @@ static void run_blocks(vm_run_state *run)
     vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
     pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
     unsigned ready = 0, started = 0;
-    while (runners && helpers && ready < threads && runner_init(&runners[ready], run))
+    bool room = workspace_open(run);
+    while (room && runners && helpers && ready < threads && runner_init(&runners[ready], run))
         ready++;
     if (ready == 0) {
         out_of_memory(run);
@@ -213,6 +229,8 @@ static void run_blocks(vm_run_state *run)
         collect(&runners[k]);
         runner_end(&runners[k]);
     }
+    if (run->workspace)
+        vm_free(run->device, run->workspace);
     kiln__free(mem, runners);
     kiln__free(mem, helpers);
 }

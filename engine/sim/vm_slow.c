@@ -389,6 +389,8 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
     case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups look for it */
+    case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }
 }
