@@ -1,0 +1,8 @@
+//! X = float double f16 bf16 int
+//! K = __nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8_e8m0
+#include <cuda_fp8.h>
+#include "prelude.h"
+extern "C" __global__ void k(const X *in, K *out)
+{
+    out[threadIdx.x] = K(in[threadIdx.x]);
+}

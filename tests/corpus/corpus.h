@@ -1,0 +1,35 @@
+/* corpus.h - the cases of the corpus: files of CUDA code with axes of values at their head. README.md says how they are
+ * written. */
+#ifndef KILN_TESTS_CORPUS_H
+#define KILN_TESTS_CORPUS_H
+
+#include "base/base.h"
+
+typedef struct corpus_axis { const char *name; const char **values; size_t count; } corpus_axis;
+typedef struct corpus_case {
+    const char *name, *source;
+    corpus_axis *axes; size_t axis_count;
+    const char **options; size_t option_count;
+    int archs[8]; size_t arch_count;
+    bool every;                    /* each combination for each architecture; else they take turns */
+    bool nvcc;                     /* has host code too: NVRTC cannot compile it */
+    size_t combinations;
+} corpus_case;
+
+/* One module: a case with one value of every axis. */
+typedef struct corpus_module {
+    const corpus_case *of;
+    const char *name;              /* "block_scan.T=int.N=64.sm_80" */
+    const char *source;
+    int arch;
+} corpus_module;
+
+/* The cases of a folder in order of their names. False: *error has a line that says why. */
+bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, size_t *count, const char **error);
+size_t corpus_modules(const corpus_case *of);
+/* The module of that index; NULL if memory is out. */
+corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
+/* What NVRTC is told for the case (NULL: for none), with the headers of the toolkit in `cuda` and others in `folder`. */
+const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
+                            size_t *count);
+#endif

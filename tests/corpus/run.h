@@ -1,0 +1,68 @@
+/* run.h - CUDA code compiled here, run on the simulator. */
+#ifndef KILN_TESTS_CORPUS_RUN_H
+#define KILN_TESTS_CORPUS_RUN_H
+
+#include <math.h>
+
+#include "check.h"
+#include "compile/compile.h"
+#include "corpus.h"
+#include "sim/vm_check.h"
+
+/* The module of that source, compiled for compute_80. Ends the test if it does not compile or load. */
+static inline vm_bench run_source(const char *name, const char *source)
+{
+    static kiln__arena arena; /* lives as long as the program */
+    kiln__nvrtc *nvrtc = NULL;
+    kiln_error *error = NULL;
+    kiln__unit unit = {0};
+    uint64_t ns;
+    size_t count = 0;
+    CHECK_OK(kiln__nvrtc_open(NULL, &nvrtc, &error), error);
+    const char **options = corpus_options(&arena, kiln__nvrtc_include(nvrtc), KILN_TEST_DATA, NULL, &count);
+    kiln__compile_request request = {.name = name, .source = source, .options = options, .option_count = count,
+                                     .arch = 80};
+    kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
+    CHECK_OK(status, error);
+    CU_ASSERT_FATAL(status == KILN_OK);
+    vm_bench b = vm_bench_text(unit.ptx, strlen(unit.ptx), (vm_limits){.step_budget = (uint64_t)1 << 32});
+    kiln__unit_free(&unit);
+    kiln__nvrtc_close(nvrtc);
+    return b;
+}
+static inline vm_bench run_file(const char *name)
+{
+    char path[1024], *text;
+    size_t length;
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/run/%s", KILN_TEST_DATA, name);
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    vm_bench b = run_source(name, text);
+    kiln__free(NULL, text);
+    return b;
+}
+/* 77 where the suite cannot run. */
+static inline bool run_possible(void)
+{
+    kiln__nvrtc *nvrtc = NULL;
+    kiln_error *error = NULL;
+    if (kiln__nvrtc_open(NULL, &nvrtc, &error) == KILN_OK) {
+        bool headers = *kiln__nvrtc_include(nvrtc);
+        kiln__nvrtc_close(nvrtc);
+        if (headers)
+            return true;
+    }
+    fprintf(stderr, "skipped: no NVRTC with headers: %s\n", error ? kiln_error_message(error) : "no headers");
+    kiln_error_free(error);
+    return false;
+}
+static inline uint64_t run_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u; /* S. Vigna's splitmix64 */
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+#define RUN_SUITE(name, cases)                                                                                         \
+    int main(void) { return run_possible() ? check_main(name, cases, sizeof(cases) / sizeof *(cases)) : 77; }
+#endif
