@@ -510,6 +510,79 @@ typedef struct kiln_counters {
     KILN_COUNTER_MAP(KILN_X)
 #undef KILN_X
 } kiln_counters;
+KILN_API const char *kiln_class_name(kiln_class what); /* "fp32_add" */
+KILN_API const char *kiln_class_text(kiln_class what); /* "fp32 add" */
+
+typedef struct kiln_profiling kiln_profiling;
+
+typedef struct kiln_profiled_kernel {
+    const char *name, *symbol;      /* as the spec names it; as the module does */
+    uint64_t launches, blocks, warps;
+    unsigned grid[3], block[3];     /* of the first launch, as is dynamic_shared */
+    uint64_t static_shared, dynamic_shared, local_bytes;
+    int registers;                  /* a thread */
+    int registers_exact;            /* 1: of machine code for the device's architecture; 0: estimated from the PTX */
+    int blocks_per_sm;
+    double occupancy;               /* resident warps over the most an SM holds; 0: not known */
+    const char *limited_by;         /* "registers", "shared memory", "threads", "blocks" */
+    double flops;                   /* add and mul count 1, fma 2 */
+    kiln_counters counters;
+    uint64_t class_executed[KILN_CLASS_COUNT], class_lanes[KILN_CLASS_COUNT];
+} kiln_profiled_kernel;
+
+/* A line of the source, as far as the compiler says where an instruction comes from. */
+typedef struct kiln_profiled_line {
+    size_t kernel;
+    const char *file, *text;        /* "" where they are not known */
+    unsigned line;
+    kiln_counters counters;
+} kiln_profiled_line;
+
+typedef struct kiln_profiled_insn {
+    size_t kernel;
+    const char *file, *ptx;         /* ptx: the instruction */
+    unsigned line, ptx_line;
+    kiln_class what;
+    int l1;                         /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
+    kiln_counters counters;
+} kiln_profiled_insn;
+
+/* Fills, runs the steps once on the simulated device with every instruction counted, and verifies; options (may be NULL)
+ * as for kiln_plan_run(), of which flags and inputs are heeded. KILN_ERROR_UNSUPPORTED on any other device. */
+KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                  const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
+KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is fine */
+KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
+/* Kernels in the order of their first launch; lines by kernel, file and number; instructions that were executed by kernel
+ * and place. NULL past the last. */
+KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
+KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
+KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
+KILN_API const kiln_profiled_line *kiln_profiling_line(const kiln_profiling *profiling, size_t line);
+KILN_API size_t kiln_profiling_insn_count(const kiln_profiling *profiling);
+KILN_API const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, size_t insn);
+
+/* One access of one thread. */
+typedef struct kiln_traced_access {
+    const char *kernel, *file;      /* as the spec names it; "" where it is not known */
+    unsigned line;
+    unsigned block[3], thread[3];
+    uint64_t step;                  /* counts the accesses of the thread's warp, from 0 */
+    const char *space;              /* "global" "shared" "local" "constant" */
+    int reads, writes;              /* both: an atomic operation */
+    const char *buffer;             /* of the spec; NULL: none */
+    kiln_type type;                 /* of the buffer's elements */
+    int dims;                       /* of the buffer; 0 without one */
+    uint64_t element, index[KILN_MAX_DIMS]; /* flat, and by dimension; in a buffer */
+    uint64_t address;               /* in a buffer: bytes from its start; else in its space */
+    unsigned bytes;
+} kiln_traced_access;
+/* Return nonzero to be shown no more. */
+typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
+/* The same run, shown access by access for one block (its number: x + y * grid x + ...) of every launch. */
+KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
+                                kiln_error **error);
 
 /* ---- inspect: what the compiler made, without a device ------------------------------------------------------- */
 
