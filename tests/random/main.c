@@ -1,0 +1,359 @@
+/* main.c - random kernels on two devices:
+ *   random record FILE --count N     runs the kernels of seeds 1 to N on the GPU and writes what they did
+ *   random check FILE                runs the file's seeds on the simulated device and holds them against it
+ *   random compare --count N         runs both, and makes a kernel that differs as short as it still differs
+ *   random run SEED | ptx SEED       hashes and outputs of one; its PTX
+ *   --device sim|cuda    instead of the command's own       --first SEED   instead of 1
+ *   --cut K              only the first K statements of the kernel's body
+ *   --slice I/N          every N-th seed from the I-th (from 0): to spread work over processes
+ * Exit: 0 all the same, 1 differences, 2 the program or a file is at fault, 77 no device. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/driver.h"
+#include "random.h"
+
+enum { LOG = 4096, OUT_WORDS = RANDOM_THREADS_MOST * RANDOM_WORDS };
+#define WHOLE UINT32_MAX
+
+typedef struct options {
+    const char *command, *file, *device;
+    uint64_t count, first, slice, slices;
+    unsigned cut;
+} options;
+
+typedef struct device {
+    kiln__driver driver;
+    CUcontext context;
+    CUdeviceptr in, out, cells;
+} device;
+
+typedef struct outcome {
+    char error[LOG + 128];  /* "": it ran */
+    uint64_t hash;
+    uint64_t out[OUT_WORDS];
+    uint32_t cells[RANDOM_CELLS];
+    random_kernel kernel;   /* without its text */
+} outcome;
+
+/* ---- devices ---- */
+
+static CUresult context_open(device *d)
+{
+    CUdevice ordinal;
+    CUresult r = d->driver.cuDeviceGet_(&ordinal, 0);
+    r = r ? r : d->driver.cuDevicePrimaryCtxRetain_(&d->context, ordinal);
+    r = r ? r : d->driver.cuCtxSetCurrent_(d->context);
+    r = r ? r : d->driver.cuMemAlloc_(&d->in, RANDOM_INPUTS * 4);
+    r = r ? r : d->driver.cuMemAlloc_(&d->out, (size_t)OUT_WORDS * 8);
+    return r ? r : d->driver.cuMemAlloc_(&d->cells, RANDOM_CELLS * 4);
+}
+
+static void context_close(device *d)
+{
+    d->driver.cuMemFree_(d->in);
+    d->driver.cuMemFree_(d->out);
+    d->driver.cuMemFree_(d->cells);
+    d->driver.cuCtxSetCurrent_(NULL);
+    d->driver.cuDevicePrimaryCtxRelease_(0);
+}
+
+static bool device_open(device *d, bool simulated)
+{
+    kiln_error *error = NULL;
+    *d = (device){0};
+    kiln_status status =
+        simulated ? kiln__driver_open_sim(NULL, &d->driver, &error) : kiln__driver_open_cuda(NULL, &d->driver, &error);
+    if (status != KILN_OK || context_open(d) != CUDA_SUCCESS) {
+        fprintf(stderr, "random: %s\n", status != KILN_OK ? kiln_error_message(error) : "no context on the device");
+        kiln_error_free(error);
+        return false;
+    }
+    return true;
+}
+
+static void device_close(device *d)
+{
+    context_close(d);
+    kiln__driver_close(&d->driver);
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *at = data; /* FNV-1a, which is enough to tell two outputs apart */
+    while (bytes--)
+        hash = (hash ^ *at++) * 0x100000001b3ull;
+    return hash;
+}
+
+/* Words of all kinds: random bits, small numbers, edges, floats near one. */
+static void make_inputs(uint64_t seed, uint32_t in[RANDOM_INPUTS])
+{
+    static const uint32_t edges[] = {0, 1, 2, UINT32_MAX, 0x80000000u, 0x7fffffffu, 0x3f800000u, 0xff800000u, 0x00000001u,
+                                     0x00800000u, 0x7f7fffffu, 0xffffu, 0x8000u, 0x7c00u};
+    uint64_t state = seed * 0x2545f4914f6cdd1dull + 99;
+    for (unsigned k = 0; k < RANDOM_INPUTS; k++) {
+        uint32_t x = (uint32_t)(random_next(&state) >> 32);
+        switch (x % 4) {
+        case 0: in[k] = edges[x / 4 % KILN__COUNT(edges)]; break;
+        case 1: in[k] = x >> 24; break;
+        case 2: in[k] = 0x3f000000u + (x >> 7); break;
+        default: in[k] = (uint32_t)(random_next(&state) >> 32); break;
+        }
+    }
+}
+
+static CUresult launch(device *d, CUmodule module, outcome *o)
+{
+    CUfunction function;
+    size_t threads = (size_t)o->kernel.grid * o->kernel.block[0] * o->kernel.block[1] * o->kernel.block[2];
+    void *arguments[] = {&d->in, &d->out, &d->cells};
+    CUresult r = d->driver.cuModuleGetFunction_(&function, module, "k");
+    r = r ? r
+          : d->driver.cuLaunchKernel_(function, o->kernel.grid, 1, 1, o->kernel.block[0], o->kernel.block[1],
+                                      o->kernel.block[2], 0, NULL, arguments, NULL);
+    r = r ? r : d->driver.cuCtxSynchronize_();
+    r = r ? r : d->driver.cuMemcpyDtoH_(o->out, d->out, threads * RANDOM_WORDS * 8);
+    r = r ? r : d->driver.cuMemcpyDtoH_(o->cells, d->cells, sizeof o->cells);
+    o->hash = mix(mix(0xcbf29ce484222325ull, o->out, threads * RANDOM_WORDS * 8), o->cells, sizeof o->cells);
+    return r;
+}
+
+/* False: the device is lost. */
+static bool run(device *d, uint64_t seed, unsigned cut, outcome *o)
+{
+    uint32_t in[RANDOM_INPUTS], cells[RANDOM_CELLS];
+    char log[LOG] = "";
+    CUmodule module = NULL;
+    CUjit_option asked[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)(LOG - 1)};
+    o->error[0] = '\0';
+    o->hash = 0;
+    random_kernel_make(seed, cut, &o->kernel);
+    make_inputs(seed, in);
+    for (unsigned k = 0; k < RANDOM_CELLS; k++)
+        cells[k] = 0x01234567u * (k + 1);
+    CUresult r = d->driver.cuMemcpyHtoD_(d->in, in, sizeof in);
+    r = r ? r : d->driver.cuMemcpyHtoD_(d->cells, cells, sizeof cells);
+    r = r ? r : d->driver.cuMemsetD8_(d->out, 0xee, (size_t)OUT_WORDS * 8);
+    const char *what = "load";
+    r = r ? r : d->driver.cuModuleLoadDataEx_(&module, o->kernel.text, 2, asked, values);
+    free(o->kernel.text);
+    o->kernel.text = NULL;
+    if (r == CUDA_SUCCESS) {
+        what = "run";
+        r = launch(d, module, o);
+        d->driver.cuModuleUnload_(module);
+    }
+    if (r == CUDA_SUCCESS)
+        return true;
+    const char *name = "?";
+    d->driver.cuGetErrorName_(r, &name);
+    snprintf(o->error, sizeof o->error, "%s: %s %s", what, name, log);
+    if (module) { /* a fault: what remains goes on in a new context */
+        context_close(d);
+        return context_open(d) == CUDA_SUCCESS;
+    }
+    return true;
+}
+
+/* ---- commands ---- */
+
+static bool mine(const options *o, uint64_t seed) { return seed % o->slices == o->slice; }
+
+static int lost(uint64_t seed)
+{
+    fprintf(stderr, "random: the device is lost after seed %" PRIu64 "\n", seed);
+    return 2;
+}
+
+static int record(const options *o, device *d, outcome *got)
+{
+    FILE *file = fopen(o->file, "w");
+    size_t failed = 0;
+    if (!file) {
+        fprintf(stderr, "random: cannot write %s\n", o->file);
+        return 2;
+    }
+    fputs("# What a GPU made of each random kernel (README.md): seed, hash of its outputs.\n", file);
+    for (uint64_t seed = o->first; seed < o->first + o->count; seed++) {
+        if (!mine(o, seed))
+            continue;
+        bool whole = run(d, seed, o->cut, got);
+        if (got->error[0]) {
+            printf("seed %" PRIu64 ": %s\n", seed, got->error);
+            failed++;
+        } else {
+            fprintf(file, "%" PRIu64 " %016" PRIx64 "\n", seed, got->hash);
+        }
+        if (!whole) {
+            fclose(file);
+            return lost(seed);
+        }
+    }
+    printf("%" PRIu64 " kernels, %zu failed\n", o->count, failed);
+    return fclose(file) ? 2 : failed != 0;
+}
+
+static int check(const options *o, device *d, outcome *got)
+{
+    FILE *file = fopen(o->file, "r");
+    char line[128];
+    size_t same = 0, differ = 0;
+    if (!file) {
+        fprintf(stderr, "random: cannot read %s\n", o->file);
+        return 2;
+    }
+    while (fgets(line, sizeof line, file)) {
+        uint64_t seed, want;
+        if (line[0] == '#')
+            continue;
+        if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &want) != 2) {
+            fprintf(stderr, "random: %s: not as this program writes it: %s", o->file, line);
+            fclose(file);
+            return 2;
+        }
+        if (!mine(o, seed))
+            continue;
+        bool whole = run(d, seed, WHOLE, got), good = !got->error[0] && got->hash == want;
+        if (!good)
+            printf("DIFFERS: seed %" PRIu64 " %s\n", seed, got->error);
+        same += good;
+        differ += !good;
+        if (!whole) {
+            fclose(file);
+            return lost(seed);
+        }
+    }
+    fclose(file);
+    printf("%zu kernels as wanted, %zu differ\n", same, differ);
+    return differ || !same ? 1 : 0;
+}
+
+static bool agree(const outcome *a, const outcome *b)
+{
+    return !a->error[0] && !b->error[0] && a->hash == b->hash;
+}
+
+static void show(const outcome *got, const outcome *want)
+{
+    size_t threads = (size_t)got->kernel.grid * got->kernel.block[0] * got->kernel.block[1] * got->kernel.block[2], shown = 0;
+    if (got->error[0] || want->error[0])
+        printf("    simulated: %s\n    GPU: %s\n", got->error, want->error);
+    for (size_t k = 0; k < threads * RANDOM_WORDS && shown < 6; k++)
+        if (got->out[k] != want->out[k]) {
+            printf("    thread %zu word %zu: %016" PRIx64 ", on the GPU %016" PRIx64 "\n", k / RANDOM_WORDS, k % RANDOM_WORDS,
+                   got->out[k], want->out[k]);
+            shown++;
+        }
+    for (size_t k = 0; k < RANDOM_CELLS && shown < 8; k++)
+        if (got->cells[k] != want->cells[k]) {
+            printf("    cell %zu: %08x, on the GPU %08x\n", k, got->cells[k], want->cells[k]);
+            shown++;
+        }
+}
+
+static int compare(const options *o, device *d, device *gpu, outcome *got, outcome *want)
+{
+    size_t differ = 0, ran = 0;
+    for (uint64_t seed = o->first; seed < o->first + o->count; seed++) {
+        if (!mine(o, seed))
+            continue;
+        ran++;
+        if (!run(d, seed, WHOLE, got) || !run(gpu, seed, WHOLE, want))
+            return lost(seed);
+        if (agree(got, want))
+            continue;
+        differ++;
+        for (unsigned cut = 0; cut <= got->kernel.statements; cut++) { /* seldom more than thirty */
+            if (!run(d, seed, cut, got) || !run(gpu, seed, cut, want))
+                return lost(seed);
+            if (agree(got, want))
+                continue;
+            printf("DIFFERS: seed %" PRIu64 ", with --cut %u of %u\n", seed, cut, got->kernel.statements);
+            show(got, want);
+            break;
+        }
+    }
+    printf("%zu kernels, %zu differ\n", ran, differ);
+    return differ || !ran ? 1 : 0;
+}
+
+static int on_devices(const options *o)
+{
+    device d, gpu;
+    bool both = strcmp(o->command, "compare") == 0, recording = strcmp(o->command, "record") == 0;
+    bool simulated = o->device ? strcmp(o->device, "sim") == 0 : !recording;
+    if (!device_open(&d, simulated))
+        return 77;
+    outcome *got = calloc(1, sizeof *got), *want = calloc(1, sizeof *want);
+    int code = 2;
+    if (!got || !want) {
+        fputs("random: out of memory\n", stderr);
+    } else if (both && !device_open(&gpu, false)) {
+        code = 77;
+    } else if (both) {
+        code = compare(o, &d, &gpu, got, want);
+        device_close(&gpu);
+    } else if (recording) {
+        code = record(o, &d, got);
+    } else if (strcmp(o->command, "check") == 0) {
+        code = check(o, &d, got);
+    } else {
+        run(&d, strtoull(o->file, NULL, 10), o->cut, got);
+        printf("%016" PRIx64 " %s\n", got->hash, got->error);
+        code = got->error[0] ? 1 : 0;
+    }
+    free(got);
+    free(want);
+    device_close(&d);
+    return code;
+}
+
+static int usage(void)
+{
+    fputs("usage: random record FILE --count N | check FILE | compare --count N | run SEED | ptx SEED\n"
+          "       [--device sim|cuda] [--first SEED] [--cut K] [--slice I/N]\n", stderr);
+    return 2;
+}
+
+int main(int count, char **words)
+{
+    options o = {.first = 1, .slices = 1, .cut = WHOLE};
+    for (int i = 1; i < count; i++) {
+        bool more = i + 1 < count;
+        if (more && strcmp(words[i], "--device") == 0)
+            o.device = words[++i];
+        else if (more && strcmp(words[i], "--count") == 0)
+            o.count = strtoull(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--first") == 0)
+            o.first = strtoull(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--cut") == 0)
+            o.cut = (unsigned)strtoul(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--slice") == 0 &&
+                 (sscanf(words[++i], "%" SCNu64 "/%" SCNu64, &o.slice, &o.slices) != 2 || o.slices == 0))
+            return usage();
+        else if (words[i][0] != '-' && !o.command)
+            o.command = words[i];
+        else if (words[i][0] != '-' && !o.file)
+            o.file = words[i];
+        else if (strcmp(words[i - 1], "--slice") != 0)
+            return usage();
+    }
+    static const char *const filed[] = {"record", "check", "run", "ptx"};
+    bool known = o.command && strcmp(o.command, "compare") == 0 && o.count;
+    for (size_t k = 0; o.command && o.file && k < KILN__COUNT(filed); k++)
+        known |= strcmp(o.command, filed[k]) == 0;
+    if (!known)
+        return usage();
+    if (strcmp(o.command, "ptx") != 0)
+        return on_devices(&o);
+    random_kernel kernel;
+    random_kernel_make(strtoull(o.file, NULL, 10), o.cut, &kernel);
+    printf("// grid %u, block %u x %u x %u, %u statements\n%s", kernel.grid, kernel.block[0], kernel.block[1], kernel.block[2],
+           kernel.statements, kernel.text);
+    free(kernel.text);
+    return 0;
+}

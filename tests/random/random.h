@@ -1,0 +1,28 @@
+/* random.h - random kernels: the same PTX for the same seed, everywhere. */
+#ifndef RANDOM_KERNELS_H
+#define RANDOM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RANDOM_INPUTS = 1024,     /* 32-bit words that every kernel reads */
+    RANDOM_CELLS = 64,        /* 32-bit words that all threads update with operations whose order does not matter */
+    RANDOM_WORDS = 40,        /* 64-bit words of output a thread */
+    RANDOM_THREADS_MOST = 3 * 128
+};
+
+typedef struct random_kernel {
+    char *text;               /* PTX with one entry, `k(in, out, cells)`: three global pointers; to be freed */
+    unsigned grid, block[3];
+    unsigned statements;      /* at the top level of its body */
+} random_kernel;
+
+/* The kernel of a seed, cut after `most` top-level statements of its body: for making a failing one smaller. Exits with
+ * a message where memory ends: a test program may. */
+void random_kernel_make(uint64_t seed, unsigned most, random_kernel *kernel);
+
+/* xorshift64*, S. Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled" (2016). */
+uint64_t random_next(uint64_t *state);
+#endif
