@@ -62,7 +62,7 @@ typedef struct word { char text[40]; } word;
 static const struct kind { char letter; const char *name; unsigned count; const char *immediates; } kinds[] = {
     {'r', "r", R32, NULL},
     {'s', "r", R32, "0|1|-1|2|31|32|33|255|65535|65536|2147483647|-2147483648|16777216|1431655765"},
-    {'b', "r", R32, "0|1|7|8|16|31|32|33|63|64|65|255"}, /* a position or a length in a bit field */
+    {'n', "r", R32, "0|1|7|8|15|16|17|31|32|33|63"}, /* by how much to shift */
     {'d', "d", R64, NULL},
     {'l', "d", R64, "0|1|-1|63|64|65|4294967295|4294967296|9223372036854775807|-9223372036854775808"},
     {'f', "f", F32, NULL},
@@ -157,11 +157,14 @@ static void settle_pair(generator *g, word d)
 
 /* ---- arithmetic ---- */
 
+/* A position and a length in a bit field: the ISA takes 0 to 255, and what ptxas folds beyond the type's width is its own. */
+#define BITS "and.b32 %a, $r, 255;and.b32 %c, $r, 255;"
 static const char *const integer32[] = {
     "<add|sub|min|max>.<u32|s32> $r, $r, $s", "mul.<lo|hi>.<u32|s32> $r, $r, $s", "mad.<lo|hi>.<u32|s32> $r, $r, $s, $s",
     "<add|sub>.sat.s32 $r, $r, $s", "<div|rem>.<u32|s32> $r, $r, $r", "<abs|neg>.s32 $r, $r", "<and|or|xor>.b32 $r, $r, $s",
-    "<not|cnot|brev|popc|clz>.b32 $r, $r", "<shl.b32|shr.u32|shr.s32|shr.b32> $r, $r, $s",
-    "shf.<l|r>.<wrap|clamp>.b32 $r, $r, $r, $s", "bfe.<u32|s32> $r, $r, $b, $b", "bfi.b32 $r, $r, $r, $b, $b",
+    "<not|cnot|brev|popc|clz>.b32 $r, $r", "<shl.b32|shr.u32|shr.s32|shr.b32> $r, $r, $n",
+    "shf.<l|r>.<wrap|clamp>.b32 $r, $r, $r, $n", BITS "bfe.<u32|s32> $r, $r, %a, %c",
+    "bfe.<u32|s32> $r, $r, <0|1|8|31>, <0|1|8|31>", BITS "bfi.b32 $r, $r, $r, %a, %c", "bfi.b32 $r, $r, $r, <0|1|8|31>, <0|1|8|31>",
     "bfind<|.shiftamt>.<u32|s32> $r, $r", "bmsk.<clamp|wrap>.b32 $r, $r, $s", "prmt.b32<|.f4e|.b4e|.rc8|.ecl|.ecr|.rc16> $r, $r, $r, $s",
     "lop3.b32 $r, $r, $r, $s, <0x01|0x96|0xe8|0xca|0x7f|0x35|0xd4|0x1b>", "sad.<u32|s32> $r, $r, $s, $s",
     "dp4a.<u32|s32>.<u32|s32> $r, $r, $s, $s", "dp2a.<lo|hi>.<u32|s32>.<u32|s32> $r, $r, $s, $s",
@@ -172,11 +175,11 @@ static const char *const integer32[] = {
 static const char *const integer64[] = {
     "<add|sub|min|max>.<u64|s64> $d, $d, $l", "mul.<lo|hi>.<u64|s64> $d, $d, $l", "mul.wide.<u32|s32> $d, $r, $s",
     "mad.wide.<u32|s32> $d, $r, $s, $d", "mad.<lo|hi>.<u64|s64> $d, $d, $d, $l", "<div|rem>.<u64|s64> $d, $d, $d",
-    "<and|or|xor>.b64 $d, $d, $l", "<shl.b64|shr.u64|shr.s64> $d, $d, $s", "<not|brev>.b64 $d, $d", "<popc|clz>.b64 $r, $d",
-    "bfe.<u64|s64> $d, $d, $b, $b", "selp.b64 $d, $d, $l, $p",
+    "<and|or|xor>.b64 $d, $d, $l", "<shl.b64|shr.u64|shr.s64> $d, $d, $n", "<not|brev>.b64 $d, $d", "<popc|clz>.b64 $r, $d",
+    BITS "bfe.<u64|s64> $d, $d, %a, %c", "bfe.<u64|s64> $d, $d, <0|1|8|31|32|63>, <0|1|8|31|32|63>", "selp.b64 $d, $d, $l, $p",
 };
 static const char *const integer16[] = {
-    "<add|sub|min|max|mul.lo|mul.hi>.<u16|s16> $h, $h, $h", "<and|or|xor>.b16 $h, $h, $h", "<shl.b16|shr.u16|shr.s16> $h, $h, $s",
+    "<add|sub|min|max|mul.lo|mul.hi>.<u16|s16> $h, $h, $h", "<and|or|xor>.b16 $h, $h, $h", "<shl.b16|shr.u16|shr.s16> $h, $h, $n",
     "mul.wide.<u16|s16> $r, $h, $h", "mad.lo.<u16|s16> $h, $h, $h, $h",
 };
 static const char *const single[] = { /* the destination comes second: rounding and the rest are chosen before it */

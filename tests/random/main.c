@@ -1,16 +1,20 @@
 /* main.c - random kernels on two devices:
- *   random record FILE --count N     runs the kernels of seeds 1 to N on the GPU and writes what they did
+ *   random record FILE --count N     runs the kernels of seeds 1 to N on the GPU and writes what they did; left out are
+ *                                    those that fault there, or whose results depend on ptxas' optimisation level
  *   random check FILE                runs the file's seeds on the simulated device and holds them against it
  *   random compare --count N         runs both, and makes a kernel that differs as short as it still differs
  *   random run SEED | ptx SEED       hashes and outputs of one; its PTX
  *   --device sim|cuda    instead of the command's own       --first SEED   instead of 1
  *   --cut K              only the first K statements of the kernel's body
  *   --slice I/N          every N-th seed from the I-th (from 0): to spread work over processes
+ *   --level 0..4         ptxas' optimisation level of run
+ * A fault on a GPU ends what a process can do there, so record and compare go on in a new one (--ran, --bad: its counts).
  * Exit: 0 all the same, 1 differences, 2 the program or a file is at fault, 77 no device. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver/driver.h"
 #include "random.h"
@@ -20,8 +24,9 @@ enum { LOG = 4096, OUT_WORDS = RANDOM_THREADS_MOST * RANDOM_WORDS };
 
 typedef struct options {
     const char *command, *file, *device;
-    uint64_t count, first, slice, slices;
-    unsigned cut;
+    uint64_t count, first, slice, slices, ran, bad;
+    unsigned cut, level;
+    char **words;          /* of the command line */
 } options;
 
 typedef struct device {
@@ -122,13 +127,13 @@ static CUresult launch(device *d, CUmodule module, outcome *o)
 }
 
 /* False: the device is lost. */
-static bool run(device *d, uint64_t seed, unsigned cut, outcome *o)
+static bool run(device *d, uint64_t seed, unsigned cut, unsigned level, outcome *o)
 {
     uint32_t in[RANDOM_INPUTS], cells[RANDOM_CELLS];
     char log[LOG] = "";
     CUmodule module = NULL;
-    CUjit_option asked[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)(LOG - 1)};
+    CUjit_option asked[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_OPTIMIZATION_LEVEL};
+    void *values[] = {log, (void *)(uintptr_t)(LOG - 1), (void *)(uintptr_t)level};
     o->error[0] = '\0';
     o->hash = 0;
     random_kernel_make(seed, cut, &o->kernel);
@@ -139,7 +144,7 @@ static bool run(device *d, uint64_t seed, unsigned cut, outcome *o)
     r = r ? r : d->driver.cuMemcpyHtoD_(d->cells, cells, sizeof cells);
     r = r ? r : d->driver.cuMemsetD8_(d->out, 0xee, (size_t)OUT_WORDS * 8);
     const char *what = "load";
-    r = r ? r : d->driver.cuModuleLoadDataEx_(&module, o->kernel.text, 2, asked, values);
+    r = r ? r : d->driver.cuModuleLoadDataEx_(&module, o->kernel.text, 3, asked, values);
     free(o->kernel.text);
     o->kernel.text = NULL;
     if (r == CUDA_SUCCESS) {
@@ -152,49 +157,63 @@ static bool run(device *d, uint64_t seed, unsigned cut, outcome *o)
     const char *name = "?";
     d->driver.cuGetErrorName_(r, &name);
     snprintf(o->error, sizeof o->error, "%s: %s %s", what, name, log);
-    if (module) { /* a fault: what remains goes on in a new context */
-        context_close(d);
-        return context_open(d) == CUDA_SUCCESS;
-    }
-    return true;
+    return !module || d->driver.simulated; /* a fault */
 }
 
 /* ---- commands ---- */
 
 static bool mine(const options *o, uint64_t seed) { return seed % o->slices == o->slice; }
 
-static int lost(uint64_t seed)
+static bool agree(const outcome *a, const outcome *b)
 {
-    fprintf(stderr, "random: the device is lost after seed %" PRIu64 "\n", seed);
+    return !a->error[0] && !b->error[0] && a->hash == b->hash;
+}
+
+/* Goes on behind a seed that lost the device, in a new process. */
+static int again(const options *o, uint64_t seed, uint64_t ran, uint64_t bad)
+{
+    char first[32], count[32], counted[32], wrong[32], slice[64];
+    snprintf(first, sizeof first, "%" PRIu64, seed + 1);
+    snprintf(count, sizeof count, "%" PRIu64, o->first + o->count - seed - 1);
+    snprintf(counted, sizeof counted, "%" PRIu64, ran);
+    snprintf(wrong, sizeof wrong, "%" PRIu64, bad);
+    snprintf(slice, sizeof slice, "%" PRIu64 "/%" PRIu64, o->slice, o->slices);
+    char *words[] = {o->words[0], (char *)o->command, "--first", first, "--count", count, "--ran", counted, "--bad", wrong,
+                     "--slice", slice, (char *)o->file, NULL};
+    fflush(stdout);
+    execv("/proc/self/exe", words);
+    perror("random: execv");
     return 2;
 }
 
-static int record(const options *o, device *d, outcome *got)
+static int record(const options *o, device *d, outcome *got, outcome *plain)
 {
-    FILE *file = fopen(o->file, "w");
-    size_t failed = 0;
+    FILE *file = fopen(o->file, o->ran ? "a" : "w");
+    uint64_t ran = o->ran, bad = o->bad;
     if (!file) {
         fprintf(stderr, "random: cannot write %s\n", o->file);
         return 2;
     }
-    fputs("# What a GPU made of each random kernel (README.md): seed, hash of its outputs.\n", file);
+    if (!ran)
+        fputs("# What a GPU made of each random kernel (README.md): seed, hash of its outputs.\n", file);
     for (uint64_t seed = o->first; seed < o->first + o->count; seed++) {
         if (!mine(o, seed))
             continue;
-        bool whole = run(d, seed, o->cut, got);
-        if (got->error[0]) {
-            printf("seed %" PRIu64 ": %s\n", seed, got->error);
-            failed++;
-        } else {
+        ran++;
+        bool whole = run(d, seed, WHOLE, 4, got) && run(d, seed, WHOLE, 0, plain);
+        if (agree(got, plain)) {
             fprintf(file, "%" PRIu64 " %016" PRIx64 "\n", seed, got->hash);
+            continue;
         }
+        bad++;
+        printf("left out: seed %" PRIu64 " %s\n", seed, got->error[0] ? got->error : whole ? "depends on the optimisation level" : plain->error);
         if (!whole) {
             fclose(file);
-            return lost(seed);
+            return again(o, seed, ran, bad);
         }
     }
-    printf("%" PRIu64 " kernels, %zu failed\n", o->count, failed);
-    return fclose(file) ? 2 : failed != 0;
+    printf("%" PRIu64 " kernels, %" PRIu64 " left out\n", ran, bad);
+    return fclose(file) ? 2 : 0;
 }
 
 static int check(const options *o, device *d, outcome *got)
@@ -217,24 +236,20 @@ static int check(const options *o, device *d, outcome *got)
         }
         if (!mine(o, seed))
             continue;
-        bool whole = run(d, seed, WHOLE, got), good = !got->error[0] && got->hash == want;
+        bool whole = run(d, seed, WHOLE, 4, got), good = !got->error[0] && got->hash == want;
         if (!good)
             printf("DIFFERS: seed %" PRIu64 " %s\n", seed, got->error);
         same += good;
         differ += !good;
         if (!whole) {
             fclose(file);
-            return lost(seed);
+            fprintf(stderr, "random: the device is lost after seed %" PRIu64 "\n", seed);
+            return 1;
         }
     }
     fclose(file);
     printf("%zu kernels as wanted, %zu differ\n", same, differ);
     return differ || !same ? 1 : 0;
-}
-
-static bool agree(const outcome *a, const outcome *b)
-{
-    return !a->error[0] && !b->error[0] && a->hash == b->hash;
 }
 
 static void show(const outcome *got, const outcome *want)
@@ -257,28 +272,33 @@ static void show(const outcome *got, const outcome *want)
 
 static int compare(const options *o, device *d, device *gpu, outcome *got, outcome *want)
 {
-    size_t differ = 0, ran = 0;
+    uint64_t ran = o->ran, bad = o->bad;
     for (uint64_t seed = o->first; seed < o->first + o->count; seed++) {
         if (!mine(o, seed))
             continue;
         ran++;
-        if (!run(d, seed, WHOLE, got) || !run(gpu, seed, WHOLE, want))
-            return lost(seed);
+        run(d, seed, WHOLE, 4, got);
+        bool whole = run(gpu, seed, WHOLE, 4, want);
         if (agree(got, want))
             continue;
-        differ++;
-        for (unsigned cut = 0; cut <= got->kernel.statements; cut++) { /* seldom more than thirty */
-            if (!run(d, seed, cut, got) || !run(gpu, seed, cut, want))
-                return lost(seed);
-            if (agree(got, want))
-                continue;
-            printf("DIFFERS: seed %" PRIu64 ", with --cut %u of %u\n", seed, cut, got->kernel.statements);
-            show(got, want);
-            break;
+        bad++;
+        unsigned cut = 0;
+        while (whole && cut < got->kernel.statements) { /* seldom more than thirty */
+            run(d, seed, cut, 4, got);
+            whole = run(gpu, seed, cut, 4, want);
+            if (whole && !agree(got, want))
+                break;
+            cut++;
         }
+        printf("DIFFERS: seed %" PRIu64 ", with --cut %u of %u\n", seed, cut, got->kernel.statements);
+        show(got, want);
+        if (whole && (whole = run(gpu, seed, cut, 0, want)) && agree(got, want))
+            puts("    without optimisation the GPU does the same as the simulated device");
+        if (!whole)
+            return again(o, seed, ran, bad);
     }
-    printf("%zu kernels, %zu differ\n", ran, differ);
-    return differ || !ran ? 1 : 0;
+    printf("%" PRIu64 " kernels, %" PRIu64 " differ\n", ran, bad);
+    return bad || !ran ? 1 : 0;
 }
 
 static int on_devices(const options *o)
@@ -298,11 +318,11 @@ static int on_devices(const options *o)
         code = compare(o, &d, &gpu, got, want);
         device_close(&gpu);
     } else if (recording) {
-        code = record(o, &d, got);
+        code = record(o, &d, got, want);
     } else if (strcmp(o->command, "check") == 0) {
         code = check(o, &d, got);
     } else {
-        run(&d, strtoull(o->file, NULL, 10), o->cut, got);
+        run(&d, strtoull(o->file, NULL, 10), o->cut, o->level, got);
         printf("%016" PRIx64 " %s\n", got->hash, got->error);
         code = got->error[0] ? 1 : 0;
     }
@@ -315,13 +335,14 @@ static int on_devices(const options *o)
 static int usage(void)
 {
     fputs("usage: random record FILE --count N | check FILE | compare --count N | run SEED | ptx SEED\n"
-          "       [--device sim|cuda] [--first SEED] [--cut K] [--slice I/N]\n", stderr);
+          "       [--device sim|cuda] [--first SEED] [--cut K] [--slice I/N] [--level L]\n", stderr);
     return 2;
 }
 
 int main(int count, char **words)
 {
-    options o = {.first = 1, .slices = 1, .cut = WHOLE};
+    options o = {.first = 1, .slices = 1, .cut = WHOLE, .level = 4, .words = words};
+    bool sliced = true;
     for (int i = 1; i < count; i++) {
         bool more = i + 1 < count;
         if (more && strcmp(words[i], "--device") == 0)
@@ -330,23 +351,28 @@ int main(int count, char **words)
             o.count = strtoull(words[++i], NULL, 10);
         else if (more && strcmp(words[i], "--first") == 0)
             o.first = strtoull(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--ran") == 0)
+            o.ran = strtoull(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--bad") == 0)
+            o.bad = strtoull(words[++i], NULL, 10);
+        else if (more && strcmp(words[i], "--level") == 0)
+            o.level = (unsigned)strtoul(words[++i], NULL, 10);
         else if (more && strcmp(words[i], "--cut") == 0)
             o.cut = (unsigned)strtoul(words[++i], NULL, 10);
-        else if (more && strcmp(words[i], "--slice") == 0 &&
-                 (sscanf(words[++i], "%" SCNu64 "/%" SCNu64, &o.slice, &o.slices) != 2 || o.slices == 0))
-            return usage();
+        else if (more && strcmp(words[i], "--slice") == 0)
+            sliced = sscanf(words[++i], "%" SCNu64 "/%" SCNu64, &o.slice, &o.slices) == 2 && o.slices;
         else if (words[i][0] != '-' && !o.command)
             o.command = words[i];
         else if (words[i][0] != '-' && !o.file)
             o.file = words[i];
-        else if (strcmp(words[i - 1], "--slice") != 0)
+        else
             return usage();
     }
     static const char *const filed[] = {"record", "check", "run", "ptx"};
     bool known = o.command && strcmp(o.command, "compare") == 0 && o.count;
     for (size_t k = 0; o.command && o.file && k < KILN__COUNT(filed); k++)
         known |= strcmp(o.command, filed[k]) == 0;
-    if (!known)
+    if (!known || !sliced)
         return usage();
     if (strcmp(o.command, "ptx") != 0)
         return on_devices(&o);
