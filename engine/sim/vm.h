@@ -43,6 +43,8 @@ bool vm_free(vm_device *device, uint64_t address);      /* false: not the start 
 /* The allocation that holds [address, address+bytes), or NULL: host pointer to `address` for copies by the driver.
  * Valid until that allocation is freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
+/* The same for reading. The checks take what vm_pointer() gave as written. */
+const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
 uint64_t vm_memory_used(const vm_device *device);
 

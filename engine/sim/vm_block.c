@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/vm_watch.h"
+#include "sim/vm_checks.h"
 
 #define SLICE 32768u   /* instructions a warp runs before the next has its turn */
 
@@ -19,7 +19,7 @@ vm_block *vm_block_new(vm_runner *runner)
     uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     block->shared_raw = kiln__alloc(mem, (size_t)shared + 128);
     block->local = kiln__alloc(mem, (size_t)run->local_bytes * run->warps_per_block * VM_LANES + 128);
-    if (!block->warps || !block->shared_raw || !block->local) {
+    if (!block->warps || !block->shared_raw || !block->local || (runner->checked && !vm_check_block_new(block))) {
         vm_block_free(block);
         return NULL;
     }
@@ -71,6 +71,7 @@ void vm_block_free(vm_block *block)
     vm_children_free(block);
     if (block->warps)
         drop_frames(block);
+    vm_check_block_free(block);
     kiln__free(mem, block->warps);
     kiln__free(mem, block->shared_raw);
     kiln__free(mem, block->local_raw ? block->local_raw : block->local);
@@ -110,6 +111,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
             return false;
         vm_path_add(w, run->kernel->code, mask, NULL, w->root);
     }
+    if (block->check)
+        vm_check_block_start(block);
     /* A block costs something even if its kernel is empty, and its memory was cleared. */
     uint64_t cleared = run->shared_end + (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
     spend(block, &block->warps[0], 1 + (cleared >> 16));
@@ -122,6 +125,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
 static void open_barrier(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
+    if (block->check)
+        vm_check_open(block, id);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
         for (uint32_t p = 0; p < w->path_count; p++) {
@@ -201,6 +206,8 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
 /* No warp can move: says where each waits. */
 static void deadlock(vm_block *block)
 {
+    if (block->check)
+        vm_check_deadlock(block);
     vm_warp *first = NULL;
     const vm_path *at = NULL;
     char text[300] = "";
@@ -242,6 +249,8 @@ static bool block_ready(const vm_block *block)
 static bool part_all(vm_block *block)
 {
     bool any = false;
+    if (block->check)
+        vm_check_stuck(block);
     for (uint32_t k = 0; k < block->warp_count; k++)
         any |= vm_warp_part(&block->warps[k]);
     return any;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/vm_checks.h"
 #include "sim/vm_runtime.h"
 
 #define PENDING_DEFAULT 2048u        /* cudaLimitDevRuntimePendingLaunchCount */
@@ -510,6 +511,8 @@ void vm_children_run(vm_block *block)
         run_task(runner->run, task);
         vm_task_free(runner->run->device->mem, task);
     }
+    if (block->check)
+        vm_check_children(block);
 }
 
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m)

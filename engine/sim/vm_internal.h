@@ -169,6 +169,7 @@ struct vm_block {
     uint32_t next_warp;
     vm_barrier barriers[VM_BARRIERS];
     struct vm_children *children;   /* vm_child.c; NULL until it launches something */
+    struct vm_check_block *check;   /* vm_checks.h; NULL: not checked */
 };
 
 /* A piece of device memory that an instruction touched last. */
@@ -220,6 +221,7 @@ struct vm_runner {
     vm_block *spare;
     uint64_t clock;
     vm_counters counters;
+    bool checked;                   /* vm_checks.h looks on */
     struct vm_tally *tally;         /* its own, added up when the launch ends; NULL: not counted */
     kiln_counters *sites;           /* the same for accesses and branches: vm_count.h */
     const uint32_t *site_of;
@@ -231,6 +233,8 @@ typedef struct vm_allocation {
     void *raw;
     const char *name;               /* of a module variable, in the module's arena; NULL: vm_alloc() */
     bool constant;                  /* kernels must not write it */
+    bool internal;                  /* the simulator's own: never reported as leaked */
+    struct vm_shadow *shadow;       /* vm_checks.h; NULL: not checked */
     uint64_t freed;                 /* the generation that no longer has it */
     struct vm_allocation *next;     /* in the graveyard */
 } vm_allocation;
@@ -246,6 +250,7 @@ struct vm_device {
     struct { uint64_t base, bytes; } freed[64]; /* the last ones, for messages */
     unsigned freed_next;
     uint64_t next_address, used;
+    struct vm_check *check;         /* vm_checks.h; NULL: nothing is checked */
     vm_runner *runners;             /* of the launches that run */
     atomic_ullong generation;       /* moves when an allocation goes */
 };
@@ -293,6 +298,7 @@ struct vm_module {
     uint32_t cache_count;
     size_t tally_count;             /* of all functions' instructions */
     vm_allocation *error_texts;     /* vm_runtime_texts() */
+    struct vm_check_code *check;    /* vm_checks.h; NULL: not looked at yet */
 };
 
 /* ---- operands ---- */

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/vm_internal.h"
+#include "sim/vm_checks_internal.h"
 
 #define HOST_ALIGN 64u      /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
+#define CHECKED_ZONE (1u << 26) /* of addresses alone: an index that is far off still finds no neighbour */
 #define ADDRESS_ALIGN 512u
 #define LARGE_BYTES (2u << 20)
 
@@ -31,6 +32,8 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 
 static void release(vm_device *device, vm_allocation *allocation)
 {
+    if (allocation->shadow)
+        vm_shadow_free(device->check, allocation->shadow, allocation->bytes);
     kiln__free(device->mem, allocation->raw);
     kiln__free(device->mem, allocation);
 }
@@ -102,14 +105,21 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     pthread_rwlock_wrlock(&device->lock);
     uint64_t align = bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN;
     uint64_t base = (device->next_address + align - 1) & ~(align - 1);
+    uint64_t zone = device->check ? CHECKED_ZONE : RED_ZONE;
     bool room = bytes <= device->limits.memory - device->used && base < VM_GLOBAL_END &&
-                bytes + RED_ZONE <= VM_GLOBAL_END - base &&
+                bytes + zone <= VM_GLOBAL_END - base &&
                 kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1,
                            sizeof *device->live);
+    if (room && device->check) {
+        made->shadow = vm_shadow_new(device->check, bytes, name != NULL);
+        room = made->shadow != NULL;
+    }
     if (room)
         made->raw = kiln__alloc(device->mem, (size_t)bytes + HOST_ALIGN);
     if (!made->raw) {
         pthread_rwlock_unlock(&device->lock);
+        if (made->shadow)
+            vm_shadow_free(device->check, made->shadow, bytes);
         kiln__free(device->mem, made);
         return NULL;
     }
@@ -118,7 +128,7 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     made->bytes = bytes;
     made->name = name;
     device->live[device->live_count++] = made; /* addresses only grow, so the index stays sorted */
-    device->next_address = base + bytes + RED_ZONE;
+    device->next_address = base + bytes + zone;
     device->used += bytes;
     pthread_rwlock_unlock(&device->lock);
     memset(made->host, VM_POISON, (size_t)bytes);
@@ -180,13 +190,63 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
-void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
+const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
     vm_allocation *found = lookup(device, address, bytes);
-    void *pointer = found ? found->host + (address - found->base) : NULL;
+    const void *pointer = found ? found->host + (address - found->base) : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
+}
+
+void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, bytes);
+    void *pointer = found ? found->host + (address - found->base) : NULL;
+    if (found && found->shadow)
+        vm_shadow_write(found->shadow, address - found->base, bytes);
+    pthread_rwlock_unlock(&device->lock);
+    return pointer;
+}
+
+const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, 1);
+    found = found && address - found->base < found->bytes ? found : NULL;
+    pthread_rwlock_unlock(&device->lock);
+    return found;
+}
+
+bool vm_was_freed(vm_device *device, uint64_t address)
+{
+    bool was = false;
+    pthread_rwlock_rdlock(&device->lock);
+    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
+        was |= device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes;
+    pthread_rwlock_unlock(&device->lock);
+    return was;
+}
+
+void vm_check_attach(vm_device *device, vm_check *check)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_check *before = device->check;
+    bury(device); /* nothing runs: what is dead keeps no shadow */
+    for (size_t k = 0; k < device->live_count; k++) {
+        vm_allocation *a = device->live[k];
+        if (a->shadow && before != check) {
+            vm_shadow_free(before, a->shadow, a->bytes);
+            a->shadow = NULL;
+        }
+        if (a->shadow)
+            vm_shadow_renew(check, a->shadow, a->bytes);
+    }
+    device->check = check;
+    if (check)
+        check->device = device;
+    pthread_rwlock_unlock(&device->lock);
 }
 
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/vm_internal.h"
+#include "sim/vm_checks.h"
 
 uint32_t vm_builtin_find(const char *name)
 {
@@ -236,6 +236,8 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         {
             uint64_t bytes = vm_argument(w, call, lane, 0), made = bytes ? vm_alloc(device, bytes) : 0;
             vm_answer(w, call, lane, made);
+            if (made && w->runner->checked)
+                vm_check_malloced(w, i, lane, made);
             vm_charge(w, made ? 1 + (bytes >> 14) : 0);
         }
         return;

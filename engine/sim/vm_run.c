@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/vm_checks.h"
 #include "sim/vm_count.h"
 
 #define QUANTUM (1u << 20)     /* warp instructions of a block before the next resident one has its turn */
@@ -11,6 +12,7 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
+    runner->checked = run->launch->watch && run->launch->watch->check && run->device->check;
     atomic_init(&runner->generation, UINT64_MAX);
     uint32_t count = run->launch->module->cache_count;
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
@@ -270,10 +272,15 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
     unsigned threads = device->limits.threads ? device->limits.threads : kiln__cpu_count();
     enum { THREADS_MOST = 256 };
     atomic_init(&family.spare, (int)(threads > THREADS_MOST ? THREADS_MOST : threads) - 1);
-    if (pthread_mutex_init(&family.lock, NULL) != 0)
+    bool checked = launch->watch && launch->watch->check && device->check;
+    if (checked)
+        atomic_store(&family.spare, 0);
+    if ((checked && !vm_check_begin(&run)) || pthread_mutex_init(&family.lock, NULL) != 0)
         return refuse(family.fault, VM_FAULT_MEMORY, "out of host memory");
     vm_grid_run(&run);
     pthread_mutex_destroy(&family.lock);
+    if (checked)
+        vm_check_end(&run);
     if (counters)
         *counters = family.counters;
     return family.fault->kind;

@@ -2,7 +2,7 @@
  * a vm_sync remembers the branch's immediate post-dominator and who is expected there; the lanes become two paths, and
  * those that reach the post-dominator wait until all expected lanes have come or left. Paths take turns, so lanes that
  * spin on other lanes let them move; and lanes that wait too long at a post-dominator go on without the rest. */
-#include "sim/vm_watch.h"
+#include "sim/vm_checks.h"
 
 /* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
  * spin on what these do next. */
@@ -233,8 +233,11 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)
 {
     need &= ~w->dead;
-    if (VM_LIKELY((need & ~m) == 0))
+    if (VM_LIKELY((need & ~m) == 0)) {
+        if (VM_UNLIKELY(w->runner->checked))
+            vm_check_met(w, i, m);
         return m;
+    }
     bool any = i->masked == vm_op_warp_sync;
     uint32_t have = m;
     for (uint32_t k = 0; k < w->path_count; k++) {
@@ -264,6 +267,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)
         path->pc++;
         path->state = VM_PATH_READY;
     }
+    if (w->runner->checked)
+        vm_check_met(w, i, have);
     return have;
 }
 
@@ -313,7 +318,7 @@ static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint6
         steps += step;
         left--;
         if (watched && !step)
-            vm_watch_insn(w, i, m);
+            m = vm_watch_insn(w, i, m);
         if (VM_LIKELY((m | w->dead) == VM_ALL && m))
             i->full(w, i, m);
         else if (m)

@@ -1,4 +1,5 @@
 /* vm_watch.c - which memory an instruction is about to touch. */
+#include "sim/vm_checks.h"
 #include "sim/vm_count.h"
 
 static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
@@ -123,7 +124,7 @@ static vm_tally *tally_of(const vm_warp *w, const vm_code *i)
     return &w->runner->tally[w->frame->function->first_tally + i->insn];
 }
 
-void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
+static void count_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_runner *runner = w->runner;
     const struct vm_watch *watch = runner->run->launch->watch;
@@ -142,6 +143,13 @@ void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
         vm_count_insn(&runner->sites[site], w, i, m, list, count);
     if (watch->see && count)
         watch->see(watch->user, w, i, list, count);
+}
+
+uint32_t vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (w->runner->tally || w->runner->run->launch->watch->see)
+        count_insn(w, i, m);
+    return w->runner->checked && m ? vm_check_insn(w, i, m) : m;
 }
 
 void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m)

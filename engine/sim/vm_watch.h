@@ -34,6 +34,7 @@ size_t vm_tally_first(const vm_module *module, uint32_t function);
 /* What a launch is watched for (vm_launch.watch), and what was seen. */
 struct vm_watch {
     vm_tally *tally;            /* vm_tally_count() of them, added to; NULL: not counted */
+    bool check;                 /* the checks of the device look on: vm_checks.h. On one host thread */
     struct vm_profile *profile; /* vm_count.h, added to when the launch ends; NULL: not counted */
     /* Shown every instruction that touches memory before it executes, with its accesses; and every block that has ended.
      * Called by several host threads at once, each with blocks of its own (w->block->number). NULL: nobody looks. */
@@ -42,8 +43,9 @@ struct vm_watch {
     void *user;
 };
 
-/* The inner loop of a watched warp calls this before an instruction executes; m may be 0. An instruction that comes to
+/* The inner loop of a watched warp calls this before an instruction executes; m may be 0. Returns the lanes that may
+ * execute it: checks keep those back whose access would be a fault. An instruction that comes to
  * wait for other lanes is shown again when it runs: vm_watch_unseen() takes the first time back. */
-void vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m);
+uint32_t vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m);
 #endif

@@ -1,0 +1,216 @@
+/* The checks against planted bugs and against programs that are right: tests/sim/check/ *.cu has the kernels, and says
+ * in its comments which line is wrong. */
+#include "check_bench.h"
+
+typedef struct expected {
+    const char *kernel;
+    uint32_t blocks, threads, dynamic;
+    int kind;                  /* kiln_check_kind, -1: nothing may be found */
+    const char *line, *other;  /* "@name" in the source; NULL: not told */
+    int block, thread;         /* of the example; -1: not told */
+    const char *allocation;    /* in what it says of the memory; NULL: nothing */
+    int note;
+} expected;
+
+#define OK(name, blocks, threads) {"ok_" name, blocks, threads, 0, -1, NULL, NULL, -1, -1, NULL, 0}
+#define BUG(name, blocks, threads, kind, other, block, thread, allocation)                                             \
+    {"bug_" name, blocks, threads, 0, KILN_CHECK_##kind, "@" name, other, block, thread, allocation, 0}
+
+static const expected memory_cases[] = {
+    BUG("past_end", 33, 32, BOUNDS, NULL, 32, 0, "0 bytes past the end of the allocation of 4096 bytes"),
+    OK("past_end", 33, 32),
+    BUG("before", 1, 64, BOUNDS, NULL, 0, 0, "4 bytes before the allocation of 4096 bytes"),
+    OK("before", 1, 64),
+    BUG("null", 1, 32, BOUNDS, NULL, 0, 0, "a null pointer"),
+    BUG("far", 1, 32, BOUNDS, NULL, 0, 5, "12308 bytes past the end of the allocation of 4096 bytes"),
+    BUG("vector_end", 1, 32, BOUNDS, NULL, 0, 31, "0 bytes past the end of the allocation of 4096 bytes"),
+    OK("vector_end", 1, 32),
+    BUG("atomic_outside", 1, 32, BOUNDS, NULL, 0, 3, "28 bytes past the end"),
+    BUG("inner_loop", 1, 32, BOUNDS, NULL, 0, 31, "0 bytes past the end"),
+    BUG("inlined", 1, 32, BOUNDS, NULL, 0, 0, "0 bytes past the end"),
+    BUG("variable", 1, 32, BOUNDS, NULL, 0, 16, "0 bytes past the end of 'table'"),
+    OK("variable", 1, 64),
+    BUG("constant_outside", 1, 32, BOUNDS, NULL, 0, 16, "past the end of 'weights'"),
+    OK("constant", 1, 32),
+    BUG("shared_end", 1, 32, BOUNDS, NULL, 0, 31, "0 bytes past the end of "),
+    BUG("shared_neighbour", 1, 32, BOUNDS, NULL, 0, 28, "0 bytes past the end of "),
+    OK("shared_two", 1, 32),
+    {"bug_dynamic_end", 1, 32, 128, KILN_CHECK_BOUNDS, "@dynamic_end", NULL, 0, 24, "the block has 128 bytes", 0},
+    {"ok_dynamic", 1, 32, 128, -1, NULL, NULL, -1, -1, NULL, 0},
+    BUG("local", 1, 32, BOUNDS, NULL, 0, 0, "local memory"),
+    OK("local", 1, 32),
+    BUG("misaligned", 1, 32, MISALIGNED, NULL, 0, 9, "at offset 18 of an allocation"),
+    BUG("misaligned_vector", 1, 32, MISALIGNED, NULL, 0, 1, "at offset 4 of an allocation"),
+    BUG("misaligned_shared", 1, 32, MISALIGNED, NULL, 0, 1, "at offset 3 of "),
+    BUG("use_after_free", 1, 1, FREED, NULL, 0, 0, "was freed"),
+    OK("malloc", 1, 32),
+    BUG("double_free", 1, 1, BAD_FREE, NULL, 0, 0, "was freed"),
+    BUG("free_middle", 1, 1, BAD_FREE, NULL, 0, 0, "at offset 16 of an allocation"),
+    BUG("free_twice_at_once", 1, 32, BAD_FREE, NULL, 0, 1, "at offset 0 of an allocation"),
+    BUG("free_foreign", 1, 32, BAD_FREE, NULL, 0, 4, "at offset 0 of an allocation (4096 bytes"),
+    BUG("unwritten", 1, 32, UNINITIALISED, NULL, 0, 0, "at offset 28 of an allocation (4096 bytes"),
+    OK("written", 1, 32),
+    BUG("unwritten_half", 1, 32, UNINITIALISED, NULL, 0, 16, "at offset 64 of an allocation"),
+    BUG("unwritten_atomic", 1, 1, UNINITIALISED, NULL, 0, 0, "at offset 12 of an allocation"),
+    BUG("unwritten_shared", 1, 32, UNINITIALISED, NULL, 0, 0, "at offset 128 of "),
+    OK("written_shared", 1, 32),
+    BUG("shared_kept", 2, 32, UNINITIALISED, NULL, 1, 0, "at offset 0 of "),
+    {"ok_padding", 1, 32, 0, -1, NULL, NULL, -1, -1, NULL, 1}, /* that some bytes of a load are nobody's is noted */
+    OK("bytes", 1, 32),
+    BUG("read_only", 1, 32, READ_ONLY, "@read_only.read", 0, 0, "at offset 0 of an allocation"),
+    OK("read_only", 1, 32),
+    {"bug_stack", 1, 1, 0, KILN_CHECK_FAULT, NULL, NULL, 0, 0, NULL, 0},
+    OK("stack", 1, 1),
+};
+
+static const expected order_cases[] = {
+    BUG("no_barrier", 1, 64, RACE, "@no_barrier.other", 0, -1, "at offset "),
+    OK("barrier", 1, 64),
+    BUG("write_after_read", 1, 64, RACE, "@write_after_read.other", 0, -1, "at offset "),
+    OK("write_after_read", 1, 64),
+    BUG("two_writers", 1, 64, RACE, "@two_writers", 0, 32, "at offset 0 of "),
+    BUG("reduction", 1, 128, RACE, "@reduction", 0, -1, "at offset "),
+    OK("reduction", 1, 128),
+    BUG("loop_tile", 1, 64, RACE, "@loop_tile.other", 0, -1, "at offset "),
+    OK("loop_tile", 1, 64),
+    OK("double_buffer", 1, 64),
+    BUG("histogram", 1, 64, RACE, "@histogram", 0, -1, "at offset "),
+    OK("histogram", 1, 64),
+    BUG("atomic_and_plain", 1, 64, RACE, "@atomic_and_plain.other", 0, -1, "at offset 0 of "),
+    BUG("one_instruction", 1, 32, RACE, "@one_instruction", 0, 0, "at offset 0 of "),
+    OK("one_value", 1, 32),
+    BUG("bytes", 1, 64, RACE, "@bytes.other", 0, -1, "at offset "),
+    OK("bytes_apart", 1, 64),
+    BUG("warp_synchronous", 1, 32, RACE, "@warp_synchronous.other", 0, 0, "at offset "),
+    OK("syncwarp", 1, 32),
+    BUG("half_syncwarp", 1, 32, RACE, "@half_syncwarp.other", 0, -1, "at offset "),
+    OK("tiles", 1, 32),
+    BUG("warp_reduce_shared", 1, 32, RACE, "@warp_reduce_shared.read", 0, -1, "at offset "),
+    OK("warp_reduce_shared", 1, 32),
+    OK("producer", 1, 64),
+    BUG("producer", 1, 64, RACE, "@producer.other", 0, -1, "at offset "),
+    BUG("wrong_barrier", 1, 128, RACE, "@wrong_barrier.other", 0, -1, "at offset "),
+    OK("pairs", 1, 128),
+    BUG("no_wait", 1, 32, RACE, NULL, 0, 0, "at offset "),
+    BUG("wait_no_barrier", 1, 64, RACE, NULL, 0, -1, "at offset "),
+    BUG("wait_one_too_few", 1, 64, RACE, NULL, 0, -1, "at offset "),
+    OK("copy_async", 1, 64),
+    BUG("copy_over_reads", 1, 64, RACE, NULL, 0, -1, "at offset "),
+    BUG("blocks_write", 2, 32, RACE, "@blocks_write", 1, 0, "at offset 0 of an allocation (4096 bytes"),
+    OK("blocks_write", 2, 32),
+    {"note_blocks_same", 2, 32, 0, KILN_CHECK_RACE, NULL, NULL, 1, 0, "at offset 0 of an allocation", 1},
+    BUG("blocks_count", 2, 32, RACE, "@blocks_count", 1, 0, "at offset 12 of an allocation"),
+    OK("blocks_count", 2, 32),
+    BUG("neighbour_block", 2, 32, RACE, "@neighbour_block.other", 1, 0, "at offset 0 of an allocation"),
+    BUG("flag_no_fence", 2, 32, RACE, "@flag_no_fence.other", 1, 0, "'cell'"),
+    OK("flag", 2, 32),
+    BUG("last_block", 2, 32, RACE, "@last_block.other", 1, 0, "'value'"),
+    OK("last_block", 2, 32),
+    OK("last_block_one_fence", 2, 32),
+    OK("look_back", 12, 32),
+    OK("packed_look_back", 12, 32),
+    OK("grid_sync", 4, 64),
+    BUG("no_grid_sync", 2, 32, RACE, "@no_grid_sync.other", 1, 0, "at offset 124 of an allocation"),
+    OK("spin_lock", 4, 64),
+    BUG("no_lock", 2, 32, RACE, "@no_lock", 1, 0, "'guarded'"),
+    OK("aggregated", 4, 64),
+    BUG("block_global", 1, 64, RACE, "@block_global.other", 0, -1, "at offset "),
+    OK("block_global", 1, 64),
+    OK("shared_flag", 1, 64),
+    BUG("shared_flag", 1, 64, RACE, "@shared_flag.other", 0, -1, "at offset "),
+    BUG("divergent", 1, 64, BARRIER, NULL, 0, 1, NULL),
+    BUG("two_places", 1, 32, BARRIER, "@two_places.other", 0, -1, NULL),
+    BUG("counts", 1, 64, BARRIER, NULL, 0, 32, NULL),
+    BUG("never_complete", 1, 64, BARRIER, NULL, 0, 0, NULL),
+    BUG("part_of_warp", 1, 64, BARRIER, NULL, 0, 33, NULL),
+    OK("early_return", 1, 64),
+    OK("uniform_loop", 1, 64),
+    OK("votes", 1, 64),
+    BUG("shuffle_inactive", 1, 32, WARP, NULL, 0, 0, NULL),
+    BUG("not_in_mask", 1, 32, WARP, NULL, 0, 16, NULL),
+    BUG("shuffle_gone", 1, 48, WARP, NULL, 0, 32, NULL),
+    BUG("masks_differ", 1, 32, WARP, NULL, 0, 8, NULL),
+    BUG("elsewhere", 1, 32, WARP, NULL, 0, 0, NULL),
+    OK("warp_operations", 1, 32),
+    OK("half_warp", 1, 48),
+};
+
+/* The line of `source` that ends in the mark, 0: none. */
+static unsigned line_of(const char *source, const char *mark)
+{
+    unsigned line = 1;
+    size_t length = strlen(mark);
+    for (const char *at = source; *at; at++) {
+        line += *at == '\n';
+        if (strncmp(at, mark, length) == 0 && (at[length] == '\n' || at[length] == ' '))
+            return line;
+    }
+    return 0;
+}
+
+/* A place is told by its own line, or by the call that brought it in from a header. */
+static bool is_at(const kiln_check_side *side, const char *file, unsigned line)
+{
+    char call[200];
+    snprintf(call, sizeof call, "called at %s:%u", file, line);
+    const char *found = strstr(side->inlined, call);
+    return (strcmp(side->file, file) == 0 && side->line == line) ||
+           (found && (found[strlen(call)] == '\0' || found[strlen(call)] == ','));
+}
+
+static void show(const check_bench *b)
+{
+    for (size_t k = 0; k < vm_check_count(b->check); k++) {
+        const kiln_check_finding *f = vm_check_at(b->check, k);
+        fprintf(stderr, "  %s%s %s:%u (%s) block %u thread %u: %s; other %s %s:%u thread %u; %llu\n", f->note ? "note: " : "",
+                kiln_check_text(f->kind), f->at.file, f->at.line, f->at.inlined, f->at.block[0], f->at.thread[0], f->message,
+                f->other.what ? f->other.what : "-", f->other.file, f->other.line, f->other.thread[0],
+                (unsigned long long)f->count);
+    }
+}
+
+static bool fits(const expected *e, const kiln_check_finding *f, const char *source, const char *file)
+{
+    unsigned line = e->line ? line_of(source, e->line) : 0, other = e->other ? line_of(source, e->other) : 0;
+    return (int)f->kind == e->kind && f->note == e->note && (!e->line || (line && is_at(&f->at, file, line))) &&
+           (!other || is_at(&f->other, file, other)) && (e->block < 0 || f->at.block[0] == (unsigned)e->block) &&
+           (e->thread < 0 || f->at.thread[0] == (unsigned)e->thread) &&
+           (!e->allocation || strstr(f->allocation, e->allocation)) && strcmp(f->kernel, e->kernel) == 0 && f->message[0];
+}
+
+/* All that is found must be at the line; one must be as expected in all. */
+static void run_cases(const expected *cases, size_t count, const char *name)
+{
+    char file[64], ptx[64];
+    snprintf(file, sizeof file, "%s.cu", name);
+    snprintf(ptx, sizeof ptx, "%s.ptx", name);
+    size_t length, text_length;
+    char *source = check_read("check", file, &length), *text = check_read("check", ptx, &text_length);
+    for (size_t k = 0; k < count; k++) {
+        const expected *e = &cases[k];
+        check_bench b = check_bench_new(text, text_length);
+        check_bench_run(&b, e->kernel, e->blocks, e->threads, e->dynamic);
+        bool right = e->kind < 0 && b.fault.kind == VM_OK;
+        for (size_t n = 0; n < vm_check_count(b.check); n++) {
+            const kiln_check_finding *f = vm_check_at(b.check, n);
+            right = e->kind < 0 ? right && e->note && f->note : right || fits(e, f, source, file);
+        }
+        if (!right) {
+            fprintf(stderr, "%s: %zu findings, %s\n", e->kernel, vm_check_count(b.check), b.fault.message);
+            show(&b);
+        }
+        CU_ASSERT_TRUE(right);
+        check_bench_end(&b);
+    }
+    kiln__free(NULL, source);
+    kiln__free(NULL, text);
+}
+
+static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases), "memory"); }
+static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
+
+int main(void)
+{
+    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order}};
+    return check_main("checks", cases, KILN__COUNT(cases));
+}
