@@ -141,3 +141,14 @@ extern "C" __global__ void warp_sum(const int *in, int *out)
     if (threadIdx.x % 32 == 0)
         out[HERE / 32] = sum;
 }
+
+// ---- wide accesses in which neighbours share an address ----
+template <class T> __device__ void pairs_of(T *out, unsigned divide)
+{
+    __shared__ T words[32];
+    words[threadIdx.x] = T();
+    __syncwarp();
+    out[HERE] = words[threadIdx.x / divide];
+}
+extern "C" __global__ void shared_pairs8(double *out, unsigned divide) { pairs_of(out, divide); }
+extern "C" __global__ void shared_pairs16(float4 *out, unsigned divide) { pairs_of(out, divide); }
