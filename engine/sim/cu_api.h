@@ -42,6 +42,12 @@
     X(cuStreamCreateWithPriority, 5050) X(cuStreamDestroy, 2000) X(cuThreadExchangeStreamCaptureMode, 10010)           \
     X(cuEventCreate, 2000) X(cuEventDestroy, 2000) X(cuEventElapsedTime, 2000) X(cuEventQuery, 2000)                   \
     X(cuEventSynchronize, 2000) X(cuLaunch, 2000) X(cuLaunchGrid, 2000) X(cuLaunchGridAsync, 2000)                     \
+    X(cuArrayCreate, 3020) X(cuArrayDestroy, 2000) X(cuArrayGetDescriptor, 3020) X(cuArray3DCreate, 3020)              \
+    X(cuArray3DGetDescriptor, 3020) X(cuMipmappedArrayCreate, 5000) X(cuMipmappedArrayDestroy, 5000)                   \
+    X(cuMipmappedArrayGetLevel, 5000) X(cuTexObjectCreate, 5000) X(cuTexObjectDestroy, 5000)                           \
+    X(cuTexObjectGetResourceDesc, 5000) X(cuTexObjectGetResourceViewDesc, 5000) X(cuTexObjectGetTextureDesc, 5000)     \
+    X(cuSurfObjectCreate, 5000) X(cuSurfObjectDestroy, 5000) X(cuSurfObjectGetResourceDesc, 5000)                      \
+    X(cuDeviceGetTexture1DLinearMaxWidth, 11010)                                                                       \
     X(cuParamSetSize, 2000) X(cuParamSetf, 2000) X(cuParamSeti, 2000) X(cuParamSetv, 2000) X(cuProfilerStart, 2000)    \
     X(cuProfilerStop, 2000)
 
@@ -50,7 +56,8 @@
 #define SIM_PTDS_MAP(X)                                                                                                \
     X(cuMemcpy, 4000) X(cuMemcpy2D, 3020) X(cuMemcpy2DUnaligned, 3020) X(cuMemcpy3D, 3020) X(cuMemcpy3DPeer, 4000)     \
     X(cuMemcpyDtoD, 3020) X(cuMemcpyDtoH, 3020) X(cuMemcpyHtoD, 3020) X(cuMemcpyPeer, 4000) X(cuMemsetD16, 3020)       \
-    X(cuMemsetD2D16, 3020) X(cuMemsetD2D32, 3020) X(cuMemsetD2D8, 3020) X(cuMemsetD32, 3020) X(cuMemsetD8, 3020)
+    X(cuMemsetD2D16, 3020) X(cuMemsetD2D32, 3020) X(cuMemsetD2D8, 3020) X(cuMemsetD32, 3020) X(cuMemsetD8, 3020)       \
+    X(cuMemcpyAtoA, 3020) X(cuMemcpyAtoD, 3020) X(cuMemcpyAtoH, 3020) X(cuMemcpyDtoA, 3020) X(cuMemcpyHtoA, 3020)
 #define SIM_PTSZ_MAP(X)                                                                                                \
     X(cuMemAllocAsync, 11020) X(cuMemAllocFromPoolAsync, 11020) X(cuMemFreeAsync, 11020) X(cuMemcpy2DAsync, 3020)      \
     X(cuMemcpy3DAsync, 3020) X(cuMemcpy3DPeerAsync, 4000) X(cuMemcpyAsync, 4000) X(cuMemcpyDtoDAsync, 3020)            \
@@ -60,7 +67,8 @@
     X(cuStreamGetDevice, 12080) X(cuStreamGetFlags, 5050) X(cuStreamGetId, 12000) X(cuStreamGetPriority, 5050)         \
     X(cuStreamIsCapturing, 10000) X(cuStreamQuery, 2000) X(cuStreamSynchronize, 2000) X(cuStreamWaitEvent, 3020)       \
     X(cuEventRecord, 2000) X(cuEventRecordWithFlags, 11010) X(cuLaunchCooperativeKernel, 9000)                         \
-    X(cuLaunchHostFunc, 10000) X(cuLaunchKernel, 4000) X(cuLaunchKernelEx, 11060)
+    X(cuLaunchHostFunc, 10000) X(cuLaunchKernel, 4000) X(cuLaunchKernelEx, 11060) X(cuMemcpyAtoHAsync, 3020)           \
+    X(cuMemcpyHtoAAsync, 3020)
 
 #define SIM_API_MAP(X) SIM_PLAIN_MAP(X) SIM_PTDS_MAP(X) SIM_PTSZ_MAP(X)
 

@@ -49,7 +49,8 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /
 /* ---- objects ---- */
 
 typedef enum sim_kind {
-    SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST
+    SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST, SIM_ARRAY,
+    SIM_TEXTURE
 } sim_kind;
 
 typedef struct sim_context sim_context;
@@ -106,6 +107,23 @@ typedef struct sim_host {              /* host memory that was allocated or regi
     CUdeviceptr device;                /* 0: registered */
     unsigned flags;
 } sim_host;
+typedef struct sim_array {             /* a CUarray or a CUmipmappedArray */
+    sim_object object;
+    bool mipmapped;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as it was asked for */
+    vm_image image;
+    void *storage;                     /* NULL: a level of `parent`, which goes with it */
+    uint64_t bytes;
+    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those that were asked for */
+} sim_array;
+typedef struct sim_texture {           /* a CUtexObject or a CUsurfObject */
+    sim_object object;
+    bool surface, has_view;
+    const sim_array *array;            /* whose texels it shows, or NULL */
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC sampling;
+    CUDA_RESOURCE_VIEW_DESC view;
+} sim_texture;
 typedef struct sim_event { sim_object object; unsigned flags; bool recorded; uint64_t clock_ns; } sim_event;
 
 /* A new object of `size` bytes in `context` with a handle; NULL if memory is out. Under the state lock. */
@@ -148,6 +166,10 @@ bool sim_is_host(const sim_context *context, CUdeviceptr pointer);
 /* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side { CUmemorytype type; uint64_t address; sim_context *context; } sim_side;
 void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
+void sim_array_close(sim_context *context, sim_array *array); /* with its levels; textures of it go stale */
+void sim_texture_close(sim_context *context, sim_texture *texture);
+/* The formats that there are; false: another one. */
+bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a call that asks `device` something and hands results through `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
 /* True for the address of a module's variable, which is memory but nothing that cuMemFree may free. */

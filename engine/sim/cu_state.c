@@ -330,7 +330,11 @@ static void context_close(sim_context *context)
         else if (object->kind == SIM_FUNCTION) {
             object = object->next; /* goes with its module */
             continue;
-        } else
+        } else if (object->kind == SIM_ARRAY)
+            sim_array_close(context, (sim_array *)object);
+        else if (object->kind == SIM_TEXTURE)
+            sim_texture_close(context, (sim_texture *)object);
+        else
             sim_object_free(context, object);
         object = context->objects;
     }

@@ -82,7 +82,10 @@ typedef enum ptx_space {
     X(ALIAS, "alias") X(ASYNC_GENERIC, "async::generic") X(TENSORMAP_GENERIC, "tensormap::generic")                    \
     X(RESTRICT_CTA, "sync_restrict::shared::cta") X(RESTRICT_CLUSTER, "sync_restrict::shared::cluster")                \
     /* conversion with random bits; video */                                                                           \
-    X(RS, "rs") X(SHR7, "shr7") X(SHR15, "shr15") X(PO, "po")
+    X(RS, "rs") X(SHR7, "shr7") X(SHR15, "shr15") X(PO, "po")                                                          \
+    /* textures and surfaces */                                                                                        \
+    X(1D, "1d") X(2D, "2d") X(3D, "3d") X(A1D, "a1d") X(A2D, "a2d") X(CUBE, "cube") X(ACUBE, "acube") X(BASE, "base")  \
+    X(LEVEL, "level") X(GRAD, "grad") X(G, "g") X(B, "b") X(A, "a") X(P, "p") X(TRAP, "trap") X(ZERO, "zero")
 #define PTX_MOD_WORDS 5u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,

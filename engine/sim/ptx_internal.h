@@ -105,11 +105,11 @@ typedef enum ptx_raw_kind {
 
 typedef struct ptx_raw {
     uint8_t kind;
-    bool negate, second_sink;
+    bool negate, second_sink, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;
-    uint32_t first, count; /* VECTOR: of parser->parts */
+    uint32_t first, count; /* VECTOR, coordinates: of parser->parts */
 } ptx_raw;
 
 #define PTX_MAX_PARTS 128

@@ -14,6 +14,24 @@ static bool ptx_signed_offset(ptx_parser *p, int64_t *offset)
     return ptx_integer(p, offset);
 }
 
+static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw);
+static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw);
+
+/* After the comma in [texture, {x, y}] or [texture, x]. */
+static bool ptx_raw_coordinates(ptx_parser *p, ptx_raw *raw)
+{
+    raw->coordinates = true;
+    raw->first = p->part_count;
+    if (ptx_is(p, '{'))
+        return ptx_raw_parts(p, raw) && ptx_expect(p, ']');
+    if (!ptx_raw_part(p, raw))
+        return false;
+    if (ptx_is(p, ','))
+        return ptx_unsupported(p, p->token.line, "a sampler apart from its texture (.texmode_independent) is not "
+                                                 "supported by the simulated device");
+    return ptx_expect(p, ']');
+}
+
 static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
 {
     ptx_next(p);
@@ -22,6 +40,8 @@ static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
         raw->kind = PTX_RAW_ADDRESS_NAME;
         raw->name = p->token.name;
         ptx_next(p);
+        if (ptx_accept(p, ','))
+            return ptx_raw_coordinates(p, raw);
         if (!ptx_signed_offset(p, &raw->offset))
             return false;
     } else {
@@ -35,6 +55,18 @@ static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
 static bool is_sink(const ptx_name *name)
 {
     return name->length == 1 && name->text[0] == '_';
+}
+
+/* `|%p` */
+static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
+{
+    ptx_next(p);
+    if (p->token.kind != PTX_TOKEN_NAME)
+        return ptx_error(p, p->token.line, "Parsing error near %s: a predicate register is wanted here", ptx_shown(p));
+    raw->second = p->token.name;
+    raw->second_sink = is_sink(p->token.name);
+    ptx_next(p);
+    return true;
 }
 
 /* A name, with `+4` or `|%p` after it, or a constant; not an address, not a vector. */
@@ -51,14 +83,31 @@ static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
     raw->kind = is_sink(p->token.name) ? PTX_RAW_SINK : PTX_RAW_NAME;
     raw->name = p->token.name;
     ptx_next(p);
-    if (!ptx_accept(p, '|'))
-        return raw->kind == PTX_RAW_SINK || ptx_signed_offset(p, &raw->offset);
-    if (p->token.kind != PTX_TOKEN_NAME)
-        return ptx_error(p, p->token.line, "Parsing error near %s: a predicate register is wanted here", ptx_shown(p));
-    raw->second = p->token.name;
-    raw->second_sink = is_sink(p->token.name);
-    ptx_next(p);
-    return true;
+    if (ptx_is(p, '|'))
+        return ptx_raw_second(p, raw);
+    return raw->kind == PTX_RAW_SINK || ptx_signed_offset(p, &raw->offset);
+}
+
+static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw)
+{
+    if (p->part_count == PTX_MAX_PARTS)
+        return ptx_error(p, p->token.line, "an instruction has more than %d vector elements", PTX_MAX_PARTS);
+    ptx_raw *part = &p->parts[p->part_count++];
+    *part = (ptx_raw){0};
+    raw->count++;
+    return ptx_raw_simple(p, part);
+}
+
+/* {a, b, ...} */
+static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw)
+{
+    raw->first = p->part_count;
+    do {
+        ptx_next(p);
+        if (!ptx_raw_part(p, raw))
+            return false;
+    } while (ptx_is(p, ','));
+    return ptx_expect(p, '}');
 }
 
 bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
@@ -69,18 +118,7 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
     if (!ptx_is(p, '{'))
         return ptx_raw_simple(p, raw);
     raw->kind = PTX_RAW_VECTOR;
-    raw->first = p->part_count;
-    do {
-        ptx_next(p);
-        if (p->part_count == PTX_MAX_PARTS)
-            return ptx_error(p, p->token.line, "an instruction has more than %d vector elements", PTX_MAX_PARTS);
-        ptx_raw *part = &p->parts[p->part_count++];
-        *part = (ptx_raw){0};
-        if (!ptx_raw_simple(p, part))
-            return false;
-        raw->count++;
-    } while (ptx_is(p, ','));
-    return ptx_expect(p, '}');
+    return ptx_raw_parts(p, raw) && (!ptx_is(p, '|') || ptx_raw_second(p, raw));
 }
 
 /* ---- matching operands with a form ---- */
@@ -241,6 +279,53 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
     return true;
 }
 
+/* How many coordinates the geometry of the instruction takes, an array's index included; 0: it has none. */
+static unsigned ptx_coordinates(const ptx_insn *insn)
+{
+    if (ptx_has(insn, PTX_MOD_1D))
+        return 1;
+    if (ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D))
+        return 2;
+    return ptx_has(insn, PTX_MOD_3D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_CUBE) ||
+           ptx_has(insn, PTX_MOD_ACUBE) ? 4 : 0;
+}
+
+static bool ptx_layered(const ptx_insn *insn)
+{
+    return ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE);
+}
+
+/* [object] or [object, {coordinates}]: a vector of the object's register and the coordinates. */
+static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
+                             ptx_operand *operand)
+{
+    const unsigned wanted = ptx_coordinates(insn);
+    if (raw->kind != PTX_RAW_ADDRESS_NAME || raw->offset)
+        return ptx_mismatch(p, "a texture or surface object in [] is wanted");
+    if (raw->count != wanted)
+        return ptx_mismatch(p, "%u coordinates are wanted, not %u", wanted, raw->count);
+    const ptx_binding *binding = ptx_known(p, raw->name);
+    if (!binding || !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
+        return false;
+    if (binding->kind != PTX_BIND_REG || !ptx_reg_fits(PTX_B64, (ptx_type)binding->type, false))
+        return ptx_mismatch(p, "'%.100s' is not a register of 64 bits with an object's handle", raw->name->text);
+    *operand = (ptx_operand){.kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count,
+                             .count = 1 + wanted};
+    p->elements[operand->index] = (ptx_operand){.kind = PTX_OPERAND_REG, .type = PTX_B64, .index = binding->index};
+    for (unsigned i = 0; i < wanted; i++) {
+        const ptx_raw *part = &p->parts[raw->first + i];
+        const ptx_type of = i == 0 && ptx_layered(insn) ? PTX_U32 : type;
+        ptx_operand element = {.type = (uint8_t)of};
+        if (part->second || part->negate)
+            return ptx_mismatch(p, "'|' and '!' do not belong into a vector");
+        if (!ptx_match_source(p, PTX_OP_COUNT, part, of, false, &element))
+            return false;
+        p->elements[operand->index + 1 + i] = element;
+    }
+    p->element_count += 1 + wanted;
+    return true;
+}
+
 /* mov.b64 %rd, {%r1, %r2}: the elements share the width. */
 static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_pattern pattern, ptx_operand *operand)
 {
@@ -263,6 +348,8 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
 {
     operand->kind = PTX_OPERAND_ADDRESS;
     operand->offset = raw->offset;
+    if (raw->coordinates)
+        return ptx_mismatch(p, "an address in [] is wanted, without coordinates");
     if (raw->kind == PTX_RAW_ADDRESS_VALUE)
         return true;
     if (raw->kind != PTX_RAW_ADDRESS_NAME)
@@ -338,7 +425,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         return false;
     if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
         return ptx_match_vector(p, raw, pattern.count, type, pattern, operand);
-    if (!pattern.count && insn->vector > 1 && strchr("vV", pattern.kind))
+    if (!pattern.count && (insn->vector > 1 || raw->kind == PTX_RAW_VECTOR) && strchr("vV", pattern.kind))
         return ptx_match_vector(p, raw, insn->vector, type, pattern, operand);
     switch (pattern.kind) {
     case 'D':
@@ -366,6 +453,14 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'X':
     case 'x':
         return ptx_match_split(p, raw, type, pattern, operand);
+    case 'o':
+        return ptx_match_object(p, raw, type, insn, operand);
+    case 'g': { /* without the array's index */
+        const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D) ? 1 : ptx_has(insn, PTX_MOD_A2D) ? 2 : 0);
+        return count == 1 && raw->kind != PTX_RAW_VECTOR && type == PTX_S32
+                   ? ptx_match_source(p, PTX_OP_COUNT, raw, type, false, operand)
+                   : ptx_match_vector(p, raw, count, type, pattern, operand);
+    }
     case 'a':
         return ptx_match_address(p, raw, type, insn, operand);
     case 'l':

@@ -31,20 +31,20 @@ static const struct { const char *name; ptx_space space; } ptx_spaces[] = {
 /* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
 static const char *const ptx_later_ops[] = {
     "barrier.cluster", "clusterlaunchcontrol", "cp.async.bulk", "cp.async.mbarrier", "cp.reduce", "cvt.rs",
-    "fence.mbarrier_init", "fence.proxy", "getctarank", "istypep", "mapa", "mbarrier.arrive",
+    "fence.mbarrier_init", "fence.proxy", "getctarank", "mapa", "mbarrier.arrive",
     "mbarrier.arrive_drop", "mbarrier.complete_tx", "mbarrier.expect_tx", "mbarrier.init", "mbarrier.inval",
     "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.try_wait", "multimem.cp",
     "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "red.async", "setmaxnreg", "st.async",
-    "st.bulk", "suld", "suq", "sured", "sust", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
+    "st.bulk", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
     "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma", "tcgen05.relinquish_alloc_permit",
-    "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy", "tensormap.replace", "tex", "tld4", "txq",
+    "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy", "tensormap.replace",
     "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
     "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4",
     "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", 
 };
 
 static const char *const ptx_later_suffixes[] = {
-    "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4", "kind::mxf4", "kind::mxf4nvf4",
+    "2dms", "a2dms", "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4", "kind::mxf4", "kind::mxf4nvf4",
     "kind::mxf8f6f4", "multicast::cluster", "multimem", "oob", "pzo", "s2", "s2f6x2", "scale_vec::1X", "scale_vec::2X",
     "scale_vec::4X", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "tensormap", "u2", "ue4m3", "ue5m3x2", "ue8m0",
 };
@@ -206,7 +206,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 {
     const char *end = text + length;
     pattern->kind = *text++;
-    if (!strchr("dDsripmvVXxaltc", pattern->kind))
+    if (!strchr("dDsripmvVXxaltcog", pattern->kind))
         return false;
     if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
         pattern->optional = true;
@@ -231,7 +231,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
     }
     if (text == end) {
         pattern->type = PTX_PRED; /* p, and the kinds that have none */
-        return strchr("pltc", pattern->kind) != NULL;
+        return strchr("pltco", pattern->kind) != NULL;
     }
     if (*text == 'w') {
         pattern->width = PTX_WIDENED;

@@ -48,6 +48,42 @@ const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
 uint64_t vm_memory_used(const vm_device *device);
 
+/* Textures and surfaces. Kernels name one by a number that the caller chose: bits 8 to 31 small (the place in a table),
+ * the whole number never used again, so that a stale one is recognised. They come and go, and what they show is made
+ * and freed, while nothing runs on the device. */
+typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
+typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* as CUaddress_mode */
+enum { VM_LEVELS_MAX = 18 };          /* of mipmaps: a side has at most 2^17 texels */
+typedef struct vm_level {
+    uint32_t size[3];                 /* texels; 1 in dimensions that there are not */
+    uint64_t offset, pitch, slice;    /* bytes: where it begins, a row, a layer or a plane */
+} vm_level;
+typedef struct vm_image {             /* texels in memory */
+    unsigned char *host;              /* of an array; NULL: device memory at `address`, linear or with a pitch */
+    uint64_t address;
+    vm_format format;
+    unsigned channels, dims;          /* 1, 2 or 4; 1, 2 or 3 */
+    uint32_t layers;                  /* 0: not layered; of cubemaps six for each cube */
+    bool cube, surface;               /* surface: its array was made for loads and stores */
+    unsigned level_count;
+    vm_level levels[VM_LEVELS_MAX];
+} vm_image;
+typedef struct vm_texture {
+    vm_image image;
+    bool surface, stale;              /* stale: its array is gone */
+    bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not made to fractions */
+    vm_edge edge[3];
+    float bias, least, most, border[4]; /* of the level of detail */
+} vm_texture;
+unsigned vm_format_bytes(vm_format format);
+bool vm_format_is_float(const vm_texture *texture); /* what it reads: floats, or integers as fractions */
+bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what); /* copied; false: out of memory */
+void vm_texture_remove(vm_device *device, uint64_t handle);
+void vm_texture_lose(vm_device *device, uint64_t handle); /* it becomes stale */
+/* Memory of arrays: counted as the device's, at no address. */
+void *vm_storage_new(vm_device *device, uint64_t bytes);
+void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
+
 /* Decodes a parsed module (taken over, also on failure) and lays out its globals. Failures go to `log`. */
 ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);

@@ -52,7 +52,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     }
 }
 
-static uint64_t update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
+uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
     switch (i->size) {
     case 2: {
@@ -132,7 +132,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
             if (i->size == 2)
                 b = (uint16_t)b, c = (uint16_t)c;
             bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE;
-            uint64_t old = update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
+            uint64_t old = vm_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
             if (to && i->flags & VM_REG64)
                 vm_r64(w, to)[lane] = old;
             else if (to)

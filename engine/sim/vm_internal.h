@@ -239,6 +239,9 @@ typedef struct vm_allocation {
     struct vm_allocation *next;     /* in the graveyard */
 } vm_allocation;
 
+/* A texture by its number. */
+typedef struct vm_object { uint64_t handle; vm_texture texture; } vm_object;
+
 struct vm_device {
     kiln_allocator mem_copy;
     const kiln_allocator *mem;
@@ -251,6 +254,8 @@ struct vm_device {
     unsigned freed_next;
     uint64_t next_address, used;
     struct vm_check *check;         /* vm_checks.h; NULL: nothing is checked */
+    vm_object **objects;            /* by bits 8 to 31 of the handle; change only while nothing runs */
+    size_t object_count, object_capacity;
     vm_runner *runners;             /* of the launches that run */
     atomic_ullong generation;       /* moves when an allocation goes */
 };
@@ -359,7 +364,43 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m);
 bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size);
 
+/* ---- vm_texture.c, vm_surface.c, vm_texel.c ---- */
+typedef enum vm_geometry { VM_GEOMETRY_1D, VM_GEOMETRY_2D, VM_GEOMETRY_3D, VM_GEOMETRY_CUBE } vm_geometry;
+typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DETAIL_GATHER } vm_detail;
+#define VM_NO_SLOT UINT32_MAX
+/* An instruction on a texture or surface, in vm_code.extra. Slots are VM_NO_SLOT where an operand is absent. */
+typedef struct vm_lookup {
+    uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
+    uint8_t geometry, detail, channel; /* channel: that a gather takes */
+    bool texels;                    /* whole coordinates: numbers of texels */
+    uint8_t type, count, edge;      /* ptx_type of the values, how many; PTX_MOD_TRAP, CLAMP or ZERO */
+    bool formatted;                 /* a surface's x counts texels, values are converted */
+    bool wide[4];                   /* the register has 64 bits */
+    uint8_t operation;              /* ptx_mod of a reduction */
+} vm_lookup;
+void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
+/* The object of a lane's handle, or NULL with a fault recorded. */
+const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
+/* NULL: no such object. */
+const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
+/* True if the geometry is the image's; else a fault is recorded. */
+bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
+/* A texel's channels: bits of floats (fractions where the format and `integer` say so) or of integers. */
+typedef union vm_texel { float f[4]; uint32_t u[4]; } vm_texel;
+void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
+void vm_texel_absent(const vm_texture *texture, vm_texel *texel); /* what channels that are not there read as */
+void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
+VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
+VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
+
 /* ---- vm_atomic.c ---- */
+/* One update of i->size bytes at `at`; the old value. */
+uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
 

@@ -66,6 +66,9 @@ void vm_device_free(vm_device *device)
     for (size_t k = 0; k < device->live_count; k++)
         release(device, device->live[k]);
     kiln__free(device->mem, device->live);
+    for (size_t k = 0; k < device->object_count; k++)
+        kiln__free(device->mem, device->objects[k]);
+    kiln__free(device->mem, device->objects);
     pthread_rwlock_destroy(&device->lock);
     kiln_allocator mem = device->mem_copy;
     kiln__free(device->mem ? &mem : NULL, device);
@@ -268,6 +271,29 @@ uint64_t vm_memory_used(const vm_device *device)
     uint64_t used = device->used;
     pthread_rwlock_unlock(&locked->lock);
     return used;
+}
+
+void *vm_storage_new(vm_device *device, uint64_t bytes)
+{
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
+        return NULL;
+    pthread_rwlock_wrlock(&device->lock);
+    bool room = bytes <= device->limits.memory && device->used <= device->limits.memory - bytes;
+    void *made = room ? kiln__alloc(device->mem, (size_t)bytes) : NULL;
+    if (made)
+        device->used += bytes;
+    pthread_rwlock_unlock(&device->lock);
+    if (made)
+        memset(made, VM_POISON, (size_t)bytes);
+    return made;
+}
+
+void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    device->used -= bytes;
+    pthread_rwlock_unlock(&device->lock);
+    kiln__free(device->mem, storage);
 }
 
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant)

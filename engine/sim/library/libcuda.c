@@ -4,6 +4,7 @@
 #include "sim/cu_internal.h"
 
 #include "sim/cu_state.c"
+#include "sim/cu_array.c"
 #include "sim/cu_context.c"
 #include "sim/cu_device.c"
 #include "sim/cu_error.c"
@@ -14,6 +15,7 @@
 #include "sim/cu_module.c"
 #include "sim/cu_stream.c"
 #include "sim/cu_table.c"
+#include "sim/cu_texture.c"
 #include "sim/cu_transfer.c"
 
 #define EXPORT(c_name, symbol, target)                                                                                 \
