@@ -44,7 +44,8 @@ static const char *const ptx_later_ops[] = {
 };
 
 static const char *const ptx_later_suffixes[] = {
-    "2dms", "a2dms", "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4", "kind::mxf4", "kind::mxf4nvf4",
+    "2dms", "a2dms", "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4",
+    "kind::mxf4", "kind::mxf4nvf4",
     "kind::mxf8f6f4", "multicast::cluster", "multimem", "oob", "pzo", "s2", "s2f6x2", "scale_vec::1X", "scale_vec::2X",
     "scale_vec::4X", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "tensormap", "u2", "ue4m3", "ue5m3x2", "ue8m0",
 };

@@ -157,6 +157,16 @@ static bool near(const conf_case *each, const char *type, uint64_t a_bits, uint6
     return fabs(g - r) <= bound && fabs(w - r) <= bound; /* the device, too: or the bound is not what it keeps to */
 }
 
+/* Filtered texels. A weight has 8 bits behind the point, so that it is within 1/512 of the exact one, and moves the
+ * result by that share of the difference of two texels at most: texels are 0 to 1, or -1 to 1 where they are signed.
+ * Simulated device and GPU round weights alike, so this is the room for the sums. */
+static double filter_bound(const conf_case *each)
+{
+    char object[CONF_OBJECT];
+    conf_object(each, object);
+    return object[0] == 's' ? 0x1p-8 : 0x1p-9;
+}
+
 bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t got, uint64_t want)
 {
     if (each->kind <= CONF_BITS)
@@ -167,6 +177,8 @@ bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t
                                            each->outputs[output].type[1] == '3'
                                        ? 0x1p-16
                                        : 0x1p-4);
+    if (each->kind == CONF_FILTER)
+        return fabs(value_of("f32", got) - value_of("f32", want)) <= filter_bound(each);
     const char *type = each->outputs[output].type;
     if (strcmp(type + strlen(type) - 2, "x2") == 0)
         return near(each, type, in[0], in[1], got & 0xffff, want & 0xffff) &&

@@ -267,12 +267,30 @@ static void put(FILE *out, const char *text, size_t number)
     }
 }
 
+void conf_object(const conf_case *each, char name[CONF_OBJECT])
+{
+    const char *at = strstr(each->body, "%x_");
+    size_t length = 0;
+    for (at = at ? at + 3 : ""; isalnum((unsigned char)at[length]) || at[length] == '_'; length++)
+        if (length + 1 == CONF_OBJECT)
+            broken("the object's name is too long", each->body);
+        else
+            name[length] = at[length];
+    name[length] = 0;
+}
+
 static void put_kernel(FILE *out, const conf_case *each, size_t number)
 {
+    char object[CONF_OBJECT];
+    conf_object(each, object);
     put(out, each->prelude, number);
     put(out,
-        "\n.visible .entry k$(.param .u64 in, .param .u64 out, .param .u64 scratch, .param .align 16 .b8 "
-        "block$[32])\n{\n"
+        "\n.visible .entry k$(.param .u64 in, .param .u64 out, .param .u64 scratch, .param .align 16 .b8 block$[32]",
+        number);
+    put(out, object[0] ? ", .param .u64 object)\n{\n" : ")\n{\n", number);
+    if (object[0])
+        fprintf(out, "  .reg .b64 %%x_%s; ld.param.u64 %%x_%s, [object];\n", object, object);
+    put(out,
         "  .reg .b16 %h<10>; .reg .b32 %t<10>, %tx, %id, %lane, %i0; .reg .b64 %u<10>, %g, %gb, %s, %l, %in, %out, "
         "%i1;\n"
         "  .reg .pred %p<10>;\n  .shared .align 16 .b8 sh$[8192];\n",

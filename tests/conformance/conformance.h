@@ -14,7 +14,7 @@ enum { CONF_SCRATCH = 64 }; /* bytes of global memory a thread */
 #define CONF_KINDS(X)                                                                                                  \
     X(EXACT)                                                                                                           \
     X(BITS) X(SIN) X(COS) X(LG2) X(EX2) X(EX2_F16) X(EX2_BF16) X(TANH) X(TANH_F16) X(TANH_BF16) X(RSQRT) X(RSQRT_F64)  \
-        X(RCP) X(RCP_F64) X(SQRT) X(DIV) X(MMA)
+        X(RCP) X(RCP_F64) X(SQRT) X(DIV) X(MMA) X(FILTER)
 typedef enum conf_kind {
 #define X(name) CONF_##name,
     CONF_KINDS(X)
@@ -42,6 +42,11 @@ typedef struct conf_suite {
     conf_case *cases;
     size_t count;
 } conf_suite;
+
+enum { CONF_OBJECT = 64 };
+/* The texture or surface object that the case's kernel gets as its fifth argument: the text after %x_ in the body, ""
+ * if there is none. objects.c says what it means. */
+void conf_object(const conf_case *each, char name[CONF_OBJECT]);
 
 /* All cases, in a fixed order. Exits with a message if cases.def is wrong or memory ends: a test program may. */
 void conf_suite_make(conf_suite *suite);

@@ -77,17 +77,23 @@ static CUresult run_one(conf_device *d, CUmodule module, const conf_case *each, 
 {
     char name[32];
     CUfunction function = NULL;
+    char object[CONF_OBJECT];
+    conf_object_made made = {0};
     snprintf(name, sizeof name, "k%zu", index);
+    conf_object(each, object);
     CUresult r = d->driver.cuModuleGetFunction_(&function, module, name);
     conf_inputs(each, in);
     r = r ? r : d->driver.cuMemcpyHtoD_(d->in, in, (size_t)each->tuples * CONF_INPUTS * 8);
     r = r ? r : d->driver.cuMemcpyHtoD_(d->scratch, d->pattern, (size_t)each->tuples * CONF_SCRATCH);
     r = r ? r : d->driver.cuMemsetD8_(d->out, 0xee, (size_t)each->tuples * CONF_OUTPUTS * 8);
-    void *arguments[] = {&d->in, &d->out, &d->scratch, d->pattern};
+    r = r ? r : conf_object_make(d, object, &made);
+    void *arguments[] = {&d->in, &d->out, &d->scratch, d->pattern, &made.handle};
     r = r ? r
           : d->driver.cuLaunchKernel_(function, (unsigned)each->tuples / CONF_THREADS, 1, 1, CONF_THREADS, 1, 1, 0,
                                       NULL, arguments, NULL);
     r = r ? r : d->driver.cuCtxSynchronize_();
+    if (r == CUDA_SUCCESS) /* else the context is given up, with all that is in it */
+        conf_object_end(d, &made);
     return r ? r : d->driver.cuMemcpyDtoH_(out, d->out, (size_t)each->tuples * CONF_OUTPUTS * 8);
 }
 

@@ -5,6 +5,15 @@
 #include "conformance.h"
 #include "driver/driver.h"
 
+/* A texture or surface object and what it shows. */
+typedef struct conf_object_made {
+    CUarray array;
+    CUmipmappedArray mipmap;
+    CUdeviceptr memory;
+    unsigned long long handle;
+    bool surface;
+} conf_object_made;
+
 typedef struct conf_device {
     kiln__driver driver;
     CUcontext context;
@@ -23,5 +32,8 @@ void conf_device_close(conf_device *device);
 /* Loads the cases as one module (or, if that is refused, one by one) and runs each. results[i] is of cases[i]. */
 void conf_device_run(conf_device *device, const conf_suite *suite, const size_t *cases, size_t count,
                      conf_result *results);
+/* objects.c: the object of that name, filled with a pattern that follows from the name; nothing for "". */
+CUresult conf_object_make(const conf_device *device, const char *name, conf_object_made *made);
+void conf_object_end(const conf_device *device, const conf_object_made *made);
 void conf_results_free(conf_result *results, size_t count);
 #endif

@@ -231,6 +231,47 @@ static uint64_t metadata(uint64_t r, bool ones)
     return value;
 }
 
+/* Coordinates for textures and surfaces, clear of the borders between texels (sides have 4, 8 or 16 of them), where
+ * rounding decides. */
+static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
+{
+    const int high = (int)(r >> 40 & 0xffff);
+    const float part = (float)(1 + (int)(r >> 8 & 0xff) % 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-16f;
+    float f = 0;
+    uint32_t bits;
+    if (strcmp(pool, "pix") == 0) /* of sides up to 16 texels, on both sides of them */
+        f = (float)(high % 24 - 4) + part;
+    else if (strcmp(pool, "norm") == 0)
+        f = ((float)(high % 80 - 32) + part) / 16;
+    else if (strcmp(pool, "whole") == 0)
+        f = (float)(high % 20 - 2);
+    else if (strcmp(pool, "quart") == 0) /* clear of the middles of texels, too */
+        f = (float)(high % 20 - 2) + (float)(2 * (int)(r >> 8 & 3) + 1) / 8;
+    else if (strcmp(pool, "lod") == 0)
+        f = (float)(2 * (high % 48) + 1) / 16 - 1;
+    else if (strcmp(pool, "grad") == 0)
+        f = high % 10 == 0 ? 0 : ldexpf(high & 1024 ? 1.0f : -1.0f, high % 10 - 7);
+    else if (strcmp(pool, "face") == 0) /* across a cube's face */
+        f = (float)(2 * (high % 8) - 7) / 8;
+    else if (strcmp(pool, "cube") == 0)
+        f = (float)(2 * (high % 64) - 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-14f;
+    else if (strcmp(pool, "tie") == 0) /* directions through edges and corners of a cube */
+        f = (high & 2 ? 1.0f : 0.375f) * (high & 1 ? 1 : -1);
+    else if (strcmp(pool, "major") == 0) /* along its axis */
+        f = ldexpf(high & 1024 ? 1.0f : -1.0f, high % 3);
+    else {
+        *value = (uint64_t)(int64_t)(strcmp(pool, "layer") == 0   ? high % 10 - 2
+                                     : strcmp(pool, "texel") == 0 ? high % 24 - 4
+                                     : strcmp(pool, "level") == 0 ? high % 8 - 1
+                                     : strcmp(pool, "sx") == 0    ? high % 80 * 16 - 128
+                                                                  : high % 48 - 8); /* "sy" */
+        return true;
+    }
+    memcpy(&bits, &f, 4);
+    *value = bits;
+    return true;
+}
+
 /* Values of a pool of its own, and whether there is one. */
 static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, uint64_t *state, uint64_t *value)
 {
@@ -273,7 +314,7 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         memcpy(&bits, &f, 4);
         *value = bits;
     } else
-        return false;
+        return pool[0] == 'T' && for_texture(pool + 1, r, value);
     return true;
 }
 
@@ -283,6 +324,7 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
     uint64_t value;
     int exponent, mantissa;
     if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0))
+    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || o->pool[0] == 'T'))
         return value;
     if (!is_float(o->type, &exponent, &mantissa))
         return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
