@@ -323,8 +323,8 @@ static uint64_t random_value(const conf_operand *o, const conf_case *each, int t
 {
     uint64_t value;
     int exponent, mantissa;
-    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0))
-    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || o->pool[0] == 'T'))
+    const bool own = o->pool[0] == 'T' || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0; /* no edges */
+    if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || own))
         return value;
     if (!is_float(o->type, &exponent, &mantissa))
         return (random_next(state) & 3) == 0 ? list->values[random_next(state) % (uint64_t)list->count]
