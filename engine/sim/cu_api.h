@@ -49,7 +49,7 @@
     X(cuSurfObjectCreate, 5000) X(cuSurfObjectDestroy, 5000) X(cuSurfObjectGetResourceDesc, 5000)                      \
     X(cuDeviceGetTexture1DLinearMaxWidth, 11010)                                                                       \
     X(cuParamSetSize, 2000) X(cuParamSetf, 2000) X(cuParamSeti, 2000) X(cuParamSetv, 2000) X(cuProfilerStart, 2000)    \
-    X(cuProfilerStop, 2000)
+    X(cuProfilerStop, 2000) X(cuCtxAttach, 2000) X(cuCtxDetach, 2000)
 
 /* Those that libcuda exports a second time for a per-thread default stream, as NAME_ptds and NAME_ptsz. Work is done
  * when a call returns, so both default streams behave alike here and the two are one function. */

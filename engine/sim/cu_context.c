@@ -86,6 +86,34 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
+/* The old way to count a context's users. Of the primary context, which counts its own, it means nothing. */
+CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle || flags != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context->attached++;
+    *handle = SIM_HANDLE(CUcontext, context);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxDetach(CUcontext handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle != SIM_HANDLE(CUcontext, context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    bool last = !context->retained && context->attached == 0;
+    context->attached -= context->attached > 0;
+    sim_end(CUDA_SUCCESS);
+    return last ? sim_cuCtxDestroy(handle) : CUDA_SUCCESS;
+}
+
 static bool limit_exists(CUlimit limit)
 {
     /* Kernels cannot wait for what they launched from compute capability 9.0 on. */

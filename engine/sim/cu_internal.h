@@ -75,7 +75,7 @@ struct sim_context {
     struct sim_context *next;          /* among those that cuCtxCreate made */
     struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
     uint64_t id;
-    unsigned flags;
+    unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
     size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
     CUfunc_cache cache_config;
     uint64_t pool_threshold, used_most;

@@ -235,6 +235,11 @@ static void test_made_contexts(void)
     OK(call_cuCtxGetId(NULL, &id));
     OK(call_cuCtxGetId(primary, &other));
     CHECK(version >= 3020 && id != other);
+    FAILS(INVALID_VALUE, call_cuCtxAttach(&got, 1)); /* as on an H200, all of it */
+    OK(call_cuCtxAttach(&got, 0));
+    CHECK(got == made);
+    FAILS(INVALID_CONTEXT, call_cuCtxDetach(primary)); /* is not current */
+    OK(call_cuCtxDetach(made));                        /* of two users */
     OK(call_cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
     OK(call_cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE));
     CHECK(limit == 4096);
@@ -251,6 +256,9 @@ static void test_made_contexts(void)
     FAILS(INVALID_VALUE, call_cuMemcpyPeer(here, primary, there, made, 65));
     FAILS(INVALID_CONTEXT, call_cuMemcpyPeer(here, primary, there, (CUcontext)(uintptr_t)0x10, 4));
     OK(call_cuCtxCreate(&second, NULL, 0, device));
+    OK(call_cuCtxDetach(second)); /* its only user: it goes, and pops itself */
+    FAILS(INVALID_CONTEXT, call_cuCtxDetach(second));
+    OK(call_cuCtxCreate(&second, NULL, 0, device));
     FAILS(INVALID_HANDLE, call_cuStreamSynchronize(stream)); /* another context's */
     OK(call_cuCtxDestroy(second));                           /* pops itself */
     OK(call_cuStreamSynchronize(stream));
@@ -262,6 +270,7 @@ static void test_made_contexts(void)
     CHECK(back == 7);
     OK(call_cuCtxPushCurrent(made));
     OK(call_cuCtxPushCurrent(primary));
+    OK(call_cuCtxDetach(primary)); /* nothing to it */
     OK(call_cuCtxDestroy(made));
     OK(call_cuCtxPopCurrent(NULL));
     FAILS(CONTEXT_IS_DESTROYED, call_cuCtxSynchronize());
