@@ -1,0 +1,25 @@
+#!/bin/sh
+# The nvcc that makes PTX where machine code is asked for: nvcc.sh PATH-OF-IT. 77: there is no nvcc behind it.
+set -eu
+nvcc=$1
+"$nvcc" --version > /dev/null 2>&1 || { echo "skipped: no nvcc of a toolkit"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+printf '__global__ void k(int *p) { *p = VALUE; }\n' > 'a b.cu'
+is_ptx()
+{
+    grep -q '^.version' "$1" && grep -q "^.target sm_$2" "$1" && grep -q "$3" "$1" || { echo "$1: not what it should be"; exit 1; }
+}
+"$nvcc" --cubin -arch sm_80 -DVALUE='1 + 2' 'a b.cu'
+is_ptx 'a b.cubin' 80 3
+"$nvcc" -cubin -arch=sm_90 -DVALUE=4 -o other 'a b.cu'
+is_ptx other 90 4
+"$nvcc" -gencode arch=compute_75,code=sm_75 --cubin -DVALUE=5 -o third 'a b.cu'
+is_ptx third 75 5
+"$nvcc" --ptx -arch compute_80 -code sm_80 -DVALUE=6 -o fourth 'a b.cu' # was for PTX anyhow
+is_ptx fourth 80 6
+if "$nvcc" --cubin -DVALUE=no 'a b.cu' 2> /dev/null; then
+    echo "an error of the compiler's got lost"
+    exit 1
+fi
