@@ -9,8 +9,8 @@
 #include "corpus.h"
 #include "sim/vm_check.h"
 
-/* The module of that source, compiled for compute_80. Ends the test if it does not compile or load. */
-static inline vm_bench run_source(const char *name, const char *source)
+/* PTX of that source for compute_80, to be freed with kiln__free(NULL, ...). Ends the test if it does not compile. */
+static inline char *run_compile(const char *name, const char *source)
 {
     static kiln__arena arena; /* lives as long as the program */
     kiln__nvrtc *nvrtc = NULL;
@@ -25,9 +25,18 @@ static inline vm_bench run_source(const char *name, const char *source)
     kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
     CHECK_OK(status, error);
     CU_ASSERT_FATAL(status == KILN_OK);
-    vm_bench b = vm_bench_text(unit.ptx, strlen(unit.ptx), (vm_limits){.step_budget = (uint64_t)1 << 32});
+    char *ptx = kiln__strdup(NULL, unit.ptx);
     kiln__unit_free(&unit);
     kiln__nvrtc_close(nvrtc);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ptx);
+    return ptx;
+}
+/* The module of that source. */
+static inline vm_bench run_source(const char *name, const char *source)
+{
+    char *ptx = run_compile(name, source);
+    vm_bench b = vm_bench_text(ptx, strlen(ptx), (vm_limits){.step_budget = (uint64_t)1 << 32});
+    kiln__free(NULL, ptx);
     return b;
 }
 static inline vm_bench run_file(const char *name)

@@ -1,14 +1,13 @@
 //! T = float double
 //! every
 #include "prelude.h"
+__device__ float norms(int n, const float *v) { return normf(n, v) + rnormf(n, v); }
+__device__ double norms(int n, const double *v) { return norm(n, v) + rnorm(n, v); }
 extern "C" __global__ void k(const T *in, T *out, int n, int *whole)
 {
     T a = in[threadIdx.x], b = in[threadIdx.x + 32], c = in[threadIdx.x + 64], s, t;
     out[0] = fma(a, b, c) + norm3d(a, b, c) + rnorm3d(a, b, c) + norm4d(a, b, c, a) + rnorm4d(a, b, c, a);
-    if constexpr (sizeof(T) == 4)
-        out[4] = normf(n, in) + rnormf(n, in);
-    else
-        out[4] = norm(n, in) + rnorm(n, in);
+    out[4] = norms(n, in);
     out[1] = jn(n, a) + yn(n, b) + ldexp(a, n) + scalbn(b, n) + scalbln(c, (long)n);
     sincos(a, &s, &t);
     out[2] = s + t;
