@@ -641,6 +641,11 @@ typedef struct kiln_inspected_kernel {
 /* Compiles `choice` for `arch` ("sm_90"; NULL: the engine's device). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
+/* How many blocks of so many threads an SM of `arch` holds, each thread with so many registers and each block with so
+ * many bytes of shared memory. */
+typedef struct kiln_occupancy_info { int blocks_per_sm; double occupancy; const char *limited_by; } kiln_occupancy_info;
+KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
+                                    uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
 KILN_API void kiln_inspection_free(kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);

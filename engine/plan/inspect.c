@@ -171,6 +171,25 @@ kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_
     return KILN_OK;
 }
 
+kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers, uint64_t shared,
+                           kiln_occupancy_info *info, kiln_error **error)
+{
+    int number = 0;
+    kiln__occupancy found = {0};
+    kiln__cubin_kernel kernel = {.registers = registers, .barriers = 1};
+    if (!engine || !arch || !info)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_occupancy needs an engine, an architecture and a place for the answer");
+    kiln_status status = kiln__engine_nvrtc(engine, error);
+    if (status == KILN_OK)
+        status = parse_arch(engine, arch, &number, error);
+    if (status == KILN_OK)
+        status = kiln__occupancy_of(engine->mem, number, &kernel, threads, shared, &found, error);
+    if (status == KILN_OK)
+        *info = (kiln_occupancy_info){found.blocks_per_sm, found.occupancy, found.limited_by};
+    return status;
+}
+
 void kiln_inspection_free(kiln_inspection *inspection)
 {
     if (!inspection)

@@ -66,6 +66,7 @@ typedef struct cli_example { const char *line, *says; } cli_example;
 typedef struct cli_args {
     cli_list words;                   /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
+    const char *over, *at_block;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere;
@@ -89,14 +90,14 @@ struct cli_command {
     const char *about;           /* paragraphs, an empty line between them */
     size_t min_words, max_words;
     cli_completes completes;     /* what the words are */
-    const char *words;           /* for CLI_WORDS: "list show gc" */
+    const char *words;           /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
     const cli_group *const *groups; /* ends with NULL; the common ones are added by cli_groups() */
     const cli_example *examples; /* ends with a NULL line */
     int (*run)(cli *c);          /* the exit code */
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(tune) X(profile) X(inspect) X(devices) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
+    X(list) X(show) X(run) X(tune) X(profile) X(study) X(inspect) X(devices) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X

@@ -50,8 +50,8 @@ static void bash_reply(cli_completes completes, const char *words, const char *i
     else if (completes == CLI_WORDS)
         out_printf("%sCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", indent, words);
     else if (completes == CLI_SPECS)
-        out_printf("%sCOMPREPLY=($(compgen -W \"$(%s)\" -- \"$cur\") $(compgen -f -X '!*.@(yaml|json)' -- \"$cur\"))\n",
-                   indent, lister(completes));
+        out_printf("%sCOMPREPLY=($(compgen -W \"%s$(%s)\" -- \"$cur\") $(compgen -f -X '!*.@(yaml|json)' -- \"$cur\"))\n",
+                   indent, words ? cli_printf("%s ", words) : "", lister(completes));
     else
         out_printf("%sCOMPREPLY=($(compgen -W \"$(%s)\" -- \"$cur\"))\n", indent, lister(completes));
 }
@@ -90,8 +90,9 @@ static const char bash_head[] =
     "# bash splits words at = and : ; these are put together again here.\n"
     "_kiln_devices() { echo sim; kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p'; }\n"
     "_kiln_of_spec() {\n"
-    "    local word spec=\n"
-    "    for word in \"${COMP_WORDS[@]:2}\"; do\n"
+    "    local word spec= first=2\n"
+    "    [[ ${COMP_WORDS[1]} == study ]] && first=3\n"
+    "    for word in \"${COMP_WORDS[@]:first}\"; do\n"
     "        [[ $word == -* || -z $word ]] || { spec=$word; break; }\n"
     "    done\n"
     "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n"
@@ -168,7 +169,8 @@ static void zsh(void)
 {
     out_puts("#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
              "_kiln_devices() { print sim; kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p' }\n"
-             "_kiln_of_spec() {\n    local word spec\n    for word in ${kiln_line[3,-1]}; do\n"
+             "_kiln_of_spec() {\n    local word spec first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
+             "    for word in ${kiln_line[first,-1]}; do\n"
              "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"
              "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n}\n"
              "_kiln_words() { local -a found; found=(${(f)\"$(\"$@\")\"}); compadd -a found }\n"
@@ -187,7 +189,9 @@ static void zsh(void)
         for (size_t g = 0; g < count; g++)
             for (size_t k = 0; k < groups[g]->count; k++)
                 zsh_option(&groups[g]->options[k]);
-        if (command->max_words)
+        if (command->words && command->completes == CLI_SPECS)
+            out_printf("            '1:%s:(%s)' \\\n            '2:spec:_kiln_specs' \\\n", command->name, command->words);
+        else if (command->max_words)
             out_printf("            '1:%s:%s' \\\n", command->name, zsh_action(command->completes, command->words));
         out_puts("            && return ;;\n");
     }
@@ -223,7 +227,8 @@ static void fish(void)
     out_puts("# fish completion for kiln, made by `kiln completion fish`.\n"
              "function _kiln_devices\n    echo sim\n"
              "    kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p'\nend\n"
-             "function _kiln_of_spec\n    set -l words (commandline -opc)\n    for word in $words[3..-1]\n"
+             "function _kiln_of_spec\n    set -l words (commandline -opc)\n    set -l first 3\n"
+             "    test \"$words[2]\" = study; and set first 4\n    for word in $words[$first..-1]\n"
              "        if not string match -q -- '-*' $word\n"
              "            kiln show $word --only $argv[1] 2>/dev/null\n            return\n        end\n    end\nend\n"
              "complete -c kiln -f\n");
@@ -237,7 +242,9 @@ static void fish(void)
         if (command->completes == CLI_SPECS)
             out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F -a '(%s)'\n", command->name,
                        lister(CLI_SPECS));
-        else if (command->completes == CLI_WORDS)
+        if (command->completes == CLI_SPECS && command->words)
+            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, command->words);
+        if (command->completes == CLI_WORDS)
             out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name,
                        command->words);
         for (size_t g = 0; g < count; g++)

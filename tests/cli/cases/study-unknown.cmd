@@ -1,0 +1,2 @@
+# exit 2
+kiln study tile add
