@@ -45,7 +45,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, (uint64_t)at[0], width, "%s of %u bytes at byte %" PRId64 " of row %"
                        PRId64 ", plane %" PRId64 ", layer %" PRId64 " is outside of a surface of %" PRId64 " bytes a row, "
                        "%u rows, %u planes, %u layers", op, width, at[0], at[1], at[2], at[3], row, level->size[1],
-                       level->size[2], image->layers);
+                       level->size[2], image->layers ? image->layers : 1);
         return NULL;
     }
     *failed = false;

@@ -55,6 +55,39 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     free(params);
 }
 
+/* Textures and surfaces of every kind under the numbers 0x100, 0x200, ... that corpus/fuzz_vm/texture.ptx knows. */
+enum { OBJECTS = 9, IMAGE = 64 << 10 };
+
+static void add_objects(vm_device *device, unsigned char *storage, uint64_t memory)
+{
+    static const struct { vm_format format; unsigned channels, dims, layers, levels; bool cube, surface; } kinds[OBJECTS] = {
+        {VM_F32, 4, 2, 0, 3, false, false}, {VM_U8, 4, 2, 0, 1, false, true}, {VM_U16, 1, 3, 0, 2, false, false},
+        {VM_F16, 2, 2, 12, 2, true, false}, {VM_S32, 1, 1, 0, 1, false, false}, {VM_U32, 1, 1, 5, 1, false, true},
+        {VM_S8, 2, 2, 3, 1, false, false},  {VM_F32, 1, 3, 0, 1, false, true},
+        {VM_F32, 1, 1, 0, 1, false, false}};
+    memset(storage, 0x3f, IMAGE);
+    for (unsigned k = 0; k < OBJECTS; k++) {
+        vm_texture t = {.surface = kinds[k].surface, .stale = k == 8, .linear = k % 3 == 0,
+                        .mip_linear = k % 2 == 0, .normalized = k % 4 != 2, .integer = k == 2, .srgb = k == 6,
+                        .seamless = kinds[k].cube, .most = 8, .border = {0.5f}};
+        t.image = (vm_image){.host = k == 4 ? NULL : storage, .address = memory, .format = kinds[k].format,
+                             .channels = kinds[k].channels, .dims = kinds[k].dims, .layers = kinds[k].layers,
+                             .cube = kinds[k].cube, .surface = kinds[k].surface, .level_count = kinds[k].levels};
+        uint64_t offset = 0;
+        for (unsigned n = 0; n < kinds[k].levels; n++) {
+            const uint32_t side = 8u >> n;
+            vm_level *level = &t.image.levels[n];
+            *level = (vm_level){.size = {side, t.image.dims > 1 ? side : 1, t.image.dims > 2 ? side : 1}, .offset = offset,
+                                .pitch = 128, .slice = 128 * (t.image.dims > 1 ? side : 1)};
+            offset += level->slice * (t.image.layers ? t.image.layers : level->size[2]);
+        }
+        WANT(offset <= IMAGE);
+        for (unsigned axis = 0; axis < 3; axis++)
+            t.edge[axis] = (vm_edge)((k + axis) % 4);
+        WANT(vm_texture_add(device, (uint64_t)(k + 1) << 8, &t));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -73,6 +106,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t address[2] = {vm_alloc(device, SMALL), vm_alloc(device, SMALL - 8)};
     WANT(address[0] && address[1]);
     memset(vm_pointer(device, address[0], SMALL), 0, SMALL);
+    unsigned char *storage = vm_storage_new(device, IMAGE);
+    WANT(storage);
+    add_objects(device, storage, address[0]);
     uint64_t used = vm_memory_used(device);
     ptx_result result = vm_module_load(device, ptx, &module, &log);
     WANT((result == PTX_OK) == (module != NULL));
@@ -82,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run(device, module, (int)k, address);
     vm_module_unload(device, module);
     WANT(vm_memory_used(device) >= used); /* what a kernel's malloc() made stays */
+    vm_storage_free(device, storage, IMAGE);
     vm_device_free(device);
     kiln__text_free(&log);
     return 0;
@@ -101,7 +138,7 @@ static const opcode opcodes[] = {
 #undef OP
 };
 
-typedef struct maker { uint32_t state; char text[512]; size_t length; const char *types[4]; unsigned type_count, vector; } maker;
+typedef struct maker { uint32_t state; char text[512]; size_t length; const char *types[4]; unsigned type_count, vector, coordinates, steps; } maker;
 
 static uint32_t pick(maker *m, uint32_t below)
 {
@@ -148,6 +185,11 @@ static void make_suffix(maker *m, const char *slot, size_t length)
     const char *type = type_named(slot, end);
     if (type && m->type_count < 4)
         m->types[m->type_count++] = type;
+    static const struct { const char *name; unsigned coordinates, steps; } geometries[] = {
+        {"1d", 1, 1}, {"2d", 2, 2}, {"3d", 4, 4}, {"a1d", 2, 1}, {"a2d", 4, 2}, {"cube", 4, 4}, {"acube", 4, 4}};
+    for (size_t k = 0; k < KILN__COUNT(geometries); k++)
+        if (strlen(geometries[k].name) == end && memcmp(geometries[k].name, slot, end) == 0)
+            m->coordinates = geometries[k].coordinates, m->steps = geometries[k].steps;
     if (end == 2 && slot[0] == 'v')
         m->vector = (unsigned)(slot[1] - '0');
 }
@@ -250,6 +292,17 @@ static void make_operand(maker *m, const char *spec, size_t length)
         make_vector(m, count, bytes / count, kind == 'X');
         break;
     }
+    case 'o': {
+        static const char *const handles[] = {"%d6", "%d6", "%d6", "%d9", "%d1"};
+        say(m, "[%s", handles[pick(m, KILN__COUNT(handles))]);
+        if (m->coordinates)
+            say(m, ", ");
+        if (m->coordinates)
+            make_vector(m, m->coordinates, 4, false);
+        say(m, "]");
+        break;
+    }
+    case 'g': make_vector(m, m->steps, 4, false); break;
     case 'a': make_address(m); break;
     case 'l': say(m, "L%u", pick(m, 4)); break;
     case 't': say(m, "T0"); break;
@@ -318,7 +371,7 @@ static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
         m->length = end - at < sizeof m->text ? end - at : sizeof m->text;
         memcpy(m->text, data + at, m->length);
     } else {
-        m->type_count = m->vector = 0;
+        m->type_count = m->vector = m->coordinates = 0;
         memset(m->types, 0, sizeof m->types);
         make_instruction(m);
     }
