@@ -1,7 +1,7 @@
 /* One configuration against the constraints, with an answer that a reader can act on. */
 #include <string.h>
 
-#include "space/space.h"
+#include "space/internal.h"
 
 kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                             kiln_setting *lets, kiln_error **error)
@@ -57,18 +57,38 @@ static void report(asked *a, const kiln__expr *constraint)
     kiln__text_free(&names);
 }
 
+/* Room for the lets of a configuration, none of them known. */
+static bool open_lets(asked *a, const kiln_allocator *mem, const kiln__scope *outer)
+{
+    a->lets = kiln__calloc(mem, a->variant->let_count, sizeof *a->lets);
+    if (!a->lets)
+        return false;
+    for (size_t i = 0; i < a->variant->let_count; i++)
+        a->lets[i].name = "";
+    a->scope = (kiln__scope){.outer = outer, .count = a->variant->let_count, .settings = a->lets};
+    return true;
+}
+
+bool kiln__space_holds(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
+                       size_t constraint, bool *holds)
+{
+    asked a = {.variant = variant};
+    if (!open_lets(&a, mem, scope))
+        return false;
+    const kiln__expr *expr = variant->where[constraint];
+    bool fine = prepare(&a, expr) && kiln__expr_eval_bool(expr, &a.scope, "a constraint", holds, NULL);
+    kiln__free(mem, a.lets);
+    return fine;
+}
+
 kiln_status kiln__space_check_scope(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                                     kiln_error **error)
 {
     kiln__diag diag = {.mem = mem};
     asked a = {.variant = variant, .diag = &diag};
     kiln_status status = KILN_OK;
-    a.lets = kiln__calloc(mem, variant->let_count, sizeof *a.lets);
-    if (!a.lets)
+    if (!open_lets(&a, mem, scope))
         return kiln__fail_memory(error);
-    for (size_t i = 0; i < variant->let_count; i++)
-        a.lets[i].name = "";
-    a.scope = (kiln__scope){.outer = scope, .count = variant->let_count, .settings = a.lets};
     for (size_t i = 0; i < variant->where_count; i++) {
         bool holds = false;
         if (!prepare(&a, variant->where[i]) ||

@@ -3,7 +3,8 @@
  * that param has a value and skips everything below where it does not hold. */
 #include <string.h>
 
-#include "space/space.h"
+#include "space/index.h"
+#include "space/internal.h"
 
 /* A let to compute or a constraint to test. */
 typedef struct check {
@@ -14,27 +15,6 @@ typedef struct check {
     struct check *next;    /* of the same level */
 } check;
 #define CONSTRAINT UINT32_MAX
-
-typedef struct axis {
-    const kiln_value *values;
-    size_t count;
-    bool pinned;
-} axis;
-
-struct kiln__space {
-    kiln__arena arena;
-    kiln_allocator mem_copy;
-    const kiln_allocator *mem;
-    const kiln__variant *variant;
-    const kiln__scope *outer;
-    axis *axes;
-    kiln_value *slots;     /* params, lets, then outer names, which have their values already */
-    size_t slot_count, slot_capacity;
-    const char **outer_names; /* of the slots behind the lets */
-    check **levels;        /* param_count + 1 lists */
-    check **let_checks;    /* NULL: no constraint needs this let */
-    size_t deepest;        /* the last level with a check */
-};
 
 struct kiln__walk {
     const kiln__space *space;
@@ -133,7 +113,7 @@ static bool pin(kiln__space *space, size_t i, kiln_value value)
         return false;
     if (value.kind == KILN_INT && space->variant->params[i].values[0].kind == KILN_FLOAT)
         *copy = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
-    space->axes[i] = (axis){.values = copy, .count = 1, .pinned = true};
+    space->axes[i] = (kiln__axis){.values = copy, .count = 1, .pinned = true};
     space->slots[i] = *copy;
     return true;
 }
@@ -149,7 +129,7 @@ static bool build(kiln__space *space, const kiln_setting *fixed, size_t fixed_co
     if (space->arena.failed)
         return false;
     for (size_t i = 0; i < variant->param_count; i++) {
-        space->axes[i] = (axis){.values = variant->params[i].values, .count = variant->params[i].count};
+        space->axes[i] = (kiln__axis){.values = variant->params[i].values, .count = variant->params[i].count};
         for (size_t k = 0; k < fixed_count; k++)
             if (strcmp(fixed[k].name, variant->params[i].name) == 0 && !pin(space, i, fixed[k].value))
                 return false;
@@ -289,7 +269,7 @@ static outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
         walk->index[d]++;
     }
     for (;;) {
-        const axis *a = &space->axes[d];
+        const kiln__axis *a = &space->axes[d];
         if (walk->index[d] == a->count) {
             if (d == 0)
                 return EXCLUDED;
@@ -326,7 +306,7 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
 }
 
 /* Params behind the last check only multiply. */
-kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
+kiln_status kiln__space_walk_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
 {
     kiln__walk *walk = NULL;
     kiln_status status = kiln__walk_open(space, &walk, error);
@@ -343,6 +323,16 @@ kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_er
         return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     *valid = count;
     return KILN_OK;
+}
+
+kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
+{
+    kiln__index *index = NULL;
+    kiln_status status = kiln__index_open(space, &index, error);
+    if (status == KILN_OK)
+        *valid = kiln__index_count(index);
+    kiln__index_free(index);
+    return status;
 }
 
 kiln_status kiln__space_check(const kiln__space *space, const kiln_setting *settings, kiln_error **error)

@@ -14,7 +14,7 @@ kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *var
 void kiln__space_free(kiln__space *space);
 
 uint64_t kiln__space_raw(const kiln__space *space);   /* product of the value counts; saturates */
-/* Counts the valid ones by walking. An expression that fails to evaluate is an error (with its place). */
+/* Counts the valid ones. An expression that fails to evaluate is an error (with its place). */
 kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
 
 /* A walk in lexical order of the params. One thread. */

@@ -1,0 +1,55 @@
+/* graph.h - expressions as one graph of integer operations, in which what several of them have in common stands once.
+ * For those who evaluate the same expressions a million times with one name after the other bound.
+ *
+ * A node's value is an int64_t, or *unknown*: an error, or something that is no integer (a fraction, an overflow). Unknown
+ * spreads like an error does: not from the branch that is not taken. It says no more than "ask the expression itself". */
+#ifndef KILN_EXPR_GRAPH_H
+#define KILN_EXPR_GRAPH_H
+
+#include "expr/expr.h"
+
+typedef enum kiln__node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__node_kind;
+
+typedef struct kiln__node {
+    uint8_t op;                /* an opcode of expr/code.h, or one of graph.c's own */
+    uint8_t kind;              /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of these */
+    uint32_t a, b, c;          /* operands: earlier nodes */
+    int64_t value;             /* of a constant; number of an input */
+    uint32_t next;             /* in the table of known nodes */
+} kiln__node;
+
+typedef struct kiln__graph {
+    const kiln_allocator *mem;
+    kiln__node *nodes;
+    size_t count, capacity;
+    uint32_t *buckets;
+    size_t bucket_count;
+    const char **texts;        /* referenced: those of the constants and inputs */
+    size_t text_count, text_capacity;
+    bool failed;               /* memory ran out */
+} kiln__graph;
+
+#define KILN__NO_NODE UINT32_MAX
+
+void kiln__graph_free(kiln__graph *graph);
+/* The node of the `number`-th name from outside. */
+uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__node_kind kind);
+/* A constant's node: of kind OTHER if it is a fraction. */
+uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
+/* The number that stands for a text, the same for equal ones. */
+int64_t kiln__graph_text(kiln__graph *graph, const char *text);
+
+/* The node of `expr`, whose name number i is the node resolve(user, expr, i). KILN__NO_NODE: memory is out, or it is made of
+ * things that are no integers, so that it must be evaluated as it stands. */
+typedef uint32_t (*kiln__resolve_fn)(void *user, const kiln__expr *expr, size_t name);
+uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resolve_fn resolve, void *user);
+
+/* True if the node is `left and right`, as a condition. */
+bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, uint32_t *right);
+bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known);
+bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);
+unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3]);
+
+/* Computes nodes in the order given, their operands having values. */
+void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t count, int64_t *values, bool *unknown);
+#endif

@@ -1,0 +1,593 @@
+/* index.c - counts a space without walking through it.
+ *
+ * The constraints become one graph of integer operations (expr/graph.h). The params are put into a tree: each has below it
+ * the params that still share a constraint with one another once it and all above it have a value, in one subtree for
+ * each group that shares none with another, so that numbers of configurations multiply. An operation is computed at the
+ * param that gives it its last operand. What a subtree depends on is the values that it takes from above (its `keys`):
+ * products and sums, mostly, that many configurations have in common, so its count is remembered by them. */
+#include <string.h>
+
+#include "expr/graph.h"
+#include "space/index.h"
+#include "space/internal.h"
+
+#define NONE UINT32_MAX
+enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes each */
+
+/* A constraint or one side of an `and` in one. */
+typedef struct piece {
+    size_t constraint;       /* number in the variant's where */
+    uint32_t node;           /* NONE: must be evaluated as it stands */
+    uint32_t param;          /* in the tree: where it can be tested */
+    bool whole;              /* the constraint has no other piece */
+} piece;
+
+typedef struct branch {      /* a param in the tree */
+    uint32_t parent, first_child, sibling;
+    uint32_t depth;
+    uint32_t *ops, *keys, *pieces;
+    size_t op_count, key_count, piece_count;
+    bool memo;               /* what it depends on is less than everything above it */
+} branch;
+
+typedef struct memo_entry { kiln__hash128 key; uint64_t count; uint64_t used; } memo_entry;
+
+struct kiln__index {
+    const kiln__space *space;
+    const kiln_allocator *mem;
+    kiln__arena arena;
+    kiln__graph graph;
+    size_t params, words;    /* words of a set of params */
+    uint32_t *input;         /* of each param */
+    uint32_t *let_node;      /* NONE: not made yet */
+    bool *let_open;          /* being made, or it cannot be */
+    uint64_t *uses;          /* of each node: the params below it */
+    piece *pieces;
+    size_t piece_count, piece_capacity;
+    branch *branches;
+    uint32_t root;           /* the first of the top ones; the rest are its siblings */
+    int64_t **values;        /* what an input is for each value of a param */
+    int64_t *value;          /* of each node now */
+    bool *unknown;
+    size_t *choice;          /* of each param */
+    kiln_setting *settings;
+    memo_entry *memo;
+    size_t memo_bits, memo_used;
+    bool impossible;         /* a constraint without params does not hold */
+    bool lost;               /* a constraint cannot be computed for some values: the walk decides */
+    bool failed;             /* out of memory */
+    uint64_t count;
+};
+
+/* ---- the graph ---- */
+
+static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
+{
+    kiln__index *x = user;
+    const kiln__variant *variant = x->space->variant;
+    const char *text = kiln__expr_name(expr, name);
+    for (size_t i = 0; i < variant->param_count; i++)
+        if (strcmp(variant->params[i].name, text) == 0) {
+            const kiln__axis *axis = &x->space->axes[i];
+            return axis->count == 1 ? kiln__graph_constant(&x->graph, axis->values[0]) : x->input[i];
+        }
+    for (size_t i = 0; i < variant->let_count; i++)
+        if (strcmp(variant->lets[i].name, text) == 0) {
+            if (x->let_node[i] == NONE && !x->let_open[i]) {
+                x->let_open[i] = true; /* a let uses only earlier ones, so this ends */
+                x->let_node[i] = kiln__graph_add(&x->graph, variant->lets[i].expr, resolve, x);
+            }
+            return x->let_node[i];
+        }
+    kiln_value value;
+    return kiln__scope_find(x->space->outer, text, &value) ? kiln__graph_constant(&x->graph, value) : KILN__NO_NODE;
+}
+
+static bool make_inputs(kiln__index *x)
+{
+    for (size_t i = 0; i < x->params; i++) {
+        const kiln__axis *axis = &x->space->axes[i];
+        kiln__node_kind kind = axis->count && axis->values[0].kind == KILN_TEXT ? KILN__NODE_TEXT : KILN__NODE_INT;
+        x->values[i] = kiln__arena_alloc(&x->arena, (axis->count + 1) * sizeof **x->values);
+        if (!x->values[i])
+            return false;
+        for (size_t v = 0; v < axis->count; v++) {
+            kiln_value value = axis->values[v];
+            bool text = value.kind == KILN_TEXT;
+            if (value.kind == KILN_FLOAT || text != (kind == KILN__NODE_TEXT))
+                kind = KILN__NODE_OTHER;
+            x->values[i][v] = text ? kiln__graph_text(&x->graph, value.as.text) : value.as.i;
+        }
+        for (size_t v = 0; v < axis->count && kind == KILN__NODE_OTHER; v++)
+            x->values[i][v] = (int64_t)v;
+        x->input[i] = kiln__graph_input(&x->graph, (uint32_t)i, kind);
+    }
+    return !x->graph.failed;
+}
+
+static bool add_piece(kiln__index *x, size_t constraint, uint32_t node, bool whole)
+{
+    uint32_t left, right;
+    if (node != NONE && kiln__graph_split(&x->graph, node, &left, &right))
+        return add_piece(x, constraint, left, false) && add_piece(x, constraint, right, false);
+    int64_t value;
+    bool known;
+    if (node != NONE && kiln__graph_is_constant(&x->graph, node, &value, &known) && known) {
+        x->impossible |= value == 0;
+        return true;
+    }
+    if (!kiln__grow(x->mem, &x->pieces, &x->piece_capacity, x->piece_count + 1, sizeof *x->pieces))
+        return false;
+    x->pieces[x->piece_count++] = (piece){.constraint = constraint, .node = node, .param = NONE, .whole = whole};
+    return true;
+}
+
+static uint64_t *uses_of(const kiln__index *x, uint32_t node) { return x->uses + (size_t)node * x->words; }
+static bool has(const uint64_t *set, size_t param) { return set[param / 64] >> (param % 64) & 1; }
+
+/* The params that a name reaches, through lets. */
+static void add_names(kiln__index *x, const kiln__expr *expr, uint64_t *set)
+{
+    const kiln__variant *variant = x->space->variant;
+    for (size_t n = 0; n < kiln__expr_name_count(expr); n++) {
+        const char *text = kiln__expr_name(expr, n);
+        for (size_t i = 0; i < variant->param_count; i++)
+            if (x->space->axes[i].count > 1 && strcmp(variant->params[i].name, text) == 0)
+                set[i / 64] |= (uint64_t)1 << (i % 64);
+        for (size_t i = 0; i < variant->let_count; i++)
+            if (strcmp(variant->lets[i].name, text) == 0)
+                add_names(x, variant->lets[i].expr, set);
+    }
+}
+
+static bool find_uses(kiln__index *x)
+{
+    size_t count = x->graph.count;
+    x->uses = kiln__arena_alloc(&x->arena, (count + x->piece_count + 1) * x->words * sizeof *x->uses);
+    if (!x->uses)
+        return false;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t operands[3];
+        if (kiln__graph_is_input(&x->graph, k)) {
+            size_t param = (size_t)x->graph.nodes[k].value;
+            uses_of(x, k)[param / 64] |= (uint64_t)1 << (param % 64);
+        }
+        for (unsigned n = kiln__graph_operands(&x->graph, k, operands); n-- > 0;)
+            for (size_t w = 0; w < x->words; w++)
+                uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
+    }
+    for (size_t p = 0; p < x->piece_count; p++) { /* those that are no node have theirs behind the nodes' */
+        uint64_t *set = uses_of(x, (uint32_t)(count + p));
+        if (x->pieces[p].node == NONE)
+            add_names(x, x->space->variant->where[x->pieces[p].constraint], set);
+        else
+            memcpy(set, uses_of(x, x->pieces[p].node), x->words * sizeof *set);
+    }
+    return true;
+}
+static const uint64_t *piece_uses(const kiln__index *x, size_t number)
+{
+    return uses_of(x, (uint32_t)(x->graph.count + number));
+}
+
+/* ---- the tree ---- */
+
+/* The param that most of the constraints between these want; the earlier one of two. */
+static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
+{
+    size_t best = NONE, most = 0;
+    for (size_t i = 0; i < x->params; i++) {
+        if (group[i] != id)
+            continue;
+        size_t wants = 1;
+        for (size_t p = 0; p < x->piece_count; p++)
+            wants += has(piece_uses(x, p), i);
+        if (wants > most)
+            best = i, most = wants;
+    }
+    return best;
+}
+
+static uint32_t leader(uint32_t *of, uint32_t i)
+{
+    while (of[i] != i)
+        i = of[i] = of[of[i]];
+    return i;
+}
+
+/* Parts the params of group `id` by the constraints that bind them to one another. */
+static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
+{
+    for (uint32_t i = 0; i < x->params; i++)
+        of[i] = i;
+    for (size_t p = 0; p < x->piece_count; p++) {
+        uint32_t first = NONE;
+        for (uint32_t i = 0; i < x->params; i++)
+            if (group[i] == id && has(piece_uses(x, p), i)) {
+                if (first == NONE)
+                    first = i;
+                else
+                    of[leader(of, i)] = leader(of, first);
+            }
+    }
+}
+
+/* Makes the tree, one param after the other; `group` says which part of the rest a param is in. */
+static bool plant(kiln__index *x)
+{
+    size_t n = x->params;
+    uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
+    uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
+    uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above); /* of each group */
+    x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
+    if (x->arena.failed)
+        return false;
+    uint32_t groups = 1, open = 0; /* group 0: all; a param that has its place: NONE */
+    above[0] = NONE;
+    x->root = NONE;
+    for (size_t i = 0; i < n; i++)
+        group[i] = x->space->axes[i].count == 1 ? NONE : 0;
+    bool whole = false; /* the first group is only parted */
+    while (open < groups) {
+        uint32_t id = open++, parent = above[id];
+        if (whole) {
+            size_t param = choose(x, group, id);
+            if (param == NONE)
+                continue;
+            branch *b = &x->branches[param];
+            uint32_t *head = parent == NONE ? &x->root : &x->branches[parent].first_child;
+            *b = (branch){.parent = parent, .first_child = NONE, .sibling = *head,
+                          .depth = parent == NONE ? 0 : x->branches[parent].depth + 1};
+            *head = (uint32_t)param;
+            group[param] = NONE;
+            parent = (uint32_t)param;
+        }
+        whole = true;
+        part(x, group, id, of);
+        for (uint32_t i = 0; i < n; i++) {
+            if (group[i] != id || leader(of, i) != i)
+                continue;
+            for (uint32_t k = 0; k < n; k++)
+                if (k != i && group[k] == id && leader(of, k) == i)
+                    group[k] = groups;
+            group[i] = groups;
+            above[groups++] = parent;
+            i = (uint32_t)-1; /* the sets of those that are left are as they were */
+        }
+    }
+    return true;
+}
+
+/* The param of the set that is deepest in the tree; NONE: of none. */
+static uint32_t deepest(const kiln__index *x, const uint64_t *set)
+{
+    uint32_t best = NONE;
+    for (uint32_t i = 0; i < x->params; i++)
+        if (has(set, i) && (best == NONE || x->branches[i].depth > x->branches[best].depth))
+            best = i;
+    return best;
+}
+
+static bool push(kiln__index *x, uint32_t **list, size_t *count, uint32_t item)
+{
+    if ((*count & (*count - 1)) == 0) { /* full, at a power of two */
+        uint32_t *more = kiln__arena_alloc(&x->arena, (*count ? 2 * *count : 1) * sizeof *more);
+        if (!more)
+            return false;
+        if (*count)
+            memcpy(more, *list, *count * sizeof *more);
+        *list = more;
+    }
+    (*list)[(*count)++] = item;
+    return true;
+}
+
+/* Which nodes are wanted at all, and where each of them, and each piece, is computed. */
+static bool schedule(kiln__index *x)
+{
+    bool *wanted = kiln__arena_alloc(&x->arena, x->graph.count + 1);
+    if (!wanted)
+        return false;
+    for (size_t p = 0; p < x->piece_count; p++) {
+        piece *each = &x->pieces[p];
+        each->param = deepest(x, piece_uses(x, p));
+        if (each->node != NONE)
+            wanted[each->node] = true;
+        if (each->param == NONE)
+            continue; /* of constants, and yet not computed: tested once, by itself */
+        branch *b = &x->branches[each->param];
+        if (!push(x, &b->pieces, &b->piece_count, (uint32_t)p))
+            return false;
+    }
+    for (size_t k = x->graph.count; k-- > 0;) {
+        uint32_t operands[3];
+        for (unsigned n = wanted[k] ? kiln__graph_operands(&x->graph, (uint32_t)k, operands) : 0; n-- > 0;)
+            wanted[operands[n]] = true;
+    }
+    for (uint32_t k = 0; k < x->graph.count; k++) {
+        uint32_t operands[3];
+        int64_t value;
+        bool known;
+        if (kiln__graph_is_constant(&x->graph, k, &value, &known)) {
+            x->value[k] = value;
+            x->unknown[k] = !known;
+        } else if (wanted[k] && kiln__graph_operands(&x->graph, k, operands)) {
+            uint32_t at = deepest(x, uses_of(x, k));
+            branch *b = at == NONE ? NULL : &x->branches[at];
+            if (!b)
+                kiln__graph_run(&x->graph, &k, 1, x->value, x->unknown);
+            else if (!push(x, &b->ops, &b->op_count, k))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* What a subtree takes from above, marked in `set` (a byte a node): children first. */
+static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
+{
+    branch *b = &x->branches[param];
+    for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
+        if (!find_keys(x, child, set)) /* leaves the set empty */
+            return false;
+    for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
+        for (size_t k = 0; k < x->branches[child].key_count; k++)
+            set[x->branches[child].keys[k]] = 1;
+    for (size_t k = 0; k < b->op_count; k++) {
+        uint32_t operands[3];
+        for (unsigned n = kiln__graph_operands(&x->graph, b->ops[k], operands); n-- > 0;)
+            set[operands[n]] = 1;
+    }
+    for (size_t k = 0; k < b->piece_count; k++)
+        for (uint32_t i = 0; i < x->params; i++) /* one that is evaluated as it stands takes its params */
+            if (has(piece_uses(x, b->pieces[k]), i) && x->pieces[b->pieces[k]].node == NONE)
+                set[x->input[i]] = 1;
+    size_t inputs = 0;
+    for (uint32_t k = 0; k < x->graph.count; k++) {
+        uint32_t at = set[k] ? deepest(x, uses_of(x, k)) : NONE;
+        set[k] = 0;
+        if (at == NONE || at == param || x->branches[at].depth >= b->depth)
+            continue;
+        inputs += kiln__graph_is_input(&x->graph, k);
+        if (!push(x, &b->keys, &b->key_count, k))
+            return false;
+    }
+    b->memo = b->depth > 0 && inputs < b->depth;
+    return true;
+}
+
+/* ---- counting ---- */
+
+static bool remember(kiln__index *x, kiln__hash128 key, uint64_t count)
+{
+    if (2 * x->memo_used >= (size_t)1 << x->memo_bits && x->memo_bits < MEMO_MOST) {
+        size_t bits = x->memo_bits + 2 > MEMO_MOST ? MEMO_MOST : x->memo_bits + 2;
+        memo_entry *larger = kiln__calloc(x->mem, (size_t)1 << bits, sizeof *larger);
+        if (!larger)
+            return false;
+        x->memo_used = 0;
+        for (size_t k = 0; k < (size_t)1 << x->memo_bits; k++)
+            if (x->memo[k].used) {
+                larger[x->memo[k].key.low & (((size_t)1 << bits) - 1)] = x->memo[k];
+                x->memo_used++;
+            }
+        kiln__free(x->mem, x->memo);
+        x->memo = larger;
+        x->memo_bits = bits;
+    }
+    memo_entry *entry = &x->memo[key.low & (((size_t)1 << x->memo_bits) - 1)];
+    x->memo_used += !entry->used; /* one that is there gives way: it will be counted again */
+    *entry = (memo_entry){key, count, 1};
+    return true;
+}
+
+/* Whether the state above a subtree can be remembered, and under which key. */
+static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
+{
+    enum { KEYS = 32 };
+    const branch *b = &x->branches[param];
+    int64_t taken[KEYS + 1];
+    if (!b->memo || b->key_count > KEYS)
+        return false;
+    taken[0] = param;
+    for (size_t k = 0; k < b->key_count; k++) {
+        if (x->unknown[b->keys[k]])
+            return false;
+        taken[k + 1] = x->value[b->keys[k]];
+    }
+    *key = kiln__hash(taken, (b->key_count + 1) * sizeof *taken);
+    return true;
+}
+
+/* A constraint that is not all integers, all of its params having values. */
+static bool plainly(kiln__index *x, size_t constraint)
+{
+    bool holds = false;
+    kiln__scope scope = {.outer = x->space->outer, .count = x->params, .settings = x->settings};
+    for (size_t i = 0; i < x->params; i++)
+        x->settings[i].value = x->space->axes[i].values[x->choice[i]];
+    if (!kiln__space_holds(x->mem, x->space->variant, &scope, constraint, &holds))
+        x->lost = true;
+    return holds;
+}
+
+/* Gives the param its v-th value; false: a constraint excludes it. */
+static bool take(kiln__index *x, uint32_t param, size_t v)
+{
+    const branch *b = &x->branches[param];
+    x->choice[param] = v;
+    x->value[x->input[param]] = x->values[param][v];
+    kiln__graph_run(&x->graph, b->ops, b->op_count, x->value, x->unknown);
+    for (size_t k = 0; k < b->piece_count; k++) {
+        const piece *p = &x->pieces[b->pieces[k]];
+        if (p->node != NONE && !x->unknown[p->node]) {
+            if (!x->value[p->node])
+                return false;
+        } else if (p->node != NONE && !p->whole) {
+            x->lost = true; /* the rest of its constraint may decide, and may not be known yet */
+            return false;
+        } else if (!plainly(x, p->constraint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t count_all(kiln__index *x, uint32_t first);
+
+/* Configurations of a subtree, given all above it. As deep as there are params. */
+static uint64_t count_branch(kiln__index *x, uint32_t param)
+{
+    const branch *b = &x->branches[param];
+    kiln__hash128 key;
+    bool kept = key_of(x, param, &key);
+    if (kept) {
+        const memo_entry *entry = &x->memo[key.low & (((size_t)1 << x->memo_bits) - 1)];
+        if (entry->used && entry->key.low == key.low && entry->key.high == key.high)
+            return entry->count;
+    }
+    uint64_t sum = 0;
+    for (size_t v = 0; v < x->space->axes[param].count && !x->lost && !x->failed; v++)
+        if (take(x, param, v) && __builtin_add_overflow(sum, count_all(x, b->first_child), &sum))
+            sum = UINT64_MAX;
+    if (kept && !remember(x, key, sum))
+        x->failed = true;
+    return sum;
+}
+
+/* Of a param and its siblings. */
+static uint64_t count_all(kiln__index *x, uint32_t first)
+{
+    uint64_t product = 1;
+    for (uint32_t at = first; at != NONE && product; at = x->branches[at].sibling)
+        product = times(product, count_branch(x, at));
+    return product;
+}
+
+/* Chooses the values of a param, its siblings and all below them for the number `n` of their configurations. */
+static void pick(kiln__index *x, uint32_t first, uint64_t n)
+{
+    for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
+        uint64_t count = count_branch(x, at), here = n % count;
+        n /= count;
+        for (size_t v = 0; v < x->space->axes[at].count; v++) {
+            uint64_t below = take(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;
+            if (here < below) {
+                take(x, at, v);
+                pick(x, x->branches[at].first_child, here);
+                break;
+            }
+            here -= below;
+        }
+    }
+}
+
+/* ---- the door ---- */
+
+static bool build(kiln__index *x)
+{
+    const kiln__space *space = x->space;
+    const kiln__variant *variant = space->variant;
+    x->params = variant->param_count;
+    x->words = x->params / 64 + 1;
+    x->input = kiln__arena_alloc(&x->arena, (x->params + 1) * sizeof *x->input);
+    x->values = kiln__arena_alloc(&x->arena, (x->params + 1) * sizeof *x->values);
+    x->choice = kiln__arena_alloc(&x->arena, (x->params + 1) * sizeof *x->choice);
+    x->settings = kiln__arena_alloc(&x->arena, (x->params + 1) * sizeof *x->settings);
+    x->let_node = kiln__arena_alloc(&x->arena, (variant->let_count + 1) * sizeof *x->let_node);
+    x->let_open = kiln__arena_alloc(&x->arena, (variant->let_count + 1) * sizeof *x->let_open);
+    if (x->arena.failed || !make_inputs(x))
+        return false;
+    for (size_t i = 0; i < x->params; i++)
+        x->settings[i].name = variant->params[i].name;
+    memset(x->let_node, 0xff, (variant->let_count + 1) * sizeof *x->let_node);
+    for (size_t i = 0; i < variant->where_count; i++)
+        if (!add_piece(x, i, kiln__graph_add(&x->graph, variant->where[i], resolve, x), true) || x->graph.failed)
+            return false;
+    x->value = kiln__arena_alloc(&x->arena, (x->graph.count + 1) * sizeof *x->value);
+    x->unknown = kiln__arena_alloc(&x->arena, (x->graph.count + 1) * sizeof *x->unknown);
+    unsigned char *set = kiln__arena_alloc(&x->arena, x->graph.count + 1);
+    x->memo_bits = MEMO_LEAST;
+    x->memo = kiln__calloc(x->mem, (size_t)1 << MEMO_LEAST, sizeof *x->memo);
+    if (!x->memo || x->arena.failed || !find_uses(x) || !plant(x) || !schedule(x))
+        return false;
+    for (uint32_t at = x->root; at != NONE; at = x->branches[at].sibling)
+        if (!find_keys(x, at, set))
+            return false;
+    for (size_t p = 0; p < x->piece_count && !x->impossible; p++)
+        if (x->pieces[p].param == NONE)
+            x->impossible = !plainly(x, x->pieces[p].constraint);
+    if (!x->impossible && !x->lost)
+        x->count = count_all(x, x->root);
+    return !x->failed;
+}
+
+kiln_status kiln__index_open(const kiln__space *space, kiln__index **out, kiln_error **error)
+{
+    kiln__index *x = kiln__calloc(space->mem, 1, sizeof *x);
+    if (!x)
+        return kiln__fail_memory(error);
+    x->space = space;
+    x->mem = space->mem;
+    x->arena.mem = space->mem;
+    x->graph.mem = space->mem;
+    kiln_status status = build(x) ? KILN_OK : kiln__fail_memory(error);
+    if (status == KILN_OK && x->lost) /* for whoever stands before it in the spec may exclude what cannot be computed */
+        status = kiln__space_walk_count(space, &x->count, error);
+    if (status != KILN_OK) {
+        kiln__index_free(x);
+        return status;
+    }
+    *out = x;
+    return KILN_OK;
+}
+
+void kiln__index_free(kiln__index *x)
+{
+    if (!x)
+        return;
+    kiln__arena_free(&x->arena);
+    kiln__graph_free(&x->graph);
+    kiln__free(x->mem, x->pieces);
+    kiln__free(x->mem, x->memo);
+    kiln__free(x->mem, x);
+}
+
+uint64_t kiln__index_count(const kiln__index *x) { return x->count; }
+
+/* Where the index cannot say, the walk goes there. */
+static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
+{
+    kiln__walk *walk = NULL;
+    const kiln_setting *at = NULL;
+    kiln_status status = kiln__walk_open(x->space, &walk, error);
+    for (uint64_t n = 0; status == KILN_OK && n <= number; n++)
+        status = kiln__walk_next(walk, &at, error);
+    if (status == KILN_OK)
+        memcpy(settings, at, x->params * sizeof *settings);
+    kiln__walk_free(walk);
+    return status;
+}
+
+kiln_status kiln__index_at(kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
+{
+    if (number >= x->count)
+        return kiln__fail(x->mem, error, KILN_ERROR_ARGUMENT, "the space has no configuration number %llu",
+                          (unsigned long long)number);
+    if (x->lost)
+        return walk_to(x, number, settings, error);
+    for (size_t i = 0; i < x->params; i++)
+        x->choice[i] = 0;
+    pick(x, x->root, number);
+    if (x->failed)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < x->params; i++)
+        settings[i] = (kiln_setting){x->space->variant->params[i].name, x->space->axes[i].values[x->choice[i]]};
+    return KILN_OK;
+}

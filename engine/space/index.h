@@ -1,0 +1,18 @@
+/* index.h - a space by number: how many configurations are valid, which is the n-th, without holding them.
+ * README.md says how. */
+#ifndef KILN_SPACE_INDEX_H
+#define KILN_SPACE_INDEX_H
+
+#include "space/space.h"
+
+typedef struct kiln__index kiln__index;
+
+/* The space is referenced. One thread at a time. */
+kiln_status kiln__index_open(const kiln__space *space, kiln__index **index, kiln_error **error);
+void kiln__index_free(kiln__index *index); /* NULL is fine */
+/* The number of valid configurations; UINT64_MAX if there are more. */
+uint64_t kiln__index_count(const kiln__index *index);
+/* The configuration of a number below the count: settings[param_count] in the variant's order. Each valid one has one
+ * number; their order is the index's own, the same for the same space. */
+kiln_status kiln__index_at(kiln__index *index, uint64_t number, kiln_setting *settings, kiln_error **error);
+#endif
