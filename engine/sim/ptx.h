@@ -121,6 +121,16 @@ const char *ptx_op_name(ptx_op op);
     X(CLOCK, "%clock", 4) X(CLOCK_HI, "%clock_hi", 4) X(CLOCK64, "%clock64", 8) X(GLOBALTIMER, "%globaltimer", 8)      \
     X(GLOBALTIMER_LO, "%globaltimer_lo", 4) X(GLOBALTIMER_HI, "%globaltimer_hi", 4)                                    \
     X(TOTAL_SMEM_SIZE, "%total_smem_size", 4) X(DYNAMIC_SMEM_SIZE, "%dynamic_smem_size", 4)                            \
+    X(CLUSTERID_X, "%clusterid.x", 4) X(CLUSTERID_Y, "%clusterid.y", 4) X(CLUSTERID_Z, "%clusterid.z", 4)              \
+    X(NCLUSTERID_X, "%nclusterid.x", 4) X(NCLUSTERID_Y, "%nclusterid.y", 4) X(NCLUSTERID_Z, "%nclusterid.z", 4)        \
+    X(CLUSTER_CTAID_X, "%cluster_ctaid.x", 4) X(CLUSTER_CTAID_Y, "%cluster_ctaid.y", 4)                                \
+    X(CLUSTER_CTAID_Z, "%cluster_ctaid.z", 4) X(CLUSTER_NCTAID_X, "%cluster_nctaid.x", 4)                              \
+    X(CLUSTER_NCTAID_Y, "%cluster_nctaid.y", 4) X(CLUSTER_NCTAID_Z, "%cluster_nctaid.z", 4)                            \
+    X(CLUSTER_CTARANK, "%cluster_ctarank", 4) X(CLUSTER_NCTARANK, "%cluster_nctarank", 4)                              \
+    X(IS_EXPLICIT_CLUSTER, "%is_explicit_cluster", 0) X(AGGR_SMEM_SIZE, "%aggr_smem_size", 4)                          \
+    X(CURRENT_GRAPH_EXEC, "%current_graph_exec", 8) X(RESERVED_SMEM_BEGIN, "%reserved_smem_offset_begin", 4)           \
+    X(RESERVED_SMEM_END, "%reserved_smem_offset_end", 4) X(RESERVED_SMEM_CAP, "%reserved_smem_offset_cap", 4)          \
+    X(RESERVED_SMEM_0, "%reserved_smem_offset_0", 4) X(RESERVED_SMEM_1, "%reserved_smem_offset_1", 4)                  \
     X(ENVREG0, "%envreg0", 4) X(ENVREG1, "%envreg1", 4) X(ENVREG2, "%envreg2", 4) X(ENVREG3, "%envreg3", 4)            \
     X(ENVREG4, "%envreg4", 4) X(ENVREG5, "%envreg5", 4) X(ENVREG6, "%envreg6", 4) X(ENVREG7, "%envreg7", 4)            \
     X(ENVREG8, "%envreg8", 4) X(ENVREG9, "%envreg9", 4) X(ENVREG10, "%envreg10", 4) X(ENVREG11, "%envreg11", 4)        \
@@ -128,7 +138,11 @@ const char *ptx_op_name(ptx_op op);
     X(ENVREG16, "%envreg16", 4) X(ENVREG17, "%envreg17", 4) X(ENVREG18, "%envreg18", 4) X(ENVREG19, "%envreg19", 4)    \
     X(ENVREG20, "%envreg20", 4) X(ENVREG21, "%envreg21", 4) X(ENVREG22, "%envreg22", 4) X(ENVREG23, "%envreg23", 4)    \
     X(ENVREG24, "%envreg24", 4) X(ENVREG25, "%envreg25", 4) X(ENVREG26, "%envreg26", 4) X(ENVREG27, "%envreg27", 4)    \
-    X(ENVREG28, "%envreg28", 4) X(ENVREG29, "%envreg29", 4) X(ENVREG30, "%envreg30", 4) X(ENVREG31, "%envreg31", 4)
+    X(ENVREG28, "%envreg28", 4) X(ENVREG29, "%envreg29", 4) X(ENVREG30, "%envreg30", 4) X(ENVREG31, "%envreg31", 4)    \
+    X(PM0, "%pm0", 4) X(PM1, "%pm1", 4) X(PM2, "%pm2", 4) X(PM3, "%pm3", 4) X(PM4, "%pm4", 4) X(PM5, "%pm5", 4)        \
+    X(PM6, "%pm6", 4) X(PM7, "%pm7", 4) X(PM0_64, "%pm0_64", 8) X(PM1_64, "%pm1_64", 8) X(PM2_64, "%pm2_64", 8)        \
+    X(PM3_64, "%pm3_64", 8) X(PM4_64, "%pm4_64", 8) X(PM5_64, "%pm5_64", 8) X(PM6_64, "%pm6_64", 8)                    \
+    X(PM7_64, "%pm7_64", 8)
 typedef enum ptx_sreg {
 #define PTX_X(name, text, bytes) PTX_SREG_##name,
     PTX_SREG_MAP(PTX_X)
@@ -158,11 +172,16 @@ typedef struct ptx_operand {
     uint8_t kind, base, negate;
     uint8_t type;         /* ptx_type the operand is read or written as; for REG the register's own width may be larger
                              (ld/st/cvt) where the ISA allows it */
-    uint32_t count;       /* of elements: VECTOR, TARGETS, LIST */
+    uint32_t count;       /* of elements: VECTOR, TARGETS, LIST; REG: the parts selected, as in %r1.b3210, 0: none said */
     uint32_t index;       /* register, symbol, sreg, label, function, first element; ADDRESS: register or symbol by base */
     uint32_t pred;        /* second destination of `p|q`: register index + 1, 0 if absent (setp, shfl, match, vote) */
     union { uint64_t imm; int64_t offset; };
 } ptx_operand;
+
+/* Selected parts: their width, how many, and the number of each as written. */
+#define PTX_SELECT_BITS(select) ((select) & 31)
+#define PTX_SELECT_COUNT(select) ((select) >> 5 & 7)
+#define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
 
 #define PTX_NO_PRED UINT32_MAX
 #define PTX_MAX_OPERANDS 6

@@ -45,7 +45,6 @@ size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
 const char *ptx_op_later(const char *text, size_t length);
 bool ptx_suffix_later(const char *text, size_t length);
-bool ptx_sreg_later(const char *text, size_t length);
 
 /* ---- names and scopes ---- */
 
@@ -105,7 +104,8 @@ typedef enum ptx_raw_kind {
 
 typedef struct ptx_raw {
     uint8_t kind;
-    bool negate, second_sink, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
+    bool negate, second_sink, minus, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
+    uint32_t select;       /* of PTX_SELECT_BITS() and so on */
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;

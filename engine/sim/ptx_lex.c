@@ -280,7 +280,7 @@ bool ptx_names_init(ptx_parser *p)
         ptx_binding *binding = name ? ptx_bind(p, name, PTX_BIND_SREG, i) : NULL;
         if (!binding)
             return false;
-        binding->type = bytes[i] == 8 ? PTX_B64 : PTX_B32;
+        binding->type = bytes[i] == 8 ? PTX_B64 : bytes[i] ? PTX_B32 : PTX_PRED;
     }
     ptx_name *name = ptx_intern(p, "WARP_SZ", 7);
     ptx_binding *binding = name ? ptx_bind(p, name, PTX_BIND_CONSTANT, 0) : NULL;

@@ -69,11 +69,32 @@ static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
     return true;
 }
 
+/* ".b2", ".h10", ".b7531" after a register. */
+static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
+{
+    const char *text = p->token.text;
+    size_t count = p->token.length - 1;
+    unsigned bits = text[0] == 'b' ? 8 : 16, places = text[0] == 'b' ? 8 : 4;
+    uint32_t select = bits | (uint32_t)count << 5;
+    for (size_t k = 0; k < count && count <= 4; k++) {
+        if (text[k + 1] < '0' || (unsigned)(text[k + 1] - '0') >= places)
+            count = 5;
+        else
+            select |= (uint32_t)(text[k + 1] - '0') << (8 + 4 * k);
+    }
+    if ((text[0] != 'b' && text[0] != 'h') || count == 0 || count > 4)
+        return ptx_error(p, p->token.line, "%s selects no part of a register", ptx_shown(p));
+    raw->select = select;
+    ptx_next(p);
+    return true;
+}
+
 /* A name, with `+4` or `|%p` after it, or a constant; not an address, not a vector. */
 static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
 {
     raw->negate = ptx_is(p, '!') && ptx_peek(p) != '(' && !(ptx_peek(p) >= '0' && ptx_peek(p) <= '9');
-    if (raw->negate)
+    raw->minus = ptx_is(p, '-') && !raw->negate && (ptx_peek(p) == '%' || ptx_peek(p) == '_' || ptx_peek(p) == '$');
+    if (raw->negate || raw->minus)
         ptx_next(p);
     if (p->token.kind != PTX_TOKEN_NAME ||
         (p->token.name->binding && p->token.name->binding->kind == PTX_BIND_CONSTANT)) {
@@ -83,6 +104,8 @@ static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
     raw->kind = is_sink(p->token.name) ? PTX_RAW_SINK : PTX_RAW_NAME;
     raw->name = p->token.name;
     ptx_next(p);
+    if (p->token.kind == PTX_TOKEN_DIRECTIVE)
+        return ptx_selector(p, raw);
     if (ptx_is(p, '|'))
         return ptx_raw_second(p, raw);
     return raw->kind == PTX_RAW_SINK || ptx_signed_offset(p, &raw->offset);
@@ -168,12 +191,8 @@ bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
 const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name)
 {
     const ptx_binding *binding = ptx_lookup(p, name);
-    if (!binding && !p->memory) {
-        if (ptx_sreg_later(name->text, name->length))
-            ptx_mismatch(p, "!special register '%.60s' is not supported by the simulated device", name->text);
-        else
-            ptx_mismatch(p, "unknown name '%.100s'", name->text);
-    }
+    if (!binding && !p->memory)
+        ptx_mismatch(p, "unknown name '%.100s'", name->text);
     return binding;
 }
 
@@ -265,8 +284,8 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
     for (unsigned i = 0; i < count; i++) {
         const ptx_raw *part = &p->parts[raw->first + i];
         ptx_operand element = {.type = (uint8_t)type};
-        if (part->second || part->negate)
-            return ptx_mismatch(p, "'|' and '!' do not belong into a vector");
+        if (part->second || part->negate || part->minus || part->select)
+            return ptx_mismatch(p, "'|', '!', '-' and selected parts do not belong into a vector");
         if (is_destination(pattern.kind) && part->kind == PTX_RAW_SINK)
             element.kind = PTX_OPERAND_SINK;
         else if (!(is_destination(pattern.kind)
@@ -368,7 +387,8 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     if (binding->kind != PTX_BIND_SYMBOL)
         return ptx_mismatch(p, "'%.100s' is neither a register nor a variable", raw->name->text);
     const ptx_symbol *symbol = &p->symbols[binding->index];
-    if (insn->op != PTX_OP_CP_ASYNC && symbol->space != insn->space &&
+    bool several = insn->op == PTX_OP_CP_ASYNC || insn->op == PTX_OP_CP_BULK || insn->op == PTX_OP_CP_REDUCE_BULK;
+    if (!several && symbol->space != insn->space &&
         !(insn->space == PTX_SPACE_GENERIC && symbol->space == PTX_SPACE_GLOBAL))
         return ptx_mismatch(p, "variable '%.100s' lies in another state space", raw->name->text);
     uint64_t bytes = (uint64_t)ptx_type_bytes(type) * insn->vector;
@@ -421,6 +441,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     *operand = (ptx_operand){.type = (uint8_t)type};
     if (raw->negate && pattern.kind != 'p')
         return ptx_mismatch(p, "'!' is not allowed here");
+    if ((raw->minus && pattern.kind != 'y') || (raw->select && pattern.kind != 'y' && pattern.kind != 'Y'))
+        return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "no part of a register can be selected here");
     if (!ptx_match_second(p, raw, pattern, operand))
         return false;
     if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
@@ -434,6 +456,15 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
             return true;
         }
         return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
+    case 'y':
+        if (!ptx_match_source(p, (ptx_op)insn->op, raw, type, false, operand))
+            return false;
+        operand->negate = raw->minus;
+        operand->count = raw->select;
+        return true;
+    case 'Y':
+        operand->count = raw->select;
+        return ptx_match_reg(p, raw, type, false, operand);
     case 'd':
     case 'r':
     case 'V':

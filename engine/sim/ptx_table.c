@@ -30,17 +30,11 @@ static const struct { const char *name; ptx_space space; } ptx_spaces[] = {
 
 /* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
 static const char *const ptx_later_ops[] = {
-    "barrier.cluster", "clusterlaunchcontrol", "cp.async.bulk", "cp.async.mbarrier", "cp.reduce", "cvt.rs",
-    "fence.mbarrier_init", "fence.proxy", "getctarank", "mapa", "mbarrier.arrive",
-    "mbarrier.arrive_drop", "mbarrier.complete_tx", "mbarrier.expect_tx", "mbarrier.init", "mbarrier.inval",
-    "mbarrier.pending_count", "mbarrier.test_wait", "mbarrier.try_wait", "multimem.cp",
-    "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "red.async", "setmaxnreg", "st.async",
-    "st.bulk", "tcgen05.alloc", "tcgen05.commit", "tcgen05.cp",
-    "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma", "tcgen05.relinquish_alloc_permit",
-    "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy", "tensormap.replace",
-    "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2",
-    "vmax4", "vmin", "vmin2", "vmin4", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4",
-    "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group", 
+    "clusterlaunchcontrol", "cp.async.bulk.prefetch.tensor", "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
+    "multimem.cp", "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "tcgen05.alloc",
+    "tcgen05.commit", "tcgen05.cp", "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma",
+    "tcgen05.relinquish_alloc_permit", "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy",
+    "tensormap.replace", "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group",
 };
 
 static const char *const ptx_later_suffixes[] = {
@@ -48,11 +42,6 @@ static const char *const ptx_later_suffixes[] = {
     "kind::mxf4", "kind::mxf4nvf4",
     "kind::mxf8f6f4", "multicast::cluster", "multimem", "oob", "pzo", "s2", "s2f6x2", "scale_vec::1X", "scale_vec::2X",
     "scale_vec::4X", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "tensormap", "u2", "ue4m3", "ue5m3x2", "ue8m0",
-};
-
-static const char *const ptx_later_sregs[] = {
-    "%aggr_smem_size", "%cluster_ctaid", "%cluster_ctarank", "%cluster_nctaid", "%cluster_nctarank", "%clusterid",
-    "%current_graph_exec", "%is_explicit_cluster", "%nclusterid", "%pm", "%reserved_smem_offset",
 };
 
 unsigned ptx_type_bytes(ptx_type type)
@@ -161,16 +150,6 @@ bool ptx_suffix_later(const char *text, size_t length)
     return false;
 }
 
-bool ptx_sreg_later(const char *text, size_t length)
-{
-    for (unsigned i = 0; i < KILN__COUNT(ptx_later_sregs); i++) {
-        size_t size = strlen(ptx_later_sregs[i]);
-        if (size <= length && memcmp(ptx_later_sregs[i], text, size) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- the notation ---- */
 
 static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
@@ -207,7 +186,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 {
     const char *end = text + length;
     pattern->kind = *text++;
-    if (!strchr("dDsripmvVXxaltcog", pattern->kind))
+    if (!strchr("dDsripmvVXxaltcogyY", pattern->kind))
         return false;
     if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
         pattern->optional = true;

@@ -52,6 +52,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     }
 }
 
+/* size: of the element; flags: VM_SIGNED as step() has it. Returns the old value. */
 uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
     switch (i->size) {

@@ -103,7 +103,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         w->index = k;
         w->dead = ~mask;
         w->event = 0;
-        w->cc = w->path_count = w->sync_used = w->spins = w->yields = 0;
+        w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = 0;
         w->current = VM_PATHS;
         w->issued = w->lanes = w->idle = w->charge = 0;
         w->root = vm_frame_new(w, run->kernel, NULL);
@@ -129,6 +129,8 @@ static void open_barrier(vm_block *block, uint32_t id)
         vm_check_open(block, id);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
+        if (id == VM_BARRIERS)
+            w->cluster_arrived = 0;
         for (uint32_t p = 0; p < w->path_count; p++) {
             vm_path *path = &w->paths[p];
             if (path->state != VM_PATH_BARRIER || path->barrier != id)
@@ -152,7 +154,7 @@ static void open_barrier(vm_block *block, uint32_t id)
 
 void vm_barriers_check(vm_block *block)
 {
-    for (uint32_t id = 0; id < VM_BARRIERS; id++) {
+    for (uint32_t id = 0; id <= VM_BARRIERS; id++) {
         const vm_barrier *barrier = &block->barriers[id];
         if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
             open_barrier(block, id);

@@ -24,7 +24,12 @@ enum {
     GROUP_exit = KILN_CLASS_control, GROUP_trap = KILN_CLASS_control, GROUP_nanosleep = KILN_CLASS_other,
     GROUP_nop = KILN_CLASS_other, GROUP_stack = KILN_CLASS_other, GROUP_mma = KILN_CLASS_tensor,
     GROUP_wmma_load = BY_LOAD, GROUP_wmma_store = BY_STORE, GROUP_ldmatrix = BY_LOAD, GROUP_stmatrix = BY_STORE,
-    GROUP_movmatrix = KILN_CLASS_warp, GROUP_tex = KILN_CLASS_texture, GROUP_surface = KILN_CLASS_texture,
+    GROUP_movmatrix = KILN_CLASS_warp, GROUP_video = KILN_CLASS_int,
+    GROUP_mbarrier = KILN_CLASS_barrier, GROUP_mbarrier_arrive = KILN_CLASS_barrier,
+    GROUP_mbarrier_wait = KILN_CLASS_barrier, GROUP_pending_count = KILN_CLASS_barrier,
+    GROUP_cp_async_arrive = KILN_CLASS_copy_async, GROUP_bulk = KILN_CLASS_copy_async,
+    GROUP_remote = KILN_CLASS_store_shared, GROUP_st_bulk = KILN_CLASS_store_shared, GROUP_mapa = KILN_CLASS_move,
+    GROUP_getctarank = KILN_CLASS_move, GROUP_cluster_barrier = KILN_CLASS_barrier, GROUP_tex = KILN_CLASS_texture, GROUP_surface = KILN_CLASS_texture,
     GROUP_query = KILN_CLASS_texture, GROUP_istypep = KILN_CLASS_compare,
 };
 static const uint8_t groups[PTX_OP_COUNT] = {
@@ -38,7 +43,10 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-static bool is_float(unsigned type) { return is_half(type) || type == PTX_F32 || type == PTX_F64; }
+static bool is_float(unsigned type)
+{
+    return is_half(type) || type == PTX_F32 || type == PTX_F64 || type == PTX_F32X2;
+}
 
 static kiln_class by_type(const ptx_insn *in)
 {

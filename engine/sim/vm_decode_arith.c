@@ -1,5 +1,6 @@
 /* vm_decode_arith.c - arithmetic and bits. */
 #include "sim/vm_decode.h"
+#include "sim/vm_video.h"
 
 #define OPERAND(n) (&d->in->operands[n])
 #define TYPE(n) (d->in->types[n])
@@ -64,6 +65,37 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     i->count = (uint8_t)rounding;
 }
 
+/* .f32x2, and .f32 with operands of f16 or bf16 (all but the last), which are widened first; false: neither. */
+static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
+{
+    if (TYPE(0) == PTX_F32X2) {
+        vm_code *i = plain(d, VM_H_COUNT, vm_op_pair32, sources, 8);
+        i->size = (uint8_t)op;
+        i->count = (uint8_t)vm_rounding(d->in);
+        i->flags = vm_flags(d->in);
+        return true;
+    }
+    if (TYPE(1) != PTX_F16 && TYPE(1) != PTX_BF16)
+        return false;
+    uint32_t slot[3] = {0};
+    for (unsigned k = 0; k < sources; k++) {
+        slot[k] = vm_source(d, OPERAND(k + 1), 4);
+        if (k + 1 == sources)
+            continue;
+        vm_code *widen = vm_step_op(d, vm_op_cvt);
+        widen->a = slot[k];
+        widen->d = slot[k] = vm_temp(d);
+        widen->space = PTX_F32, widen->count = TYPE(1), widen->size = PTX_MOD_RN;
+    }
+    uint32_t to = vm_dest(d, OPERAND(0), 4);
+    vm_code *i = vm_emit_op(d, vm_op_round_f32);
+    i->d = to, i->a = slot[0], i->b = slot[1], i->c = slot[2];
+    i->size = (uint8_t)op;
+    i->count = (uint8_t)vm_rounding(d->in);
+    i->flags = vm_flags(d->in);
+    return true;
+}
+
 static void carry(vm_decoder *d, unsigned flags, unsigned sources)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)TYPE(0));
@@ -80,6 +112,8 @@ void vm_decode_add(vm_decoder *d)
         carry(d, (op == PTX_OP_ADDC || op == PTX_OP_SUBC ? 1u : 0) | (sub ? 4u : 0), 2);
         return;
     }
+    if (pairs_or_mixed(d, sub ? VM_SUB : VM_ADD, 2))
+        return;
     if (vm_is_half(type)) {
         half(d, sub ? VM_SUB : VM_ADD, 2);
         return;
@@ -103,6 +137,8 @@ void vm_decode_add(vm_decoder *d)
 void vm_decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
+    if (pairs_or_mixed(d, VM_MUL, 2))
+        return;
     if (d->in->op == PTX_OP_MUL24) {
         bool sign = type == PTX_S32;
         plain(d, HAS(HI) ? (sign ? VM_H_mul24hi_s32 : VM_H_mul24hi_u32) : sign ? VM_H_mul24lo_s32 : VM_H_mul24lo_u32, NULL,
@@ -128,6 +164,8 @@ void vm_decode_mul(vm_decoder *d)
 void vm_decode_mad(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
+    if (pairs_or_mixed(d, VM_FMA, 3))
+        return;
     if (op == PTX_OP_MADC || HAS(CC)) {
         carry(d, 8u | (op == PTX_OP_MADC ? 1u : 0), 3);
     } else if (op == PTX_OP_MAD24) {
@@ -401,4 +439,66 @@ void vm_decode_testp(vm_decoder *d)
     vm_code *i = vm_emit(d, id);
     i->d = to, i->a = i->b = a;
     i->flags = invert ? VM_INVERT : 0;
+}
+
+/* ---- video ---- */
+
+/* The width of parts that the opcode allows, and how many may be selected; vm_video.c trusts it. */
+static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
+{
+    if (!select)
+        return true;
+    unsigned bits = PTX_SELECT_BITS(select), count = PTX_SELECT_COUNT(select), places = 32 / bits;
+    if (lanes == 1 || mask) /* of one register */
+        for (unsigned k = 0; k < count; k++)
+            if (PTX_SELECT_DIGIT(select, k) >= places)
+                return false;
+    return lanes == 1 ? count == 1 : bits == 32 / lanes && (mask ? count <= lanes : count == lanes);
+}
+
+void vm_decode_video(vm_decoder *d)
+{
+    static const struct { uint8_t op, lanes; } table[PTX_OP_COUNT] = {
+        [PTX_OP_VADD] = {VM_VIDEO_ADD, 1}, [PTX_OP_VADD2] = {VM_VIDEO_ADD, 2}, [PTX_OP_VADD4] = {VM_VIDEO_ADD, 4},
+        [PTX_OP_VSUB] = {VM_VIDEO_SUB, 1}, [PTX_OP_VSUB2] = {VM_VIDEO_SUB, 2}, [PTX_OP_VSUB4] = {VM_VIDEO_SUB, 4},
+        [PTX_OP_VABSDIFF] = {VM_VIDEO_ABSDIFF, 1}, [PTX_OP_VABSDIFF2] = {VM_VIDEO_ABSDIFF, 2},
+        [PTX_OP_VABSDIFF4] = {VM_VIDEO_ABSDIFF, 4}, [PTX_OP_VMIN] = {VM_VIDEO_MIN, 1},
+        [PTX_OP_VMIN2] = {VM_VIDEO_MIN, 2}, [PTX_OP_VMIN4] = {VM_VIDEO_MIN, 4}, [PTX_OP_VMAX] = {VM_VIDEO_MAX, 1},
+        [PTX_OP_VMAX2] = {VM_VIDEO_MAX, 2}, [PTX_OP_VMAX4] = {VM_VIDEO_MAX, 4}, [PTX_OP_VAVRG2] = {VM_VIDEO_AVERAGE, 2},
+        [PTX_OP_VAVRG4] = {VM_VIDEO_AVERAGE, 4}, [PTX_OP_VSET] = {VM_VIDEO_SET, 1}, [PTX_OP_VSET2] = {VM_VIDEO_SET, 2},
+        [PTX_OP_VSET4] = {VM_VIDEO_SET, 4}, [PTX_OP_VSHL] = {VM_VIDEO_SHL, 1}, [PTX_OP_VSHR] = {VM_VIDEO_SHR, 1},
+        [PTX_OP_VMAD] = {VM_VIDEO_MAD, 1}};
+    static const ptx_mod compares[] = {PTX_MOD_EQ, PTX_MOD_NE, PTX_MOD_LT, PTX_MOD_LE, PTX_MOD_GT, PTX_MOD_GE};
+    vm_video *v = vm_keep(d, sizeof *v);
+    if (!v)
+        return;
+    *v = (vm_video){.op = table[d->in->op].op, .lanes = table[d->in->op].lanes, .sat = HAS(SAT), .wrap = HAS(WRAP),
+                    .plus_one = HAS(PO), .scale = HAS(SHR7) ? 7 : HAS(SHR15) ? 15 : 0};
+    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* of the types of a and b */
+    v->d_signed = first && TYPE(0) == PTX_S32;
+    v->a_signed = TYPE(first) == PTX_S32;
+    v->b_signed = TYPE(first + 1) == PTX_S32;
+    v->second = (uint8_t)(HAS(ADD) ? PTX_MOD_ADD : HAS(MIN) ? PTX_MOD_MIN : HAS(MAX) ? PTX_MOD_MAX : 0);
+    for (unsigned k = 0; k < KILN__COUNT(compares); k++)
+        if (ptx_has(d->in, compares[k]))
+            v->compare = (uint8_t)compares[k];
+    bool third = d->in->operand_count > 3;
+    v->d_select = OPERAND(0)->count;
+    v->a_select = OPERAND(1)->count, v->b_select = OPERAND(2)->count;
+    v->a_negate = OPERAND(1)->negate, v->b_negate = OPERAND(2)->negate;
+    v->c_negate = third && OPERAND(3)->negate;
+    if (!parts_fit(v->a_select, v->lanes, false) || !parts_fit(v->b_select, v->lanes, false) ||
+        !parts_fit(v->d_select, v->lanes, true) || (third && OPERAND(3)->count))
+        vm_decode_fail(d, "part of a register that the instruction does not have");
+    if (v->op != VM_VIDEO_MAD && (v->a_negate || v->b_negate || v->c_negate))
+        vm_decode_fail(d, "negated operand");
+    if (v->op == VM_VIDEO_MAD && (v->a_negate + v->b_negate + v->c_negate > 1 || (v->plus_one && (v->a_negate || v->b_negate || v->c_negate))))
+        vm_decode_fail(d, "more than one of a negated factor, a negated addend and .po");
+    if (v->lanes == 1 && third && !v->d_select && !v->second && v->op != VM_VIDEO_MAD)
+        vm_decode_fail(d, "third operand without an operation on it");
+    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4), c = third ? vm_source(d, OPERAND(3), 4) : 0;
+    uint32_t to = vm_dest(d, OPERAND(0), 4);
+    vm_code *i = vm_emit_op(d, vm_op_video);
+    i->d = to, i->a = a, i->b = b, i->c = c;
+    i->extra = v;
 }

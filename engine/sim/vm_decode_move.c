@@ -188,7 +188,8 @@ void vm_decode_mov(vm_decoder *d)
     unsigned type = TYPE(0), bytes = vm_container(type);
     if (type == PTX_PRED) {
         bool negated;
-        uint32_t a = vm_pred_plain(d, from, &negated), dest = vm_dest(d, to, 0);
+        ptx_operand never = {.kind = PTX_OPERAND_IMM}; /* %is_explicit_cluster */
+        uint32_t a = vm_pred_plain(d, from->kind == PTX_OPERAND_SREG ? &never : from, &negated), dest = vm_dest(d, to, 0);
         vm_code *i = vm_emit_op(d, vm_op_pred_logic);
         i->d = dest, i->a = i->b = a;
         i->flags = negated;
@@ -268,10 +269,43 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     }
 }
 
+/* To or from floating point of 8 bits and less; and with random bits. */
+static void convert_narrow(vm_decoder *d)
+{
+    const ptx_operand *first = OPERAND(1);
+    uint32_t *slots = NULL, a, b = 0, c = 0;
+    unsigned next = 2;
+    if (first->kind == PTX_OPERAND_VECTOR) {
+        slots = vm_keep(d, first->count * sizeof *slots);
+        for (uint32_t k = 0; slots && k < first->count; k++)
+            slots[k] = vm_source(d, &d->f->elements[first->index + k], 4);
+        if (!slots)
+            return;
+        a = slots[0];
+    } else {
+        a = vm_source(d, first, 4);
+        if (TYPE(1) == PTX_F32)
+            b = vm_source(d, OPERAND(next++), 4);
+    }
+    if (HAS(RS))
+        c = vm_source(d, OPERAND(next), 4);
+    uint32_t to = vm_dest(d, OPERAND(0), 4);
+    vm_code *i = vm_emit_op(d, vm_op_cvt_narrow);
+    i->d = to, i->a = a, i->b = b, i->c = c;
+    i->space = TYPE(0), i->count = TYPE(1);
+    i->size = (uint8_t)vm_rounding(d->in);
+    i->flags = (uint8_t)((HAS(RELU) ? VM_RELU : 0) | (HAS(SATFINITE) ? VM_XORSIGN : 0));
+    i->extra = slots;
+}
+
 void vm_decode_cvt(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1), rounding = vm_rounding(d->in);
     uint8_t flags = vm_flags(d->in);
+    if (to > PTX_F64 || from > PTX_F64 || HAS(RS)) {
+        convert_narrow(d);
+        return;
+    }
     if (to == PTX_F16X2 || to == PTX_BF16X2 || to == PTX_TF32) {
         uint32_t a = vm_source(d, OPERAND(1), 4), b = to == PTX_TF32 ? a : vm_source(d, OPERAND(2), 4);
         uint32_t dest = vm_dest(d, OPERAND(0), 4);

@@ -140,6 +140,7 @@ struct vm_warp {
     unsigned char *base[2];         /* registers, constants */
     int event;
     uint32_t cc;                    /* the carry flag of each lane */
+    uint32_t cluster_arrived;       /* lanes that came to the cluster's barrier, whose phase is not complete */
     vm_sync *sync;
     vm_frame *frame, *root;
     vm_block *block;
@@ -167,7 +168,7 @@ struct vm_block {
     unsigned char *shared, *local, *shared_raw, *local_raw;
     uint64_t number;
     uint32_t next_warp;
-    vm_barrier barriers[VM_BARRIERS];
+    vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
     struct vm_children *children;   /* vm_child.c; NULL until it launches something */
     struct vm_check_block *check;   /* vm_checks.h; NULL: not checked */
 };
@@ -402,6 +403,7 @@ VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
 /* One update of i->size bytes at `at`; the old value. */
 uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
+uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c);
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- vm_warp.c: paths, branches, calls ---- */
@@ -475,6 +477,9 @@ void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
 int vm_host_rounding(unsigned rounding);           /* of <fenv.h> */
+float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags);
+void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);
 double vm_half_get(unsigned type, uint32_t bits);
 uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
 double vm_half_fma(double a, double b, double c);

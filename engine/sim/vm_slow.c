@@ -16,7 +16,28 @@ int vm_host_rounding(unsigned rounding)
     }
 }
 
-/* size: VM_ADD ...; count: the rounding. Operands are volatile so that nothing moves past the change of rounding. */
+/* One result under the host's present rounding. Operands are volatile so that nothing moves past the change of it. */
+float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
+{
+    volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
+    switch (op) {
+    case VM_ADD: r = x + y; break;
+    case VM_SUB: r = x - y; break;
+    case VM_MUL: r = x * y; break;
+    case VM_FMA: r = fmaf(x, y, z); break;
+    case VM_DIV: r = x / y; break;
+    case VM_RCP: r = 1.0f / x; break;
+    default: r = sqrtf(x); break;
+    }
+    if (flags & VM_FTZ && fabsf(r) <= 0x1p-126f && (op == VM_MUL || op == VM_FMA || op == VM_DIV)) {
+        volatile float large = x * VM_SCALE, scaled;
+        scaled = op == VM_MUL ? large * y : op == VM_DIV ? large / y : fmaf(large, y, z * VM_SCALE);
+        r = vm_tiny(r, scaled, flags);
+    }
+    return vm_out(r, flags);
+}
+
+/* size: VM_ADD ...; count: the rounding. */
 void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_f32 *a = (const vm_f32 *)(const void *)vm_at(w, i->a), *b = (const vm_f32 *)(const void *)vm_at(w, i->b);
@@ -24,25 +45,7 @@ void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
     vm_f32 *d = (vm_f32 *)(void *)vm_at(w, i->d);
     int before = fegetround();
     fesetround(vm_host_rounding(i->count));
-    VM_EACH(lane, m)
-    {
-        volatile float x = vm_in(a[lane], i->flags), y = vm_in(b[lane], i->flags), z = vm_in(c[lane], i->flags), r;
-        switch (i->size) {
-        case VM_ADD: r = x + y; break;
-        case VM_SUB: r = x - y; break;
-        case VM_MUL: r = x * y; break;
-        case VM_FMA: r = fmaf(x, y, z); break;
-        case VM_DIV: r = x / y; break;
-        case VM_RCP: r = 1.0f / x; break;
-        default: r = sqrtf(x); break;
-        }
-        if (i->flags & VM_FTZ && fabsf(r) <= 0x1p-126f && (i->size == VM_MUL || i->size == VM_FMA || i->size == VM_DIV)) {
-            volatile float large = x * VM_SCALE, scaled;
-            scaled = i->size == VM_MUL ? large * y : i->size == VM_DIV ? large / y : fmaf(large, y, z * VM_SCALE);
-            r = vm_tiny(r, scaled, i->flags);
-        }
-        d[lane] = vm_out(r, i->flags);
-    }
+    VM_EACH(lane, m) d[lane] = vm_round_f32(i->size, a[lane], b[lane], c[lane], i->flags);
     fesetround(before);
 }
 
@@ -387,7 +390,13 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER: case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
     case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
-    case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
+    case PTX_SREG_CLUSTERID_X: case PTX_SREG_CLUSTERID_Y: case PTX_SREG_CLUSTERID_Z:
+        return w->block->id[which - PTX_SREG_CLUSTERID_X]; /* a cluster is one block */
+    case PTX_SREG_NCLUSTERID_X: case PTX_SREG_NCLUSTERID_Y: case PTX_SREG_NCLUSTERID_Z:
+        return launch->grid[which - PTX_SREG_NCLUSTERID_X];
+    case PTX_SREG_CLUSTER_NCTAID_X: case PTX_SREG_CLUSTER_NCTAID_Y: case PTX_SREG_CLUSTER_NCTAID_Z:
+    case PTX_SREG_CLUSTER_NCTARANK: return 1;
+    case PTX_SREG_AGGR_SMEM_SIZE: case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
     case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups look for it */
     case PTX_SREG_ENVREG2: return run->workspace;

@@ -215,6 +215,8 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_block *block = w->block;
     vm_sync *sync = w->sync;
     w->dead |= m;
+    block->barriers[VM_BARRIERS].arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
+    w->cluster_arrived &= ~m;
     block->live -= (uint32_t)__builtin_popcount(m);
     w->mask &= ~m;
     if (w->mask == 0)

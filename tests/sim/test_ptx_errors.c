@@ -11,12 +11,10 @@ static void test_instructions(void)
     } cases[] = {
         {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
          "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
-        {"cp.async.bulk.commit_group;", "instruction 'cp.async.bulk' is not supported by the simulated device",
+        {"prefetch.tensormap [%rd1];", "instruction 'prefetch.tensormap' is not supported by the simulated device",
          PTX_UNSUPPORTED},
         {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
          "modifier '.kind::f8f6f4' of 'mma' is not supported by the simulated device", PTX_UNSUPPORTED},
-        {"mov.u32 %r1, %clusterid.x;", "special register '%clusterid.x' is not supported by the simulated device",
-         PTX_UNSUPPORTED},
         {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
         {"frobnicate;", "Unknown instruction 'frobnicate'", PTX_INVALID},
         {"add.u33 %r1, %r2, %r3;", "Unknown modifier '.u33' of instruction 'add'", PTX_INVALID},
