@@ -37,6 +37,8 @@ has pkg-config || want pkg-config
 has_library yaml-0.1 || want libyaml-dev
 has_library libxxhash || want libxxhash-dev
 has_library libelf || want libelf-dev
+has_library liblz4 || want liblz4-dev
+has_library libzstd || want libzstd-dev
 has_library jansson || want libjansson-dev
 has_library cunit || want libcunit1-dev
 if [ $test = 1 ]; then

@@ -34,6 +34,8 @@ void *kiln__arena_alloc(kiln__arena *arena, size_t size); /* zeroed, aligned for
 char *kiln__arena_strndup(kiln__arena *arena, const char *text, size_t length);
 char *kiln__arena_strdup(kiln__arena *arena, const char *text);
 char *kiln__arena_printf(kiln__arena *arena, const char *format, ...) KILN__PRINTF(2, 3);
+/* Everything in `from` moves to `to`, which has the same allocator; `from` is empty then. */
+void kiln__arena_join(kiln__arena *to, kiln__arena *from);
 void kiln__arena_free(kiln__arena *arena);
 
 /* ---- errors: the first one wins ---- */

@@ -134,6 +134,15 @@ char *kiln__arena_printf(kiln__arena *arena, const char *format, ...)
     return text;
 }
 
+void kiln__arena_join(kiln__arena *to, kiln__arena *from)
+{
+    struct kiln__block **last = &to->blocks;
+    while (*last)
+        last = &(*last)->next;
+    *last = from->blocks;
+    from->blocks = NULL;
+}
+
 void kiln__arena_free(kiln__arena *arena)
 {
     struct kiln__block *block = arena->blocks;

@@ -49,7 +49,8 @@
     X(cuSurfObjectCreate, 5000) X(cuSurfObjectDestroy, 5000) X(cuSurfObjectGetResourceDesc, 5000)                      \
     X(cuDeviceGetTexture1DLinearMaxWidth, 11010)                                                                       \
     X(cuParamSetSize, 2000) X(cuParamSetf, 2000) X(cuParamSeti, 2000) X(cuParamSetv, 2000) X(cuProfilerStart, 2000)    \
-    X(cuProfilerStop, 2000) X(cuCtxAttach, 2000) X(cuCtxDetach, 2000)
+    X(cuProfilerStop, 2000) X(cuCtxAttach, 2000) X(cuCtxDetach, 2000) X(cuLinkCreate, 6050) X(cuLinkAddData, 6050)     \
+    X(cuLinkAddFile, 6050) X(cuLinkComplete, 5050) X(cuLinkDestroy, 5050)
 
 /* Those that libcuda exports a second time for a per-thread default stream, as NAME_ptds and NAME_ptsz. Work is done
  * when a call returns, so both default streams behave alike here and the two are one function. */
@@ -91,5 +92,8 @@
     X("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease", 7000, sim_cuDevicePrimaryCtxRelease)                   \
     X("cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset", 7000, sim_cuDevicePrimaryCtxReset)                         \
     X("cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxSetFlags", 7000, sim_cuDevicePrimaryCtxSetFlags)                \
-    X("cuMemHostRegister", "cuMemHostRegister", 4000, sim_cuMemHostRegister)
+    X("cuMemHostRegister", "cuMemHostRegister", 4000, sim_cuMemHostRegister)                                           \
+    X("cuLinkCreate", "cuLinkCreate", 5050, sim_cuLinkCreate)                                                          \
+    X("cuLinkAddData", "cuLinkAddData", 5050, sim_cuLinkAddData)                                                       \
+    X("cuLinkAddFile", "cuLinkAddFile", 5050, sim_cuLinkAddFile)
 #endif

@@ -13,6 +13,7 @@
 #include <cuda.h>
 
 #include "sim/cu_api.h"
+#include "sim/cu_image.h"
 #include "sim/sim.h"
 #include "sim/vm_watch.h"
 
@@ -50,7 +51,7 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /
 
 typedef enum sim_kind {
     SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST, SIM_ARRAY,
-    SIM_TEXTURE
+    SIM_TEXTURE, SIM_LINK
 } sim_kind;
 
 typedef struct sim_context sim_context;
@@ -156,10 +157,28 @@ const kiln_allocator *sim_memory(void);
 /* Tests only: the allocator of everything to come; NULL: malloc. Not while the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
-/* Loads `image` into the current context under its JIT options; *module only on success. Under both locks. */
-CUresult sim_module_load(sim_context *context, const void *image, unsigned count, const CUjit_option *options,
+/* ---- modules ---- */
+
+/* JIT options, as far as they do something here: logs and the time that it took. */
+typedef struct sim_jit_log { char *buffer; size_t size; void **written; } sim_jit_log; /* size in, bytes written out */
+typedef struct sim_jit { sim_jit_log info, error; void **wall_time; } sim_jit;
+CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit);
+void sim_jit_log_put(const sim_jit_log *log, const char *text);
+void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
+/* One PTX text, parsed for the current device, with what is wrong in `log`. */
+CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
+CUresult sim_ptx_result(ptx_result result);
+CUresult sim_image_error(sim_image_result result);
+bool sim_is_builtin(const char *function);     /* a function that the device has */
+int sim_device_cc(void);                       /* 90: 9.0; under the state lock */
+
+/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX if it is
+ * not known. Under both locks. */
+CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count, const CUjit_option *options,
                          void **values, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
+CUresult sim_file_read(const char *path, char **data, size_t *length);
+void sim_link_drop(sim_object *link);         /* what it holds; the object itself stays */
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
 /* True for an address in memory that cuMemHostAlloc made, which cuMemFree may not free either. */
 bool sim_is_host(const sim_context *context, CUdeviceptr pointer);

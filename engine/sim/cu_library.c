@@ -6,13 +6,12 @@
 
 /* ---- files ---- */
 
-static CUresult read_image(const char *path, char **image)
+CUresult sim_file_read(const char *path, char **data, size_t *length)
 {
-    size_t length = 0;
     kiln_error *error = NULL;
     if (!path || !*path)
         return CUDA_ERROR_INVALID_VALUE;
-    kiln_status status = kiln__file_read(sim_memory(), path, 0, image, &length, &error);
+    kiln_status status = kiln__file_read(sim_memory(), path, 0, data, length, &error);
     kiln_error_free(error);
     if (status == KILN_OK)
         return CUDA_SUCCESS;
@@ -21,19 +20,27 @@ static CUresult read_image(const char *path, char **image)
 
 CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 {
+    sim_context *context = NULL;
     char *image = NULL;
-    CUresult result = read_image(path, &image);
+    size_t length = 0;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_module *made = NULL;
+    result = module ? sim_file_read(path, &image, &length) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = sim_cuModuleLoadData(module, image);
+        result = sim_module_load(context, image, length, 0, NULL, NULL, &made);
+    if (result == CUDA_SUCCESS)
+        *module = SIM_HANDLE(CUmodule, made);
     kiln__free(sim_memory(), image);
-    return result;
+    return sim_end_work(context, result);
 }
 
 /* ---- libraries ---- */
 
-CUresult sim_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values,
-                               unsigned count, CUlibraryOption *library_options, void **library_values,
-                               unsigned library_count)
+static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options,
+                             void **values, unsigned count, CUlibraryOption *library_options, void **library_values,
+                             unsigned library_count)
 {
     sim_context *context = NULL;
     CUresult result = sim_begin_work(&context);
@@ -42,7 +49,7 @@ CUresult sim_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_opti
     if (!library || (library_count > 0 && (!library_options || !library_values)))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_module *module = NULL;
-    result = sim_module_load(context, image, count, options, values, &module);
+    result = sim_module_load(context, image, length, count, options, values, &module);
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     sim_library *made = sim_object_new(context, SIM_LIBRARY, sizeof *made);
@@ -56,15 +63,24 @@ CUresult sim_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_opti
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
+CUresult sim_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values,
+                               unsigned count, CUlibraryOption *library_options, void **library_values,
+                               unsigned library_count)
+{
+    return load_library(library, image, SIZE_MAX, options, values, count, library_options, library_values,
+                        library_count);
+}
+
 CUresult sim_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options, void **values,
                                    unsigned count, CUlibraryOption *library_options, void **library_values,
                                    unsigned library_count)
 {
     char *image = NULL;
-    CUresult result = read_image(path, &image);
+    size_t length = 0;
+    CUresult result = sim_file_read(path, &image, &length);
     if (result == CUDA_SUCCESS)
-        result = sim_cuLibraryLoadData(library, image, options, values, count, library_options, library_values,
-                                       library_count);
+        result = load_library(library, image, length, options, values, count, library_options, library_values,
+                              library_count);
     kiln__free(sim_memory(), image);
     return result;
 }

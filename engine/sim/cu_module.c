@@ -6,9 +6,6 @@
 
 /* ---- options of cuModuleLoadDataEx ---- */
 
-typedef struct jit_log { char *buffer; size_t size; void **written; } jit_log; /* size in, bytes written out */
-typedef struct jit_options { jit_log info, error; void **wall_time; } jit_options;
-
 static void put_number(void **value, size_t number)
 {
     if (value)
@@ -17,7 +14,7 @@ static void put_number(void **value, size_t number)
 
 /* The options travel as pointers: numbers by value, buffers by address. What tells a compiler how to optimise is taken
  * and has no effect, for there is none here. */
-static CUresult read_options(unsigned count, const CUjit_option *options, void **values, jit_options *jit)
+CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
     if (count > 0 && (!options || !values))
@@ -50,7 +47,7 @@ static CUresult read_options(unsigned count, const CUjit_option *options, void *
     return CUDA_SUCCESS;
 }
 
-static void put_log(const jit_log *log, const char *text)
+void sim_jit_log_put(const sim_jit_log *log, const char *text)
 {
     size_t used = 0;
     if (log->buffer && log->size > 0) {
@@ -68,34 +65,7 @@ static void put_log(const jit_log *log, const char *text)
 /* The PTX ISA's major version of the CUDA 13 toolkits. Within it the instructions decide. */
 enum { PTX_MAJOR = 9 };
 
-/* Says in `log` why an image that is no PTX cannot be loaded; CUDA_SUCCESS for what may be PTX. */
-static CUresult check_image(const unsigned char *image, kiln__text *log)
-{
-    static const unsigned char elf[] = {0x7f, 'E', 'L', 'F'}, fatbin[] = {0x50, 0xed, 0x55, 0xba},
-                               wrapper[] = {0xb1, 0x43, 0x62, 0x46};
-    /* strncmp stops at a NUL, so an image shorter than the magic is not read past its end. */
-    const char *text = (const char *)image;
-    if (strncmp(text, (const char *)elf, sizeof elf) == 0 || strncmp(text, (const char *)fatbin, sizeof fatbin) == 0 ||
-        strncmp(text, (const char *)wrapper, sizeof wrapper) == 0) {
-        kiln__text_puts(log, "the image is machine code (a cubin or a fat binary); the simulated device runs PTX only: "
-                             "compile for compute_NN rather than sm_NN\n");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
-    const char *version = strstr(text, ".version");
-    if (!version) {
-        kiln__text_puts(log, "the image is not PTX: it has no .version directive\n");
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
-    long major = strtol(version + strlen(".version"), NULL, 10);
-    if (major > PTX_MAJOR) {
-        kiln__text_printf(log, "ptxas application ptx input; fatal   : Unsupported .version %ld; the simulated device "
-                               "reads PTX up to %d\n", major, PTX_MAJOR);
-        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-    }
-    return CUDA_SUCCESS;
-}
-
-static CUresult parse_result(ptx_result result)
+CUresult sim_ptx_result(ptx_result result)
 {
     switch (result) {
     case PTX_OK:
@@ -109,33 +79,107 @@ static CUresult parse_result(ptx_result result)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult load(sim_context *context, const void *image, sim_module **module, kiln__text *log)
+CUresult sim_image_error(sim_image_result result)
 {
-    CUresult result = check_image(image, log);
+    switch (result) {
+    case SIM_IMAGE_OK:
+        return CUDA_SUCCESS;
+    case SIM_IMAGE_INVALID:
+        return CUDA_ERROR_INVALID_IMAGE;
+    case SIM_IMAGE_NO_BINARY:
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case SIM_IMAGE_MEMORY:
+        break;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+int sim_device_cc(void)
+{
+    return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+           sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log)
+{
+    *ptx = NULL;
+    const char *version = strstr(text, ".version");
+    if (!version) {
+        kiln__text_puts(log, "the image is not PTX: it has no .version directive\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    long major = strtol(version + strlen(".version"), NULL, 10);
+    if (major > PTX_MAJOR) {
+        kiln__text_printf(log, "ptxas application ptx input; fatal   : Unsupported .version %ld; the simulated device "
+                               "reads PTX up to %d\n", major, PTX_MAJOR);
+        return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    }
+    CUresult result = sim_ptx_result(ptx_parse(sim_memory(), text, length, ptx, log));
     if (result != CUDA_SUCCESS)
         return result;
-    ptx_module *ptx = NULL;
-    result = parse_result(ptx_parse(sim_memory(), image, strlen(image), &ptx, log));
-    if (result != CUDA_SUCCESS)
-        return result;
-    int cc = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
-             sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    if (ptx->target > cc) {
+    int cc = sim_device_cc();
+    if ((*ptx)->target > cc) {
         kiln__text_printf(log, "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "
-                               "sm_%d\n", ptx->target, cc);
-        ptx_free(sim_memory(), ptx);
-        return CUDA_ERROR_INVALID_PTX;
+                               "sm_%d\n", (*ptx)->target, cc);
+        result = CUDA_ERROR_INVALID_PTX;
     }
     enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for what they launched */
-    for (uint32_t f = 0; cc >= NO_WAITING && f < ptx->function_count; f++)
-        if (!ptx->functions[f].defined && strcmp(ptx->functions[f].name, "cudaDeviceSynchronize") == 0) {
+    for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
+        if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
             kiln__text_printf(log, "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d does "
                                    "not have\n", cc);
-            ptx_free(sim_memory(), ptx);
-            return CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
+            result = CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
         }
+    if (result != CUDA_SUCCESS) {
+        ptx_free(sim_memory(), *ptx);
+        *ptx = NULL;
+    }
+    return result;
+}
+
+/* One module of all the texts. */
+static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *log)
+{
+    if (texts->count == 1 && !texts->linked)
+        return sim_ptx_parse(texts->items[0].data, texts->items[0].length, ptx, log);
+    if (texts->count == 0) {
+        kiln__text_puts(log, "error   : the image is empty\n");
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    ptx_input *inputs = kiln__calloc(sim_memory(), texts->count, sizeof *inputs);
+    CUresult result = inputs ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    uint32_t count = 0;
+    while (result == CUDA_SUCCESS && count < texts->count) {
+        const sim_text *text = &texts->items[count];
+        inputs[count].name = text->name;
+        inputs[count].lazy = text->lazy;
+        result = sim_ptx_parse(text->data, text->length, &inputs[count].module, log);
+        count += result == CUDA_SUCCESS;
+    }
+    if (result == CUDA_SUCCESS)
+        result = sim_ptx_result(ptx_link(sim_memory(), inputs, count, sim_is_builtin, ptx, log));
+    else
+        for (uint32_t k = 0; k < count; k++)
+            ptx_free(sim_memory(), inputs[k].module);
+    kiln__free(sim_memory(), inputs);
+    return result;
+}
+
+static CUresult load(sim_context *context, const void *image, size_t length, sim_module **module, kiln__text *log)
+{
+    sim_texts texts = {.mem = sim_memory()};
+    ptx_module *ptx = NULL;
+    int cc = sim_device_cc();
+    CUresult result = sim_image_error(length == SIZE_MAX
+                                          ? sim_image_load(&texts, image, cc, log)
+                                          : sim_image_read(&texts, image, length, "image", cc, log));
+    if (result == CUDA_SUCCESS)
+        result = parse_all(&texts, &ptx, log);
+    sim_texts_free(&texts);
+    if (result != CUDA_SUCCESS)
+        return result;
     vm_module *vm = NULL;
-    result = parse_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
+    result = sim_ptx_result(vm_module_load(context->device, ptx, &vm, log)); /* takes ptx over */
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
@@ -148,23 +192,27 @@ static CUresult load(sim_context *context, const void *image, sim_module **modul
     return CUDA_SUCCESS;
 }
 
-CUresult sim_module_load(sim_context *context, const void *image, unsigned count, const CUjit_option *options,
-                         void **values, sim_module **module)
+void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds)
 {
-    jit_options jit;
-    CUresult result = image ? read_options(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
+    float milliseconds = (float)((double)nanoseconds * 1e-6);
+    if (jit->wall_time) /* a float in the bytes of the pointer */
+        memcpy(jit->wall_time, &milliseconds, sizeof milliseconds);
+}
+
+CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
+                         const CUjit_option *options, void **values, sim_module **module)
+{
+    sim_jit jit;
+    CUresult result = image ? sim_jit_read(count, options, values, &jit) : CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     uint64_t start = kiln__now_ns();
     kiln__text log = {.mem = sim_memory()};
-    result = load(context, image, module, &log);
-    put_log(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
-    put_log(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
+    result = load(context, image, length, module, &log);
+    sim_jit_log_put(&jit.error, result == CUDA_SUCCESS ? "" : kiln__text_get(&log));
+    sim_jit_log_put(&jit.info, result == CUDA_SUCCESS ? kiln__text_get(&log) : "");
     kiln__text_free(&log);
-    if (jit.wall_time) { /* a float in milliseconds, in the bytes of the pointer */
-        float milliseconds = (float)((double)(kiln__now_ns() - start) * 1e-6);
-        memcpy(jit.wall_time, &milliseconds, sizeof milliseconds);
-    }
+    sim_jit_time_put(&jit, kiln__now_ns() - start);
     return result;
 }
 
@@ -176,7 +224,7 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = NULL;
-    result = module ? sim_module_load(context, image, count, options, values, &made) : CUDA_ERROR_INVALID_VALUE;
+    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, &made) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     return sim_end_work(context, result);

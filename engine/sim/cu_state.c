@@ -325,6 +325,8 @@ static void context_close(sim_context *context)
     sim_object *object = context->objects;
     sim_count_stop(context);
     while (object) { /* a module takes its functions along: start over from the head */
+        if (object->kind == SIM_LINK)
+            sim_link_drop(object);
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {

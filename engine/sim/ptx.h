@@ -262,4 +262,15 @@ typedef struct ptx_module {
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
+
+/* Several modules become one, as nvlink has it: .extern finds its definition, .weak gives way, .common is as large as the
+ * largest, what is neither stays apart. Reports what is defined twice, does not fit or is missing; `builtin` says which
+ * functions the device has. A lazy input is a library's: used only if it defines what another lacks. */
+typedef struct ptx_input {
+    ptx_module *module;     /* taken over, also on failure */
+    const char *name;       /* for messages; referenced */
+    bool lazy, used;        /* used: out */
+} ptx_input;
+ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),
+                    ptx_module **module, kiln__text *log);
 #endif

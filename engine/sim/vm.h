@@ -90,6 +90,7 @@ void vm_module_unload(vm_device *device, vm_module *module);
 /* A .global or .const variable of the module: its device address and size. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);
+bool vm_is_builtin(const char *function); /* one that modules may call and need not define */
 /* Index of a kernel (.entry) in ptx->functions, or -1. */
 int vm_module_kernel(const vm_module *module, const char *name);
 /* Resources of a kernel as far as PTX tells them. */

@@ -26,6 +26,11 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
     return value;
 }
 
+bool vm_is_builtin(const char *function)
+{
+    return vm_builtin_find(function) != 0;
+}
+
 /* One that was passed as an array of bytes; zeros if it is none. */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
 {

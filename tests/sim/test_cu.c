@@ -689,7 +689,7 @@ static void test_images(void)
     CHECK(strlen(small) == 7);
     FAILS(NO_BINARY_FOR_GPU, try_load("\x7f" "ELF\x02\x01", log, sizeof log));
     CHECK(strstr(log, "PTX only") != NULL);
-    FAILS(NO_BINARY_FOR_GPU, try_load("\x50\xed\x55\xba", log, sizeof log));
+    FAILS(NO_BINARY_FOR_GPU, try_load("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", log, sizeof log));
     FAILS(INVALID_IMAGE, try_load("", log, sizeof log));
     FAILS(INVALID_IMAGE, try_load("hello", log, sizeof log));
     FAILS(INVALID_PTX, try_load(".version 8.0\n.target sm_100\n.address_size 64\n", log, sizeof log));

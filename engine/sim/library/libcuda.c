@@ -11,6 +11,7 @@
 #include "sim/cu_host.c"
 #include "sim/cu_launch.c"
 #include "sim/cu_library.c"
+#include "sim/cu_link.c"
 #include "sim/cu_memory.c"
 #include "sim/cu_module.c"
 #include "sim/cu_stream.c"
