@@ -12,7 +12,7 @@ folder=${2:-$build/foreign}
 : "${CUDA_HOME:=/usr/local/cuda}"
 packages="numpy==2.4.6 cuda-bindings==13.0.3 cuda-core==1.2.2 cupy-cuda13x==14.2.0 pycuda==2026.1 \
 kernel_tuner==1.5.0 numba==0.68.1 numba-cuda==0.30.4"
-works="pycuda_driver pycuda_source cuda_core numba_to_ptx"
+works="pycuda_driver pycuda_source kernel_tuner_pycuda cuda_core cuda_core_linker numba_kernel numba_to_ptx"
 
 [ -e "$build/lib/kiln/libcuda.so.1" ] || { echo "$0: $build has no lib/kiln/libcuda.so.1" >&2; exit 2; }
 if [ ! -x "$folder/bin/python" ]; then
