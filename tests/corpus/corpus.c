@@ -1,7 +1,8 @@
 /* corpus: PTX of public CUDA code, by the simulator's loader. README.md says what for.
  *
  *   corpus [options] FOLDER               compiles every module of the cases in FOLDER and loads it
- *   corpus [options] --load FILE.ptx ...  loads PTX that is there already
+ *   corpus [options] --load FILE ...      loads PTX that is there already: texts, or what nvcc put into programs and
+ *                                         libraries
  *
  * --keep DIR    PTX is kept in DIR, and what lies there already is not compiled again
  * --known FILE  modules that are known not to load: "pattern  reason" a line. Any other failure is an error, and so is a
@@ -23,9 +24,11 @@
 
 #include "compile/compile.h"
 #include "corpus.h"
+#include "sim/cu_image.h"
 #include "sim/vm.h"
 
 extern char **environ;
+enum { ANY_ARCH = 999 }; /* newer than whatever the PTX is for */
 
 typedef struct reason { char *text, *example; size_t count; } reason;
 typedef struct known { char *pattern, *why; size_t used; } known;
@@ -89,7 +92,7 @@ static bool is_known(report *all, const char *name)
 
 static void load(report *all, const char *name, const char *text, size_t length)
 {
-    vm_limits limits = {.memory = (uint64_t)1 << 30, .shared_per_block = 227u << 10, .sm_count = 4, .cc = 120};
+    vm_limits limits = {.memory = (uint64_t)1 << 30, .shared_per_block = 227u << 10, .sm_count = 4, .cc = ANY_ARCH};
     uint64_t held = 0, before;
     kiln_allocator mem = {.user = &held, .resize = count_resize};
     kiln__text log = {0};
@@ -127,18 +130,31 @@ static void load(report *all, const char *name, const char *text, size_t length)
     vm_device_free(device);
 }
 
+/* Loads what is in a file: a text, or the texts of its fat binaries. */
 static bool load_file(report *all, const char *name, const char *path)
 {
-    char *text;
+    char *bytes;
     size_t length;
     kiln_error *error = NULL;
-    if (kiln__file_read(NULL, path, 0, &text, &length, &error) != KILN_OK) {
+    sim_texts texts = {0};
+    kiln__text log = {0};
+    if (kiln__file_read(NULL, path, 0, &bytes, &length, &error) != KILN_OK) {
         kiln_error_free(error);
         return false;
     }
-    load(all, name, text, strlen(text)); /* NVRTC's text ends in a NUL */
-    kiln__free(NULL, text);
-    return true;
+    sim_image_result result = sim_image_read(&texts, bytes, length, name, ANY_ARCH, &log);
+    for (size_t i = 0; i < texts.count; i++) { /* beside what is machine code only */
+        char one[512];
+        snprintf(one, sizeof one, texts.count > 1 ? "%s:%zu" : "%s", name, i);
+        load(all, one, texts.items[i].data, strlen(texts.items[i].data)); /* NVRTC's text ends in a NUL */
+    }
+    if (texts.count == 0)
+        printf("NO PTX in %s: %s\n", name, kiln__text_get(&log));
+    bool some = texts.count > 0 && result != SIM_IMAGE_MEMORY;
+    kiln__text_free(&log);
+    sim_texts_free(&texts);
+    kiln__free(NULL, bytes);
+    return some;
 }
 
 /* ---- compiling ---- */

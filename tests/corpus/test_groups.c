@@ -99,6 +99,36 @@ static void test_atomics(void)
     CHECK(*bits == 0xffffffff00000000u); /* each of 0..31 six times, of 32..63 three times */
 }
 
+static void test_staged(void)
+{
+    enum { TILES = 9, ALL = TILES * 64 };
+    struct { uint64_t in, out; int tiles; } p = {.tiles = TILES};
+    int *in, *out, wrong = 0;
+    p.in = vm_bench_zeros(&b, ALL * 4, &in);
+    p.out = vm_bench_zeros(&b, ALL * 4, &out);
+    for (int i = 0; i < ALL; i++)
+        in[i] = i * 7;
+    vm_bench_run(&b, "staged", 1, 64, &p);
+    for (int i = 0; i < ALL; i++)
+        wrong += out[i] != ((i & ~63) + 63 - (i & 63)) * 7 + i / 64;
+    CHECK(wrong == 0);
+}
+
+static void test_arrivals(void)
+{
+    enum { ROUNDS = 20, ALL = ROUNDS * 32 };
+    struct { uint64_t in, out; int rounds; } p = {.rounds = ROUNDS};
+    int *in, *out, wrong = 0;
+    p.in = vm_bench_zeros(&b, ALL * 4, &in);
+    p.out = vm_bench_zeros(&b, ALL * 4, &out);
+    for (int i = 0; i < ALL; i++)
+        in[i] = i * 5 - 3;
+    vm_bench_run(&b, "arrivals", 1, 64, &p);
+    for (int i = 0; i < ALL; i++)
+        wrong += out[i] != ((i & ~31) + 31 - (i & 31)) * 5 - 3;
+    CHECK(wrong == 0);
+}
+
 static void test_lists(void)
 {
     int *out, wrong = 0;
@@ -244,7 +274,8 @@ static void test_sobol(void)
 
 static const check_case cases[] = {
     {"the module", open_groups}, {"grid", test_grid}, {"tiles", test_tiles}, {"lock", test_lock},
-    {"atomics", test_atomics}, {"lists", test_lists}, {"virtual functions", test_shapes}, {"complex", test_complex},
+    {"atomics", test_atomics}, {"staged", test_staged}, {"arrivals", test_arrivals},
+    {"lists", test_lists}, {"virtual functions", test_shapes}, {"complex", test_complex},
     {"unload", close_module},
     {"curand", open_curand}, {"philox", test_philox}, {"skipping", test_skip}, {"xorwow", test_xorwow},
     {"sobol", test_sobol}, {"unload curand", close_module},

@@ -3,6 +3,8 @@
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
 #include <cuda/atomic>
+#include <cuda/barrier>
+#include <cuda/pipeline>
 #include <cuda/std/complex>
 namespace cg = cooperative_groups;
 
@@ -86,4 +88,43 @@ extern "C" __global__ void complexes(const double *in, double *out)
     cuda::std::complex<double> w = cuda::std::exp(z) / (z * z + 1.0);
     out[2 * threadIdx.x] = w.real();
     out[2 * threadIdx.x + 1] = w.imag();
+}
+
+/* Tiles on their way while the ones before are worked on. */
+extern "C" __global__ void staged(const int *in, int *out, int tiles)
+{
+    __shared__ alignas(16) int room[2][64];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    auto block = cg::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    for (int t = 0, asked = 0; t < tiles; t++) {
+        for (; asked < tiles && asked < t + 2; asked++) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(block, room[asked & 1], in + asked * 64, cuda::aligned_size_t<16>(sizeof room[0]), pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        out[t * 64 + threadIdx.x] = room[t & 1][63 - threadIdx.x] + t;
+        pipe.consumer_release();
+    }
+}
+extern "C" __global__ void arrivals(const int *in, int *out, int rounds)
+{
+    __shared__ cuda::barrier<cuda::thread_scope_block> full, empty;
+    __shared__ int room[32];
+    if (threadIdx.x == 0) {
+        init(&full, blockDim.x);
+        init(&empty, blockDim.x);
+    }
+    __syncthreads();
+    for (int i = 0; i < rounds; i++) { /* the first warp writes, the second reads */
+        if (threadIdx.x < 32) {
+            room[threadIdx.x] = in[i * 32 + threadIdx.x];
+            (void)full.arrive();
+        } else {
+            full.arrive_and_wait();
+            out[i * 32 + threadIdx.x - 32] = room[63 - threadIdx.x];
+        }
+        empty.arrive_and_wait();
+    }
 }
