@@ -217,6 +217,7 @@ typedef struct ptx_symbol {
     const char *name;
     uint8_t space, type, linkage;
     bool pointer_param;           /* .param .u64 .ptr */
+    bool managed;                 /* .attribute(.managed): host and device share it at one address */
     uint32_t align, line;
     uint64_t bytes;               /* 0: extern .shared name[] - the dynamic shared memory */
     uint32_t function;            /* UINT32_MAX: of the module; else the function that declares it */

@@ -140,7 +140,7 @@ static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
         } else if (ptx_is_directive(p, "pragma")) {
             ptx_skip_statement(p);
         } else if (ptx_is_directive(p, "attribute")) {
-            if (!ptx_attribute(p))
+            if (!ptx_attribute(p, NULL))
                 return false;
         } else {
             return ptx_error(p, p->token.line, "Parsing error near %s: unknown directive of a function", ptx_shown(p));
@@ -276,7 +276,7 @@ done:
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
 {
     ptx_function made = {.entry = entry, .linkage = (uint8_t)linkage, .line = p->token.line};
-    if (!entry && ptx_is_directive(p, "attribute") && !ptx_attribute(p))
+    if (!entry && ptx_is_directive(p, "attribute") && !ptx_attribute(p, NULL))
         return false;
     if (!entry && ptx_is_directive(p, "noreturn")) {
         made.noreturn = true;

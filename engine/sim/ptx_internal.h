@@ -212,7 +212,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a fl
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
 bool ptx_align(ptx_parser *p, uint32_t *align);
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
-bool ptx_attribute(ptx_parser *p);
+bool ptx_attribute(ptx_parser *p, bool *managed); /* sets *managed if it says so; NULL: no variable's */
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
 uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */

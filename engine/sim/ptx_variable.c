@@ -283,13 +283,16 @@ static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes,
     return true;
 }
 
-bool ptx_attribute(ptx_parser *p)
+bool ptx_attribute(ptx_parser *p, bool *managed)
 {
     ptx_next(p);
     if (!ptx_expect(p, '('))
         return false;
-    while (!ptx_is(p, ')') && !ptx_is(p, ';') && p->token.kind != PTX_TOKEN_END)
+    while (!ptx_is(p, ')') && !ptx_is(p, ';') && p->token.kind != PTX_TOKEN_END) {
+        if (managed && ptx_is_directive(p, "managed"))
+            *managed = true;
         ptx_next(p);
+    }
     /* .unified(a, b) within .attribute(...) */
     while (ptx_accept(p, ')') || ptx_accept(p, ','))
         continue;
@@ -347,12 +350,14 @@ bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
             if (!ptx_align(p, &common.align))
                 return false;
         } else if (ptx_is_directive(p, "attribute")) {
-            if (!ptx_attribute(p))
+            if (!ptx_attribute(p, &common.managed))
                 return false;
         } else {
             break;
         }
     }
+    if (common.managed && space != PTX_SPACE_GLOBAL)
+        return ptx_error(p, p->token.line, "only .global variables are managed");
     if (!ptx_variable_type(p, &type, &lanes))
         return false;
     if (type == PTX_PRED)

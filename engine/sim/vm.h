@@ -1,14 +1,16 @@
 /* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
  * sim/cu_*.c builds the CUDA Driver API on it.
  *
- * Device memory is apart from the host's: a device address is a number in the device's own 64-bit space, never a host
- * pointer, and every access of a kernel is checked against the allocation it falls into. */
+ * Device memory is apart from the host's: a device address is a number in the device's own 64-bit space and no host
+ * pointer, except for memory that both sides share on purpose (vm_alloc_host, vm_adopt). Every access of a kernel is
+ * checked against the allocation it falls into. */
 #ifndef KILN_SIM_VM_H
 #define KILN_SIM_VM_H
 
 #include "sim/ptx.h"
 
-/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END). */
+/* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is shared
+ * with the host lies where the host has it: above, between (where those have not got to yet) or below all windows. */
 #define VM_SHARED_BASE 0x0100000000ull     /* 16 MiB window; generic address of shared offset 0 */
 #define VM_LOCAL_BASE 0x0200000000ull      /* 4 GiB window */
 #define VM_CONST_BASE 0x0400000000ull
@@ -40,12 +42,33 @@ void vm_device_free(vm_device *device);
  * memory reads as 0xA5-like poison, never as zeros. 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
 bool vm_free(vm_device *device, uint64_t address);      /* false: not the start of a live allocation */
-/* The allocation that holds [address, address+bytes), or NULL: host pointer to `address` for copies by the driver.
+/* Memory that kernels reach by the host's own pointer; fresh: zeros. counts: as device memory. NULL on failure. */
+void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
+/* Makes memory that the caller has and keeps alive an allocation at `address`: the host's pointer itself, or one within
+ * what vm_reserve() gave. vm_free() ends it. False: out of memory, or the place is taken. */
+bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
+/* Addresses that no allocation will have but those that vm_alloc_at() and vm_adopt() put there. 0 on failure. */
+uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
+bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
+/* Device memory that the caller has made itself counts while it is there. False: there is not so much left. */
+bool vm_take(vm_device *device, uint64_t bytes);
+void vm_give(vm_device *device, uint64_t bytes);
+/* Host pointer to [address, address+bytes), which lies in one allocation or in several without a gap, for copies by the
+ * driver; or NULL.
  * Valid until that allocation is freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
 /* The same for reading. The checks take what vm_pointer() gave as written. */
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes);
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
+typedef struct vm_info {
+    uint64_t base, bytes;
+    uint64_t owner;                   /* what vm_set_owner() noted; 0 at first */
+    bool variable;                    /* of a module */
+    bool shared;                      /* with the host: base is its pointer */
+} vm_info;
+bool vm_about(vm_device *device, uint64_t address, vm_info *info);
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* an allocation; there is no overflow */
+void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 uint64_t vm_memory_used(const vm_device *device);
 
 /* Textures and surfaces. Kernels name one by a number that the caller chose: bits 8 to 31 small (the place in a table),

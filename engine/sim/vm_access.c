@@ -223,10 +223,9 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
         case PTX_SPACE_PARAM: in = a - VM_PARAM_BASE < UINT32_MAX; break;
         case PTX_SPACE_CONST:
         case PTX_SPACE_GLOBAL: {
-            bool constant = false;
-            if (a < VM_GLOBAL_BASE || !vm_find(w->runner->run->device, a, &span, &constant))
-                constant = false;
-            in = i->space == PTX_SPACE_CONST ? constant : a >= VM_GLOBAL_BASE && a < VM_GLOBAL_END && !constant;
+            bool constant = false, read_only = false;
+            bool found = vm_find(w->runner->run->device, a, &span, &constant, &read_only);
+            in = i->space == PTX_SPACE_CONST ? found && constant : found ? !constant : a >= VM_GLOBAL_BASE;
             break;
         }
         default: break;

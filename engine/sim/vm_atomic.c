@@ -132,7 +132,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
                 c = i->flags & VM_REG64 ? vm_r64(w, i->c)[lane] : vm_r32(w, i->c)[lane];
             if (i->size == 2)
                 b = (uint16_t)b, c = (uint16_t)c;
-            bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE;
+            bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE || address < VM_SHARED_BASE;
             uint64_t old = vm_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
             if (to && i->flags & VM_REG64)
                 vm_r64(w, to)[lane] = old;

@@ -458,8 +458,8 @@ void vm_task_move(vm_run_state *run, const vm_task *t)
             uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;
             uint64_t from = t->source + z * t->source_slice + y * t->source_pitch;
             vm_span span;
-            bool constant = false;
-            if (!vm_find(run->device, to, &span, &constant) || constant || t->width > span.end - to) {
+            bool constant = false, read_only = false;
+            if (!vm_find(run->device, to, &span, &constant, &read_only) || read_only || t->width > span.end - to) {
                 move_fault(run, t, VM_FAULT_ADDRESS, to);
                 return;
             }

@@ -233,7 +233,11 @@ typedef struct vm_allocation {
     unsigned char *host;
     void *raw;
     const char *name;               /* of a module variable, in the module's arena; NULL: vm_alloc() */
-    bool constant;                  /* kernels must not write it */
+    bool constant;                  /* a .const variable, which kernels must not write */
+    bool read_only;                 /* nor this, which is global all the same */
+    bool shared;                    /* with the host, which may write it at any time; base is its pointer */
+    uint64_t counted;               /* bytes that count as device memory */
+    uint64_t owner;                 /* the driver's own note, see vm_info */
     bool internal;                  /* the simulator's own: never reported as leaked */
     struct vm_shadow *shadow;       /* vm_checks.h; NULL: not checked */
     uint64_t freed;                 /* the generation that no longer has it */
@@ -344,7 +348,9 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 
 /* ---- vm_memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
-bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant);
+vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
+/* read_only: constant, or otherwise not for kernels to write. */
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
 /* Finds the allocation of [low, high) for the instruction's cache. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high);
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);

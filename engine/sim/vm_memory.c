@@ -1,4 +1,5 @@
-/* vm_memory.c - global memory: allocations with their own host memory, found by address. */
+/* vm_memory.c - global memory: allocations with their own host memory, found by address. Most have an address of the
+ * device's own; memory that host and device share is known under the host's pointer (vm_alloc_host, vm_adopt). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* of addresses alone: an index that is far off still finds no neighbour */
 #define ADDRESS_ALIGN 512u
+#define PAGE 4096u          /* alignment of memory that the host shares, as of an operating system's pages */
 #define LARGE_BYTES (2u << 20)
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
@@ -53,7 +55,7 @@ static void bury(vm_device *device)
             continue;
         }
         *at = gone->next;
-        device->used -= gone->bytes;
+        device->used -= gone->counted;
         release(device, gone);
     }
 }
@@ -98,50 +100,158 @@ static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t
     return offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found : NULL;
 }
 
-vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
+/* Address space that nothing has had before; 0 if there is none left. Under the lock. */
+static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
 {
-    if (bytes == 0 || bytes > device->limits.memory || bytes > SIZE_MAX / 2)
+    uint64_t base = device->next_address, zone = device->check ? CHECKED_ZONE : RED_ZONE, past;
+    if (bytes > VM_GLOBAL_END - VM_GLOBAL_BASE)
+        return 0;
+    do { /* around memory of the host that happens to lie there */
+        base = (base + align - 1) & ~(align - 1);
+        if (base >= VM_GLOBAL_END || bytes + zone > VM_GLOBAL_END - base)
+            return 0;
+        size_t at = search(device, base + bytes + zone - 1);
+        const vm_allocation *last = at ? device->live[at - 1] : NULL;
+        past = last && last->base + last->bytes > base ? last->base + last->bytes + zone : base;
+    } while (past != base && (base = past, true));
+    device->next_address = base + bytes + zone;
+    return base;
+}
+
+/* True if [base, base + bytes) is free and no window of another address space. Under the lock. */
+static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
+{
+    uint64_t end;
+    if (bytes == 0 || __builtin_add_overflow(base, bytes, &end) || (base < VM_GLOBAL_BASE && end > VM_SHARED_BASE))
+        return false;
+    size_t at = search(device, end - 1);
+    return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
+}
+
+/* Lists `made`, whose base and bytes are set and free. Under the lock; false: no memory, and nothing changed. */
+static bool insert(vm_device *device, vm_allocation *made)
+{
+    if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
+        return false;
+    size_t at = search(device, made->base);
+    memmove(device->live + at + 1, device->live + at, (device->live_count - at) * sizeof *device->live);
+    device->live[at] = made;
+    device->live_count++;
+    device->used += made->counted;
+    for (size_t k = 0; k < KILN__COUNT(device->freed); k++) /* the host's allocator uses addresses again */
+        if (device->freed[k].base < made->base + made->bytes &&
+            made->base < device->freed[k].base + device->freed[k].bytes)
+            device->freed[k].bytes = 0;
+    return true;
+}
+
+/* Where an allocation's address comes from. */
+typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
+
+static vm_allocation *allocate(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
+                               const char *name)
+{
+    if (bytes == 0 || (counts && bytes > device->limits.memory) || bytes > SIZE_MAX / 2)
         return NULL;
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return NULL;
+    uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
     pthread_rwlock_wrlock(&device->lock);
-    uint64_t align = bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN;
-    uint64_t base = (device->next_address + align - 1) & ~(align - 1);
-    uint64_t zone = device->check ? CHECKED_ZONE : RED_ZONE;
-    bool room = bytes <= device->limits.memory - device->used && base < VM_GLOBAL_END &&
-                bytes + zone <= VM_GLOBAL_END - base &&
-                kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1,
-                           sizeof *device->live);
-    if (room && device->check) {
-        made->shadow = vm_shadow_new(device->check, bytes, name != NULL);
-        room = made->shadow != NULL;
+    if (!counts || bytes <= device->limits.memory - device->used)
+        made->raw = kiln__alloc(device->mem, (size_t)(bytes + host_align));
+    bool placed = made->raw != NULL;
+    if (placed) {
+        made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
+        made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
+                     : how == PLACE_AT ? address
+                                       : (uintptr_t)made->host;
+        made->bytes = bytes;
+        made->counted = counts ? bytes : 0;
+        made->shared = how == PLACE_HOST;
+        made->name = name;
+        if (device->check)
+            made->shadow = vm_shadow_new(device->check, bytes, name || how == PLACE_HOST); /* the host writes unseen */
+        placed = made->base != 0 && (made->shadow || !device->check) && is_free(device, made->base, bytes) &&
+                 insert(device, made);
     }
-    if (room)
-        made->raw = kiln__alloc(device->mem, (size_t)bytes + HOST_ALIGN);
-    if (!made->raw) {
-        pthread_rwlock_unlock(&device->lock);
-        if (made->shadow)
-            vm_shadow_free(device->check, made->shadow, bytes);
-        kiln__free(device->mem, made);
+    pthread_rwlock_unlock(&device->lock);
+    if (!placed) {
+        release(device, made);
         return NULL;
     }
-    made->host = (unsigned char *)(((uintptr_t)made->raw + HOST_ALIGN - 1) & ~(uintptr_t)(HOST_ALIGN - 1));
-    made->base = base;
-    made->bytes = bytes;
-    made->name = name;
-    device->live[device->live_count++] = made; /* addresses only grow, so the index stays sorted */
-    device->next_address = base + bytes + zone;
-    device->used += bytes;
-    pthread_rwlock_unlock(&device->lock);
-    memset(made->host, VM_POISON, (size_t)bytes);
+    memset(made->host, how == PLACE_HOST ? 0 : VM_POISON, (size_t)bytes);
     return made;
+}
+
+vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
+{
+    return allocate(device, PLACE_NEW, 0, bytes, true, name);
+}
+
+vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name)
+{
+    return allocate(device, PLACE_HOST, 0, bytes, true, name);
 }
 
 uint64_t vm_alloc(vm_device *device, uint64_t bytes)
 {
     vm_allocation *made = vm_allocate(device, bytes, NULL);
     return made ? made->base : 0;
+}
+
+void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts)
+{
+    vm_allocation *made = allocate(device, PLACE_HOST, 0, bytes, counts, NULL);
+    return made ? made->host : NULL;
+}
+
+uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    uint64_t base = claim(device, bytes, align);
+    pthread_rwlock_unlock(&device->lock);
+    return base;
+}
+
+bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    return allocate(device, PLACE_AT, address, bytes, true, NULL) != NULL;
+}
+
+bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
+{
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (!made)
+        return false;
+    *made = (vm_allocation){.base = address, .bytes = bytes, .host = host, .read_only = read_only,
+                            .shared = address == (uintptr_t)host};
+    pthread_rwlock_wrlock(&device->lock);
+    if (device->check) /* what it holds was written by others */
+        made->shadow = vm_shadow_new(device->check, bytes, true);
+    /* What lies among the device's own addresses was reserved; the host's pointers must stay clear of them. */
+    bool clear = !made->shared || address >= device->next_address || address < VM_GLOBAL_BASE;
+    bool done = clear && (made->shadow || !device->check) && is_free(device, address, bytes) && insert(device, made);
+    pthread_rwlock_unlock(&device->lock);
+    if (!done)
+        release(device, made);
+    return done;
+}
+
+bool vm_take(vm_device *device, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    bool room = bytes <= device->limits.memory - device->used;
+    device->used += room ? bytes : 0;
+    pthread_rwlock_unlock(&device->lock);
+    return room;
+}
+
+void vm_give(vm_device *device, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    device->used -= bytes;
+    pthread_rwlock_unlock(&device->lock);
 }
 
 bool vm_free(vm_device *device, uint64_t address)
@@ -193,11 +303,23 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
+/* True if [address, address + bytes) lies in `first` and in those that follow it without a gap, here and on the host:
+ * memory that was mapped piece by piece is copied as one. */
+static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
+{
+    size_t at = search(device, first->base);
+    uint64_t end = first->base + first->bytes;
+    while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
+           device->live[at]->host == first->host + (end - first->base))
+        end += device->live[at++]->bytes;
+    return bytes <= end - address;
+}
+
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
-    vm_allocation *found = lookup(device, address, bytes);
-    const void *pointer = found ? found->host + (address - found->base) : NULL;
+    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    const void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
 }
@@ -205,10 +327,16 @@ const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_wrlock(&device->lock);
-    vm_allocation *found = lookup(device, address, bytes);
-    void *pointer = found ? found->host + (address - found->base) : NULL;
-    if (found && found->shadow)
-        vm_shadow_write(found->shadow, address - found->base, bytes);
+    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    for (size_t at = pointer ? search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
+        const vm_allocation *a = device->live[at];
+        uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;
+        if (a->shadow)
+            vm_shadow_write(a->shadow, address - a->base, here);
+        address += here;
+        bytes -= here;
+    }
     pthread_rwlock_unlock(&device->lock);
     return pointer;
 }
@@ -264,6 +392,34 @@ bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *byt
     return found != NULL;
 }
 
+bool vm_about(vm_device *device, uint64_t address, vm_info *info)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        *info = (vm_info){found->base, found->bytes, found->owner, found->name != NULL, found->shared};
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    size_t at = search(device, address + bytes - 1);
+    bool found = at > 0 && device->live[at - 1]->base + device->live[at - 1]->bytes > address;
+    pthread_rwlock_unlock(&device->lock);
+    return found;
+}
+
+void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->owner = owner;
+    pthread_rwlock_unlock(&device->lock);
+}
+
 uint64_t vm_memory_used(const vm_device *device)
 {
     vm_device *locked = (vm_device *)(uintptr_t)device; /* the lock is not part of the value */
@@ -296,13 +452,14 @@ void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
     kiln__free(device->mem, storage);
 }
 
-bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant)
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
 {
     pthread_rwlock_rdlock(&device->lock);
     vm_allocation *found = lookup(device, address, 1);
     if (found) {
         *span = (vm_span){found->base, found->base + found->bytes, found->host};
         *constant = found->constant;
+        *read_only = found->constant || found->read_only;
     }
     pthread_rwlock_unlock(&device->lock);
     return found != NULL;
@@ -317,12 +474,12 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
             return true;
         }
     vm_span span;
-    bool constant;
-    if (!vm_find(runner->run->device, low, &span, &constant) || high > span.end || high < low ||
-        (constant && i->flags & VM_WRITES))
+    bool constant, read_only;
+    if (!vm_find(runner->run->device, low, &span, &constant, &read_only) || high > span.end || high < low ||
+        (read_only && i->flags & VM_WRITES))
         return false;
     runner->cache[i->e] = span;
-    if (!constant) /* what is remembered here serves stores too */
+    if (!read_only) /* what is remembered here serves stores too */
         runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
     return true;
 }

@@ -224,7 +224,9 @@ static bool place_globals(vm_module *module)
         if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
             continue;
         const char *name = kiln__arena_strdup(&module->arena, symbol->name);
-        vm_allocation *made = name ? vm_allocate(module->device, symbol->bytes ? symbol->bytes : 1, name) : NULL;
+        vm_allocation *made = !name            ? NULL
+                              : symbol->managed ? vm_allocate_shared(module->device, symbol->bytes + !symbol->bytes, name)
+                                                : vm_allocate(module->device, symbol->bytes + !symbol->bytes, name);
         if (!made)
             return false;
         module->storage[s] = made;
