@@ -1,0 +1,210 @@
+/* Launches, occupancy, and what happens after a fault. */
+#include "cu_check.h"
+
+static void test_old_launch(void)
+{
+    open_device();
+    CUfunction function = kernel(load(faults), "poke");
+    CUdeviceptr memory = 0;
+    unsigned got = 0;
+    OK(call_cuMemAlloc(&memory, 4));
+    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* no shape yet */
+    FAILS(INVALID_VALUE, call_cuFuncSetBlockShape(function, 0, 1, 1));
+    OK(call_cuFuncSetBlockShape(function, 1, 1, 1));
+    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* nor parameters */
+    FAILS(INVALID_VALUE, call_cuParamSetv(function, 4090, &memory, sizeof memory));
+    FAILS(INVALID_VALUE, call_cuParamSetSize(function, 4097));
+    OK(call_cuParamSetv(function, 0, &memory, sizeof memory));
+    OK(call_cuParamSetSize(function, sizeof memory));
+    OK(call_cuLaunch(function));
+    OK(call_cuMemcpyDtoH(&got, memory, 4));
+    CHECK(got == 1);
+    OK(call_cuLaunchGrid(function, 2, 2));
+    FAILS(INVALID_VALUE, call_cuLaunchGrid(function, 0, 2));
+    OK(call_cuCtxSynchronize());
+    close_device();
+}
+
+static size_t CUDA_CB shared_of(int threads)
+{
+    return (size_t)threads * 1024;
+}
+
+static void test_potential(void)
+{
+    open_device();
+    CUmodule module = load(saxpy);
+    int grid = 0, block = 0;
+    size_t bytes = 0;
+    OK(call_cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel(module, "saxpy"), NULL, 0, 0));
+    CHECK(grid >= 132 && block % 32 == 0 && grid / 132 * block == 2048);
+    OK(call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL, 0, 100, 0));
+    CHECK(block <= 100);
+    OK(call_cuOccupancyMaxPotentialBlockSize(&grid, &block, kernel(module, "saxpy"), shared_of, 0, 0));
+    CHECK(block == 32); /* 48 KiB at most: one warp a block */
+    OK(call_cuOccupancyAvailableDynamicSMemPerBlock(&bytes, kernel(module, "saxpy"), 1, 128));
+    CHECK(bytes == 49152);
+    FAILS(INVALID_VALUE, call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL,
+                                                                        0, 0, 8));
+    FAILS(INVALID_HANDLE, call_cuOccupancyMaxPotentialBlockSize(&grid, &block, NULL, NULL, 0, 0));
+    close_device();
+}
+
+/* ---- launches ---- */
+
+static void test_launch(void)
+{
+    open_device();
+    CUmodule module = load(saxpy);
+    CUfunction function = kernel(module, "saxpy");
+    enum { N = 1000 };
+    static float x[N], y[N], got[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)i;
+        y[i] = 0.5f * (float)i;
+    }
+    CUdeviceptr dx = 0, dy = 0;
+    OK(call_cuMemAlloc(&dx, sizeof x));
+    OK(call_cuMemAlloc(&dy, sizeof y));
+    OK(call_cuMemcpyHtoD(dx, x, sizeof x));
+    OK(call_cuMemcpyHtoD(dy, y, sizeof y));
+    float a = 2;
+    unsigned n = N;
+    void *arguments[] = {&dx, &dy, &a, &n};
+    double seconds = 0, seconds_after = 0;
+    uint64_t instructions = 0, after = 0;
+    kiln__sim_totals(&seconds, &instructions);
+    OK(launch(function, 8, 128, 0, arguments));
+    OK(call_cuCtxSynchronize());
+    kiln__sim_totals(&seconds_after, &after);
+    CHECK(after > instructions && seconds_after > seconds);
+    OK(call_cuMemcpyDtoH(got, dy, sizeof got));
+    bool same = true;
+    for (int i = 0; i < N; i++)
+        same = same && got[i] == 2 * x[i] + y[i];
+    CHECK(same);
+
+    struct { CUdeviceptr x, y; float a; unsigned n; } block = {dx, dy, -2, N};
+    size_t size = sizeof block, wrong = sizeof block - 4;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    void *short_extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &wrong,
+                           CU_LAUNCH_PARAM_END};
+    CUlaunchConfig config = {.gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1,
+                             .blockDimZ = 1};
+    OK(call_cuLaunchKernelEx(&config, function, NULL, extra));
+    OK(call_cuMemcpyDtoH(got, dy, sizeof got));
+    CHECK(memcmp(got, y, sizeof y) == 0);
+    OK(call_cuLaunchCooperativeKernel(function, 8, 1, 1, 128, 1, 1, 0, NULL, arguments));
+    FAILS(COOPERATIVE_LAUNCH_TOO_LARGE,
+          call_cuLaunchCooperativeKernel(function, 1 << 20, 1, 1, 128, 1, 1, 0, NULL, arguments));
+
+    FAILS(INVALID_VALUE, call_cuLaunchKernelEx(&config, function, arguments, extra));
+    FAILS(INVALID_VALUE, call_cuLaunchKernelEx(&config, function, NULL, short_extra));
+    FAILS(INVALID_VALUE, call_cuLaunchKernelEx(NULL, function, arguments, NULL));
+    FAILS(INVALID_VALUE, launch(function, 1, 1, 0, NULL));
+    void *hole[] = {&dx, NULL, &a, &n};
+    FAILS(INVALID_VALUE, launch(function, 1, 1, 0, hole));
+    FAILS(INVALID_VALUE, launch(function, 0, 1, 0, arguments));
+    FAILS(INVALID_VALUE, launch(function, 1, 0, 0, arguments));
+    FAILS(INVALID_VALUE, launch(function, 1, 1025, 0, arguments));
+    FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 65536, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 65, 0, NULL, arguments, NULL));
+    FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 32, 32, 2, 0, NULL, arguments, NULL));
+    FAILS(INVALID_HANDLE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)(uintptr_t)0x99, arguments,
+                                             NULL));
+    FAILS(INVALID_HANDLE, call_cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    OK(launch(kernel(module, "bounded"), 1, 64, 0, NULL));
+    FAILS(INVALID_VALUE, launch(kernel(module, "bounded"), 1, 65, 0, NULL));
+    FAILS(INVALID_VALUE, launch(kernel(module, "required"), 1, 64, 0, NULL));
+    OK(call_cuLaunchKernel(kernel(module, "required"), 1, 1, 1, 32, 2, 1, 0, NULL, NULL, NULL));
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}};
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    FAILS(NOT_SUPPORTED, call_cuLaunchKernelEx(&config, function, arguments, NULL));
+    CHECK_TEXT(kiln__sim_last_fault(), "");
+    close_device();
+}
+
+static void test_shared(void)
+{
+    open_device();
+    CUmodule module = load(faults);
+    CUfunction function = kernel(module, "shared");
+    int value = 0, blocks = 0;
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+    CHECK(value == 1024);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    CHECK(value == 49152 - 1024);
+    OK(launch(function, 1, 32, 49152 - 1024, NULL));
+    FAILS(INVALID_VALUE, launch(function, 1, 32, 49152 - 1023, NULL));
+    FAILS(INVALID_VALUE, call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 232448));
+    FAILS(INVALID_VALUE, call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, -1));
+    FAILS(INVALID_VALUE, call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS, 32));
+    OK(call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 232448 - 1024));
+    OK(call_cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 100));
+    OK(launch(function, 1, 32, 232448 - 1024, NULL));
+    OK(call_cuCtxSynchronize());
+    OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 100000));
+    CHECK(blocks == 2); /* 228 KiB an SM: twice 100000 + 1024 + 1024 */
+    OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 1024, 0));
+    CHECK(blocks == 2);
+    OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 0));
+    CHECK(blocks == 32);
+    OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 2048, 0));
+    CHECK(blocks == 0);
+    FAILS(INVALID_VALUE, call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 0, 0));
+    close_device();
+}
+
+/* ---- faults ---- */
+
+/* Runs kernel `name`; the fault must be the answer of everything until the context is gone, and of nothing after. */
+static void faults_with(const char *name, CUdeviceptr argument, CUresult want, const char *words)
+{
+    open_device();
+    CUmodule module = load(faults);
+    CUfunction function = kernel(module, name);
+    CUdeviceptr memory = 0;
+    OK(call_cuMemAlloc(&memory, 64));
+    if (argument == 1) /* just past the end */
+        argument = memory + 64;
+    else if (argument == 2)
+        argument = memory + 2;
+    void *arguments[] = {&argument};
+    OK(launch(function, 1, 1, 0, arguments)); /* asynchronous: seen by the next call */
+    char byte;
+    CHECK(call_cuCtxSynchronize() == want);
+    CHECK(call_cuMemcpyDtoH(&byte, memory, 1) == want);
+    CHECK(call_cuMemAlloc(&memory, 64) == want);
+    CHECK(call_cuStreamQuery(NULL) == want);
+    CHECK(launch(function, 1, 1, 0, arguments) == want);
+    CHECK(call_cuModuleUnload(module) == want);
+    const char *fault = kiln__sim_last_fault();
+    if (!strstr(fault, words))
+        CHECK_TEXT(fault, words);
+    CHECK(strstr(fault, name) != NULL);
+    CUcontext current = NULL;
+    OK(call_cuCtxGetCurrent(&current));
+    CHECK(current == primary);
+    close_device();
+    open_device();
+    OK(call_cuCtxSynchronize());
+    CHECK_TEXT(kiln__sim_last_fault(), "");
+    close_device();
+}
+
+static void test_faults(void)
+{
+    setenv("KILN_SIM_STEPS", "100000", 1);
+    faults_with("poke", 1, CUDA_ERROR_ILLEGAL_ADDRESS, "64");
+    faults_with("poke", 0x10, CUDA_ERROR_ILLEGAL_ADDRESS, "0x10");
+    faults_with("poke", 2, CUDA_ERROR_MISALIGNED_ADDRESS, "isaligned");
+    faults_with("stop", 0, CUDA_ERROR_LAUNCH_FAILED, "trap");
+    faults_with("spin", 0, CUDA_ERROR_LAUNCH_TIMEOUT, "");
+    unsetenv("KILN_SIM_STEPS");
+}
+
+static const check_case cases[] = {
+    {"old launches", test_old_launch}, {"potential block size", test_potential}, {"launch", test_launch},
+    {"shared memory and occupancy", test_shared}, {"faults", test_faults}};
+CU_SUITE("sim cu launch", cases)

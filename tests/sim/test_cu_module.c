@@ -1,0 +1,172 @@
+/* Modules, libraries, functions. */
+#include "cu_check.h"
+
+/* ---- modules ---- */
+
+static CUresult try_load(const char *image, char *log, size_t size)
+{
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)size};
+    CUmodule module = NULL;
+    CUresult result = call_cuModuleLoadDataEx(&module, image, 2, options, values);
+    CHECK((size_t)(uintptr_t)values[1] == strlen(log));
+    CHECK(result == CUDA_SUCCESS || module == NULL);
+    return result;
+}
+
+static void test_images(void)
+{
+    open_device();
+    char log[1024] = "", small[8] = "";
+    CUmodule module;
+    FAILS(INVALID_PTX, try_load(HEAD ".visible .entry k() { frobnicate.b32 %r1; ret; }\n", log, sizeof log));
+    CHECK(strstr(log, "frobnicate") && strstr(log, "line 4"));
+    FAILS(INVALID_PTX, try_load(HEAD ".visible .entry k() { frobnicate.b32 %r1; ret; }\n", small, sizeof small));
+    CHECK(strlen(small) == 7);
+    FAILS(NO_BINARY_FOR_GPU, try_load("\x7f" "ELF\x02\x01", log, sizeof log));
+    CHECK(strstr(log, "PTX only") != NULL);
+    FAILS(NO_BINARY_FOR_GPU, try_load("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", log, sizeof log));
+    FAILS(INVALID_IMAGE, try_load("", log, sizeof log));
+    FAILS(INVALID_IMAGE, try_load("hello", log, sizeof log));
+    FAILS(INVALID_PTX, try_load(".version 8.0\n.target sm_100\n.address_size 64\n", log, sizeof log));
+    CHECK(strstr(log, "sm_100") && strstr(log, "sm_90"));
+    FAILS(UNSUPPORTED_PTX_VERSION, try_load(".version 10.0\n.target sm_80\n.address_size 64\n", log, sizeof log));
+    FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, NULL, 0, NULL, NULL));
+    FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(NULL, saxpy, 0, NULL, NULL));
+    FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, saxpy, 1, NULL, NULL));
+    CUjit_option unknown[] = {(CUjit_option)1000};
+    void *values[] = {NULL};
+    FAILS(INVALID_VALUE, call_cuModuleLoadDataEx(&module, saxpy, 1, unknown, values));
+    CUjit_option advice[] = {CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_WALL_TIME};
+    void *more[] = {(void *)(uintptr_t)4, NULL};
+    OK(call_cuModuleLoadDataEx(&module, saxpy, 2, advice, more));
+    float milliseconds;
+    memcpy(&milliseconds, &more[1], sizeof milliseconds);
+    CHECK(milliseconds > 0);
+    OK(call_cuModuleUnload(module));
+    FAILS(INVALID_HANDLE, call_cuModuleUnload(module));
+    close_device();
+}
+
+static void test_modules(void)
+{
+    open_device();
+    CUmodule module = load(saxpy);
+    CUfunction function = kernel(module, "saxpy"), again = kernel(module, "saxpy"), none = NULL;
+    CHECK(function == again);
+    FAILS(NOT_FOUND, call_cuModuleGetFunction(&none, module, "nothing"));
+    FAILS(INVALID_VALUE, call_cuModuleGetFunction(&none, module, ""));
+    FAILS(INVALID_HANDLE, call_cuModuleGetFunction(&none, (CUmodule)(uintptr_t)0x77, "saxpy"));
+    CUdeviceptr pointer = 0;
+    size_t bytes = 0;
+    OK(call_cuModuleGetGlobal(&pointer, &bytes, module, "answer"));
+    unsigned answer = 0;
+    CHECK(bytes == 4);
+    OK(call_cuMemcpyDtoH(&answer, pointer, 4));
+    CHECK(answer == 42);
+    OK(call_cuModuleGetGlobal(&pointer, &bytes, module, "table"));
+    CHECK(bytes == 16);
+    unsigned table[4] = {1, 2, 3, 4}, back[4] = {0};
+    OK(call_cuMemcpyHtoD(pointer, table, sizeof table));
+    OK(call_cuMemcpyDtoH(back, pointer, sizeof back));
+    CHECK(memcmp(table, back, sizeof back) == 0);
+    FAILS(INVALID_VALUE, call_cuMemcpyHtoD(pointer + 8, table, sizeof table));
+    FAILS(INVALID_VALUE, call_cuMemFree(pointer)); /* the module's */
+    FAILS(NOT_FOUND, call_cuModuleGetGlobal(&pointer, &bytes, module, "question"));
+
+    int value = 0;
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+    CHECK(value == 1024);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel(module, "bounded")));
+    CHECK(value == 64);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+    CHECK(value > 0 && value < 256);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PTX_VERSION, function));
+    CHECK(value == 80);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+    CHECK(value == 0);
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    CHECK(value == 49152);
+    FAILS(INVALID_VALUE, call_cuFuncGetAttribute(&value, (CUfunction_attribute)999, function));
+    FAILS(INVALID_HANDLE, call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, NULL));
+    size_t offset = 0, size = 0;
+    static const size_t offsets[] = {0, 8, 16, 20}, sizes[] = {8, 8, 4, 4};
+    for (size_t i = 0; i < 4; i++) {
+        OK(call_cuFuncGetParamInfo(function, i, &offset, &size));
+        CHECK(offset == offsets[i] && size == sizes[i]);
+    }
+    FAILS(INVALID_VALUE, call_cuFuncGetParamInfo(function, 4, &offset, &size));
+    OK(call_cuModuleUnload(module));
+    FAILS(INVALID_HANDLE, call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+    FAILS(INVALID_HANDLE, launch(function, 1, 1, 0, NULL));
+    close_device();
+}
+
+static void test_libraries(void)
+{
+    open_device();
+    CUlibrary library = NULL, owner = NULL;
+    CUmodule module = NULL, of = NULL;
+    CUkernel found = NULL, all[8] = {NULL};
+    CUfunction function = NULL, every[8] = {NULL};
+    CUdeviceptr pointer = 0;
+    size_t bytes = 0;
+    unsigned count = 0;
+    int value = 0;
+    const char *name = "";
+    char path[] = "/tmp/kiln-test-cu-XXXXXX";
+    OK(call_cuLibraryLoadData(&library, saxpy, NULL, NULL, 0, NULL, NULL, 0));
+    FAILS(INVALID_VALUE, call_cuLibraryLoadData(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
+    OK(call_cuLibraryGetKernelCount(&count, library));
+    CHECK(count == 3);
+    OK(call_cuLibraryEnumerateKernels(all, 8, library));
+    CHECK(all[0] && all[2] && !all[3]);
+    OK(call_cuLibraryGetKernel(&found, library, "bounded"));
+    FAILS(NOT_FOUND, call_cuLibraryGetKernel(&found, library, "unbounded"));
+    OK(call_cuKernelGetName(&name, found));
+    CHECK_TEXT(name, "bounded");
+    OK(call_cuKernelGetLibrary(&owner, found));
+    CHECK(owner == library);
+    OK(call_cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, found, device));
+    CHECK(value == 64);
+    OK(call_cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1000, found, device));
+    OK(call_cuKernelGetFunction(&function, found));
+    OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
+    CHECK(value == 1000);
+    OK(launch(function, 1, 64, 0, NULL));
+    OK(launch((CUfunction)(uintptr_t)found, 1, 64, 0, NULL)); /* a kernel launches too */
+    OK(call_cuLibraryGetGlobal(&pointer, &bytes, library, "answer"));
+    CHECK(bytes == 4);
+    FAILS(NOT_FOUND, call_cuLibraryGetManaged(&pointer, &bytes, library, "answer"));
+    OK(call_cuLibraryGetModule(&module, library));
+    OK(call_cuFuncGetModule(&of, function));
+    CHECK(of == module);
+    FAILS(NOT_PERMITTED, call_cuModuleUnload(module));
+    OK(call_cuLibraryUnload(library));
+    FAILS(INVALID_HANDLE, call_cuLibraryUnload(library));
+    FAILS(INVALID_HANDLE, call_cuKernelGetName(&name, found));
+
+    int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, saxpy, sizeof saxpy - 1) == (ssize_t)(sizeof saxpy - 1));
+    close(file);
+    OK(call_cuModuleLoad(&module, path));
+    OK(call_cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    unlink(path);
+    FAILS(FILE_NOT_FOUND, call_cuModuleLoad(&of, path));
+    OK(call_cuModuleGetFunctionCount(&count, module));
+    CHECK(count == 3);
+    OK(call_cuModuleEnumerateFunctions(every, 2, module));
+    CHECK(every[0] && every[1] && !every[2]);
+    OK(call_cuFuncGetName(&name, every[0]));
+    CHECK_TEXT(name, "saxpy");
+    FAILS(INVALID_HANDLE, call_cuKernelGetLibrary(&owner, (CUkernel)(uintptr_t)every[0]));
+    CUfunctionLoadingState state;
+    OK(call_cuFuncIsLoaded(&state, every[0]));
+    CHECK(state == CU_FUNCTION_LOADING_STATE_LOADED);
+    OK(call_cuFuncSetCacheConfig(every[0], CU_FUNC_CACHE_PREFER_SHARED));
+    close_device();
+}
+
+static const check_case cases[] = {
+    {"images", test_images}, {"modules", test_modules}, {"libraries", test_libraries}};
+CU_SUITE("sim cu module", cases)
