@@ -197,7 +197,6 @@ CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
                                                                                   : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* One priority, as STREAM_PRIORITIES_SUPPORTED says. */
 CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
     sim_context *context;
@@ -207,8 +206,20 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     if (least)
         *least = 0;
     if (greatest)
-        *greatest = 0;
+        *greatest = SIM_PRIORITY;
     return sim_end(CUDA_SUCCESS);
+}
+
+/* As without MPS: there is no affinity, and a context may use what the device has. */
+CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!affinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    return sim_end(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
 }
 
 CUresult sim_cuCtxResetPersistingL2Cache(void)

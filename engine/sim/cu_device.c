@@ -9,8 +9,7 @@
 #define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, value}
 
 /* Of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by compute
- * capability). Asynchronous copies, managed memory and peers are what the simulator does not
- * have. */
+ * capability), as far as the simulator has the feature. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024), A(MAX_BLOCK_DIM_X, 1024), A(MAX_BLOCK_DIM_Y, 1024), A(MAX_BLOCK_DIM_Z, 64),
     A(MAX_GRID_DIM_X, 2147483647), A(MAX_GRID_DIM_Y, 65535), A(MAX_GRID_DIM_Z, 65535),
@@ -21,13 +20,16 @@ static const sim_attribute common[] = {
     A(GPU_OVERLAP, 0), A(ASYNC_ENGINE_COUNT, 0), A(KERNEL_EXEC_TIMEOUT, 0), A(INTEGRATED, 0),
     A(CAN_MAP_HOST_MEMORY, 1), A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT), A(CONCURRENT_KERNELS, 0), A(ECC_ENABLED, 0),
     A(PCI_BUS_ID, 0), A(PCI_DEVICE_ID, 0), A(PCI_DOMAIN_ID, 0), A(TCC_DRIVER, 0),
-    A(UNIFIED_ADDRESSING, 0), A(STREAM_PRIORITIES_SUPPORTED, 0), A(GLOBAL_L1_CACHE_SUPPORTED, 1),
-    A(LOCAL_L1_CACHE_SUPPORTED, 1), A(MANAGED_MEMORY, 0), A(MULTI_GPU_BOARD, 0), A(MULTI_GPU_BOARD_GROUP_ID, 0),
-    A(HOST_NATIVE_ATOMIC_SUPPORTED, 0), A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2), A(PAGEABLE_MEMORY_ACCESS, 0),
-    A(CONCURRENT_MANAGED_ACCESS, 0), A(COMPUTE_PREEMPTION_SUPPORTED, 0),
-    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0), A(COOPERATIVE_LAUNCH, 1), A(MEMORY_POOLS_SUPPORTED, 1),
-    A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0), A(MAX_PERSISTING_L2_CACHE_SIZE, 0),
-    A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0), A(HOST_REGISTER_SUPPORTED, 1), A(CLUSTER_LAUNCH, 0),
+    A(UNIFIED_ADDRESSING, 1), A(STREAM_PRIORITIES_SUPPORTED, 1), A(GLOBAL_L1_CACHE_SUPPORTED, 1),
+    A(LOCAL_L1_CACHE_SUPPORTED, 1), A(MANAGED_MEMORY, 1), A(MULTI_GPU_BOARD, 0), A(MULTI_GPU_BOARD_GROUP_ID, 0),
+    A(HOST_NATIVE_ATOMIC_SUPPORTED, 1), A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2), A(PAGEABLE_MEMORY_ACCESS, 0),
+    A(CONCURRENT_MANAGED_ACCESS, 1), A(COMPUTE_PREEMPTION_SUPPORTED, 0),
+    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1), A(COOPERATIVE_LAUNCH, 1), A(MEMORY_POOLS_SUPPORTED, 1),
+    A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1), A(MAX_PERSISTING_L2_CACHE_SIZE, 0),
+    A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0), A(HOST_REGISTER_SUPPORTED, 1),
+    A(READ_ONLY_HOST_REGISTER_SUPPORTED, 1), A(CAN_USE_64_BIT_STREAM_MEM_OPS, 1), A(CAN_USE_STREAM_WAIT_VALUE_NOR, 1),
+    A(CAN_USE_STREAM_MEM_OPS_V1, 1), A(CAN_USE_64_BIT_STREAM_MEM_OPS_V1, 1), A(CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1),
+    A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1), A(MEM_SYNC_DOMAIN_COUNT, 1), A(CLUSTER_LAUNCH, 0),
     A(MAXIMUM_TEXTURE1D_WIDTH, 131072), A(MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 268435456),
     A(MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768), A(MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 32768),
     A(MAXIMUM_TEXTURE1D_LAYERED_LAYERS, 2048), A(MAXIMUM_TEXTURE2D_WIDTH, 131072),
@@ -97,12 +99,14 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute)
 
 /* Device memory is host memory here, and every byte of it is written when it is allocated (to be recognised as never
  * written): half of what the host has, at most what the profile has, or what $KILN_SIM_MEMORY says in bytes. */
-uint64_t sim_device_memory(const sim_profile *profile)
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
-    const char *text = getenv("KILN_SIM_MEMORY");
-    uint64_t wanted = text ? strtoull(text, NULL, 10) : 0;
+    uint64_t wanted;
+    if (!sim_environment("KILN_SIM_MEMORY", &wanted))
+        return false;
     uint64_t most = wanted ? wanted : kiln__host_memory() / 2;
-    return most < profile->memory ? most : profile->memory;
+    *bytes = most < profile->memory ? most : profile->memory;
+    return true;
 }
 
 CUresult sim_cuDeviceGetCount(int *count)
@@ -175,8 +179,10 @@ CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
     CUresult result = sim_begin_device(device, bytes);
     if (result != CUDA_SUCCESS)
         return result;
-    *bytes = (size_t)sim_device_memory(&sim_profiles[device]);
-    return sim_end(CUDA_SUCCESS);
+    uint64_t memory = 0;
+    bool right = sim_device_memory(&sim_profiles[device], &memory);
+    *bytes = (size_t)memory;
+    return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
@@ -265,7 +271,7 @@ CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
         return result;
     if (peer < 0 || (size_t)peer >= sim_profile_count)
         return sim_end(CUDA_ERROR_INVALID_DEVICE);
-    *can = 0;
+    *can = 0; /* a device is not its own peer, and there is no other */
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -277,4 +283,15 @@ CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute
     (void)attribute;
     (void)peer;
     return sim_end(CUDA_ERROR_INVALID_DEVICE); /* it takes two devices */
+}
+
+CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, supported);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *supported = 0; /* a context has all multiprocessors */
+    return sim_end(CUDA_SUCCESS);
 }

@@ -1,34 +1,46 @@
-/* Host memory that the device knows of, and what a pointer points to. "Pinned" memory is an allocation of the device,
- * whose memory is the host's anyway: the host has a pointer to it and the device an address, which are two numbers, so
- * a kernel gets the one from cuMemHostGetDevicePointer. It counts as device memory. Memory that the program registers
- * stays its own: copies from and to it work as ever, but no kernel can reach it. */
+/* Memory that host and device share by one pointer, and what a pointer points to. "Pinned" memory and managed memory are
+ * made here, registered memory is the program's own; kernels reach all three by the host's pointer, as with unified
+ * addressing. Managed memory counts as device memory, the others do not. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "sim/cu_internal.h"
+#include "sim/cu_graph.h"
 
-static sim_host *host_at(const sim_context *context, const void *pointer)
+sim_host *sim_host_at(const sim_context *context, uint64_t address)
 {
-    for (sim_object *object = context->objects; object; object = object->next) {
-        sim_host *host = (sim_host *)object;
-        if (object->kind == SIM_HOST && (uintptr_t)pointer - (uintptr_t)host->pointer < host->bytes)
-            return host;
-    }
-    return NULL;
+    vm_info info;
+    return vm_about(context->device, address, &info)
+               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST) : NULL;
 }
 
-static sim_host *host_of(const sim_context *context, CUdeviceptr address)
+/* Notes memory that the interpreter knows already, under its pointer. */
+static CUresult note(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
-    for (sim_object *object = context->objects; object; object = object->next) {
-        sim_host *host = (sim_host *)object;
-        if (object->kind == SIM_HOST && host->device && address - host->device < host->bytes)
-            return host;
+    sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
+    if (!made) {
+        vm_free(context->device, (uintptr_t)pointer);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return NULL;
+    made->sharing = sharing;
+    made->pointer = pointer;
+    made->bytes = bytes;
+    made->flags = flags;
+    vm_set_owner(context->device, (uintptr_t)pointer, made->object.handle);
+    return CUDA_SUCCESS;
 }
 
-bool sim_is_host(const sim_context *context, CUdeviceptr pointer)
+static CUresult make(sim_context *context, void **pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
-    return host_of(context, pointer) != NULL;
+    CUresult result = sim_forbid(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
+    result = made ? note(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        *pointer = made;
+    return result;
 }
 
 CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
@@ -40,18 +52,7 @@ CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
         return result;
     if (!pointer || bytes == 0 || (flags & ~known))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    uint64_t address = vm_alloc(context->device, bytes);
-    sim_host *made = address ? sim_object_new(context, SIM_HOST, sizeof *made) : NULL;
-    if (!made) {
-        vm_free(context->device, address);
-        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    made->pointer = vm_pointer(context->device, address, bytes);
-    made->bytes = bytes;
-    made->device = address;
-    made->flags = flags;
-    *pointer = made->pointer;
-    return sim_end_work(context, CUDA_SUCCESS);
+    return sim_end_work(context, make(context, pointer, bytes, SIM_PINNED, flags));
 }
 
 CUresult sim_cuMemAllocHost(void **pointer, size_t bytes)
@@ -59,18 +60,100 @@ CUresult sim_cuMemAllocHost(void **pointer, size_t bytes)
     return sim_cuMemHostAlloc(pointer, bytes, 0);
 }
 
-CUresult sim_cuMemFreeHost(void *pointer)
+CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_host *host = host_at(context, pointer);
-    if (!host || host->pointer != pointer || !host->device)
+    if (!pointer || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    vm_free(context->device, host->device);
+    void *made = NULL;
+    result = make(context, &made, bytes, SIM_MANAGED, flags);
+    if (result == CUDA_SUCCESS)
+        *pointer = (uintptr_t)made;
+    return sim_end_work(context, result);
+}
+
+/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. */
+static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult error, sim_context **context,
+                             sim_host **host)
+{
+    CUresult result = sim_begin_work(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *host = sim_host_at(*context, (uintptr_t)pointer);
+    if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
+        return sim_end_work(*context, error);
+    result = sim_forbid(*context);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
+}
+
+CUresult sim_cuMemFreeHost(void *pointer)
+{
+    sim_context *context = NULL;
+    sim_host *host = NULL;
+    CUresult result = begin_shared(pointer, SIM_PINNED, CUDA_ERROR_INVALID_VALUE, &context, &host);
+    if (result != CUDA_SUCCESS)
+        return result;
+    vm_free(context->device, (uintptr_t)pointer);
     sim_object_free(context, host);
     return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemHostUnregister(void *pointer)
+{
+    sim_context *context = NULL;
+    sim_host *host = NULL;
+    CUresult result = begin_shared(pointer, SIM_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, &context, &host);
+    if (result != CUDA_SUCCESS)
+        return result;
+    vm_free(context->device, (uintptr_t)pointer);
+    sim_object_free(context, host);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+/* True if the process has all of [start, start + bytes), to read and, if `write`, to write. */
+static bool is_mapped(uintptr_t start, size_t bytes, bool write)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    uintptr_t reached = start, low, high;
+    char line[512], may[5];
+    while (maps && reached < start + bytes && fgets(line, (int)sizeof line, maps))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &low, &high, may) == 3 && low <= reached && reached < high) {
+            if (may[0] != 'r' || (write && may[1] != 'w'))
+                break;
+            reached = high;
+        }
+    if (maps)
+        fclose(maps);
+    return reached >= start + bytes;
+}
+
+CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
+{
+    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
+                           CU_MEMHOSTREGISTER_READ_ONLY;
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uintptr_t start = (uintptr_t)pointer;
+    if (!pointer || bytes == 0 || (flags & ~known) || bytes > UINTPTR_MAX - start)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
+    result = sim_forbid(context);
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    bool read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
+    if (!is_mapped(start, bytes, !read_only))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (vm_overlaps(context->device, start, bytes))
+        return sim_end_work(context, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    if (!vm_adopt(context->device, start, pointer, bytes, read_only))
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    return sim_end_work(context, note(context, pointer, bytes, SIM_REGISTERED, flags));
 }
 
 CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsigned flags)
@@ -79,10 +162,10 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsi
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_host *host = host_at(context, pointer);
-    if (!address || flags != 0 || !host || !host->device)
+    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    if (!address || flags != 0 || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *address = host->device + ((uintptr_t)pointer - (uintptr_t)host->pointer);
+    *address = (uintptr_t)pointer;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -92,73 +175,134 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_host *host = host_at(context, pointer);
-    if (!flags || !host || !host->device)
+    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    if (!flags || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *flags = host->flags;
+    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* which unified addressing implies */
     return sim_end(CUDA_SUCCESS);
 }
 
-CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
+/* ---- managed memory: where it lies is all one ---- */
+
+/* True if the range is managed memory that was allocated or is a variable of a module. */
+static bool is_managed(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
-    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
-                           CU_MEMHOSTREGISTER_READ_ONLY;
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!pointer || bytes == 0 || (flags & ~known) || bytes > UINTPTR_MAX - (uintptr_t)pointer)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (flags & (CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY))
-        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
-    for (const sim_object *object = context->objects; object; object = object->next) {
-        const sim_host *host = (const sim_host *)object;
-        if (object->kind == SIM_HOST && (uintptr_t)host->pointer < (uintptr_t)pointer + bytes &&
-            (uintptr_t)pointer < (uintptr_t)host->pointer + host->bytes)
-            return sim_end(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-    }
-    sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
-    if (!made)
-        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    made->pointer = pointer;
-    made->bytes = bytes;
-    made->flags = flags;
-    return sim_end(CUDA_SUCCESS);
+    vm_info info;
+    if (bytes == 0 || !vm_about(context->device, pointer, &info) || !info.shared || pointer - info.base > info.bytes ||
+        bytes > info.bytes - (pointer - info.base))
+        return false;
+    const sim_host *host = sim_host_at(context, pointer);
+    return info.variable || (host && host->sharing == SIM_MANAGED);
 }
 
-CUresult sim_cuMemHostUnregister(void *pointer)
+static CUresult right_location(CUmemLocation location)
+{
+    switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+                                CUstream stream)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    sim_host *host = host_at(context, pointer);
-    if (!host || host->pointer != pointer || host->device)
-        return sim_end_work(context, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-    sim_object_free(context, host);
-    return sim_end_work(context, CUDA_SUCCESS);
+    sim_stream *capturing = NULL;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    result = flags == 0 && is_managed(context, pointer, bytes) ? right_location(location) : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing) /* no kind of node does it */
+        result = sim_capture_wait(context, stream);
+    return sim_end_work(context, result);
+}
+
+/* Before CUDA 13 a place was the number of a device, or CU_DEVICE_CPU. */
+static CUmemLocation location_of(CUdevice device)
+{
+    return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                           .id = device == CU_DEVICE_CPU ? 0 : device};
+}
+
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream)
+{
+    return sim_cuMemPrefetchAsync(pointer, bytes, location_of(device), 0, stream);
+}
+
+CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_managed(context, pointer, bytes) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
+        advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
+                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the others ignore the location */
+    return sim_end(placed ? right_location(location) : CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device)
+{
+    return sim_cuMemAdvise(pointer, bytes, advice, location_of(device));
+}
+
+CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags)
+{
+    sim_context *context;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    vm_info info = {0};
+    bool there = vm_about(context->device, pointer, &info) && is_managed(context, pointer, 1);
+    bool single = flags == CU_MEM_ATTACH_SINGLE;
+    if (!there || info.base != pointer || (bytes != 0 && bytes != info.bytes) || (single && sim_is_legacy(stream)) ||
+        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !single))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing)
+        result = sim_capture_wait(context, stream);
+    return sim_end_work(context, result);
 }
 
 /* ---- what is there? ---- */
 
-typedef struct place { bool known; uint64_t base, bytes; CUdeviceptr device; void *host; CUmemorytype type; } place;
+typedef struct place {
+    bool known, managed, vmm;
+    uint64_t base, bytes, pool;
+    CUdeviceptr device;
+    void *host;
+    CUmemorytype type;
+} place;
 
-static place look(sim_context *context, CUdeviceptr pointer)
+static place look(const sim_context *context, CUdeviceptr pointer)
 {
-    place at = {0};
-    const sim_host *host = host_of(context, pointer);
-    if (!host)
-        host = host_at(context, (const void *)(uintptr_t)pointer);
-    if (host) {
-        bool by_device = host->device && pointer - host->device < host->bytes;
-        uint64_t offset = by_device ? pointer - host->device : pointer - (uintptr_t)host->pointer;
-        at = (place){true, by_device ? host->device : (uintptr_t)host->pointer, host->bytes,
-                     host->device ? host->device + offset : 0, (char *)host->pointer + offset, CU_MEMORYTYPE_HOST};
-    } else if (vm_range(context->device, pointer, &at.base, &at.bytes)) {
-        at.known = true;
-        at.device = pointer;
-        at.type = CU_MEMORYTYPE_DEVICE;
-    }
+    vm_info info;
+    if (!vm_about(context->device, pointer, &info))
+        return (place){0};
+    const sim_host *host = sim_host_at(context, pointer);
+    place at = {.known = true, .managed = is_managed(context, pointer, 1), .base = info.base, .bytes = info.bytes,
+                .device = pointer, .type = CU_MEMORYTYPE_DEVICE};
+    at.vmm = info.owner == SIM_OWNER_RANGE;
+    at.pool = !host && info.owner > SIM_OWNER_RANGE ? info.owner : 0;
+    if (info.shared)
+        at.host = (void *)(uintptr_t)pointer;
+    if (host && host->sharing != SIM_MANAGED)
+        at.type = CU_MEMORYTYPE_HOST;
     return at;
 }
 
@@ -183,7 +327,7 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
             return CUDA_ERROR_INVALID_VALUE;
         wide = (uintptr_t)at->host;
         break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* addresses are not used twice */
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the device's addresses are not used twice */
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         wide = at->base;
         break;
@@ -191,7 +335,9 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         wide = at->bytes;
         break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        wide = at->pool;
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         narrow = at->known ? (unsigned)at->type : 0;
@@ -210,8 +356,11 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         is = at->known && at->device;
         memcpy(data, &is, sizeof is);
         return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        is = at->managed;
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
         memcpy(data, &is, sizeof is);
@@ -253,4 +402,15 @@ CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attribu
         }
     }
     return sim_end(result);
+}
+
+CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    /* whether copies wait, which they do; nothing else can be set */
+    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(context, pointer).known;
+    return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -31,6 +31,28 @@ CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, in
                             CUdevice device);
 CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle);
 CUresult sim_cuCtxSynchronize_v2(CUcontext handle);
+CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                               CUgraphNodeParams *what);
+CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
+CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size);
+CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why);
+CUresult sim_cuStreamBeginCapture_v1(CUstream stream);
+CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
+CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *count);
+CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags);
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device);
 CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags);
 
 /* ---- the device ---- */
@@ -51,8 +73,9 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /
 
 typedef enum sim_kind {
     SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST, SIM_ARRAY,
-    SIM_TEXTURE, SIM_LINK
-} sim_kind;
+    SIM_TEXTURE, SIM_LINK,
+    SIM_GRAPH, SIM_NODE, SIM_EXEC, SIM_CAPTURE, SIM_USER, SIM_POOL, SIM_RANGE, SIM_PHYSICAL
+} sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;
 
@@ -62,7 +85,17 @@ typedef struct sim_object {
     uint64_t handle;
     struct sim_context *context;       /* that it was made in and can be used with */
     struct sim_object *next, *previous;
+    /* Frees what the object holds besides itself, when it is freed; NULL: nothing. Other objects may be gone by then. */
+    void (*drop)(struct sim_object *object);
 } sim_object;
+
+/* Of stream-ordered allocations. Nothing is kept back: what is freed is free. */
+typedef struct sim_pool {
+    sim_object object;
+    uint64_t threshold, used, most;
+    uint64_t limit;                    /* 0: none */
+    int reuse[3];                      /* kept and reported */
+} sim_pool;
 
 struct sim_context {
     sim_object object;
@@ -72,6 +105,7 @@ struct sim_context {
     sim_object *objects;
     uint64_t clock_ns;                 /* host time that the device's work took: the clock that events read */
     uint64_t memory;                   /* bytes of device memory */
+    uint64_t steps;                    /* that a launch may take, 0: as many as the interpreter has by default */
     char fault[1024];                  /* in one sentence, "" if there was none */
     struct sim_context *next;          /* among those that cuCtxCreate made */
     struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
@@ -79,7 +113,10 @@ struct sim_context {
     unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
     size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
     CUfunc_cache cache_config;
-    uint64_t pool_threshold, used_most;
+    sim_pool pool;                     /* the default one */
+    uint64_t pool_current;             /* handle of the one that cuMemAllocAsync takes from; 0: the default one */
+    uint64_t graph_used, graph_most;   /* bytes that nodes of graphs have allocated */
+    size_t captures;                   /* of its streams, under way */
 };
 
 typedef struct sim_module {
@@ -100,12 +137,29 @@ typedef struct sim_function {
     unsigned old_param_bytes, old_shared, old_block[3];
 } sim_function;
 typedef struct sim_library { sim_object object; sim_module *module; } sim_library;
-typedef struct sim_stream { sim_object object; unsigned flags; } sim_stream;
-typedef struct sim_host {              /* host memory that was allocated or registered */
+#define SIM_PRIORITY (-5)              /* the greatest: priorities go down to it from 0 */
+typedef struct sim_stream {
     sim_object object;
+    unsigned flags;
+    int priority;
+    struct sim_capture *capture;       /* that it takes part in */
+    struct sim_node **tips;            /* what the next captured node will depend on */
+    size_t tip_count, tip_capacity;
+    CUgraphNode *shown;                /* as cuStreamGetCaptureInfo last handed them out */
+    CUgraphEdgeData *shown_data;
+    size_t shown_capacity, shown_data_capacity;
+    CUaccessPolicyWindow window;       /* attributes: kept and reported */
+    CUsynchronizationPolicy policy;
+    CUlaunchMemSyncDomainMap domains;
+    CUlaunchMemSyncDomain domain;
+} sim_stream;
+/* Memory that host and device share by one pointer. */
+typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
+typedef struct sim_host {
+    sim_object object;
+    sim_sharing sharing;
     void *pointer;
     size_t bytes;
-    CUdeviceptr device;                /* 0: registered */
     unsigned flags;
 } sim_host;
 typedef struct sim_array {             /* a CUarray or a CUmipmappedArray */
@@ -125,7 +179,15 @@ typedef struct sim_texture {           /* a CUtexObject or a CUsurfObject */
     CUDA_TEXTURE_DESC sampling;
     CUDA_RESOURCE_VIEW_DESC view;
 } sim_texture;
-typedef struct sim_event { sim_object object; unsigned flags; bool recorded; uint64_t clock_ns; } sim_event;
+typedef struct sim_event {
+    sim_object object;
+    unsigned flags;
+    bool recorded;
+    uint64_t clock_ns;
+    uint64_t capture;                  /* that it was last recorded in, 0: in none */
+    uint64_t *tips;                    /* and the nodes that it stands for */
+    size_t tip_count, tip_capacity;
+} sim_event;
 
 /* A new object of `size` bytes in `context` with a handle; NULL if memory is out. Under the state lock. */
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
@@ -137,6 +199,13 @@ sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* True for the default streams and for a live one. */
 bool sim_stream_known(const sim_context *context, CUstream stream);
+/* The object behind the handle; the per-thread stream has one once it is needed (`make`). NULL: the legacy stream, a
+ * handle of nothing, or no memory. */
+sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
+static inline bool sim_is_legacy(CUstream stream)
+{
+    return !stream || stream == CU_STREAM_LEGACY;
+}
 
 /* ---- entering and leaving a call ---- */
 
@@ -147,6 +216,12 @@ CUresult sim_end(CUresult result);             /* drops the lock, returns `resul
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* the same also where a fault has ended the context */
 CUresult sim_end_work(sim_context *context, CUresult result);
+/* Under both locks: lets go of them, calls the host's function, takes them again. False: the context went meanwhile, and
+ * must not be touched; sim_end_work() takes NULL for it then. */
+bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
+/* Waits until no other thread is in a function of the host that a stream called. */
+void sim_wait_idle(void);
+uint64_t sim_clock(const sim_context *context); /* under `work`: what an event that is recorded now reads */
 /* Under `work`: drops and retakes the state lock around a kernel. */
 void sim_pause(void);
 void sim_resume(void);
@@ -180,10 +255,36 @@ sim_function *sim_function_of(sim_context *context, sim_module *module, int kern
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link);         /* what it holds; the object itself stays */
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
-/* True for an address in memory that cuMemHostAlloc made, which cuMemFree may not free either. */
-bool sim_is_host(const sim_context *context, CUdeviceptr pointer);
+/* The error if a call that may wait for the device is not allowed because of a capture (and ends the capture), as
+ * cuThreadExchangeStreamCaptureMode describes it. Under the state lock. */
+CUresult sim_forbid(sim_context *context);
+CUresult sim_forbid_any(sim_context *context); /* that is under way in the context, in whatever mode */
+/* A stream that stands for the legacy one and a call that waits. */
+extern char sim_waits;
+#define SIM_WAITS ((CUstream)(void *)&sim_waits)
+/* The shared memory that holds the address, or NULL. */
+sim_host *sim_host_at(const sim_context *context, uint64_t address);
+/* Frees device memory, whatever kind of call allocated it. False: it is not the start of memory that can be freed. */
+bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
+/* Owners of allocations (vm_info) that are no handles. */
+enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
+void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
+void sim_pool_init(sim_pool *pool);
+sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
+/* Under no lock: calls the destructors of user objects that nobody holds any more. */
+void sim_bury_users(void);
+void sim_user_release(sim_context *context, uint64_t user, unsigned count);
+struct sim_user;
+void sim_user_retain(struct sim_user *user, unsigned count);
+/* The value of a variable of the environment, 0 if it is not set; false with a line on stderr if it is no number. */
+bool sim_environment(const char *name, uint64_t *value);
 /* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
-typedef struct sim_side { CUmemorytype type; uint64_t address; sim_context *context; } sim_side;
+typedef struct sim_side {
+    CUmemorytype type;
+    bool write;                        /* what is copied goes there */
+    uint64_t address;
+    sim_context *context;
+} sim_side;
 void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
 void sim_array_close(sim_context *context, sim_array *array); /* with its levels; textures of it go stale */
 void sim_texture_close(sim_context *context, sim_texture *texture);
@@ -191,15 +292,13 @@ void sim_texture_close(sim_context *context, sim_texture *texture);
 bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a call that asks `device` something and hands results through `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
-/* True for the address of a module's variable, which is memory but nothing that cuMemFree may free. */
-bool sim_is_variable(const sim_context *context, CUdeviceptr pointer);
 /* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
 bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch);
 void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
 void sim_count_forget(sim_context *context, const sim_module *module);
 void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
-uint64_t sim_device_memory(const sim_profile *profile);
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is no number */
 /* What kernels may ask, with the profile as `user` (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);

@@ -5,9 +5,9 @@
 
 #include <cuda_occupancy.h>
 
-#include "sim/cu_internal.h"
+#include "sim/cu_graph.h"
 
-typedef struct shape { unsigned grid[3], block[3]; unsigned shared; bool cooperative; CUstream stream; } shape;
+typedef struct shape { unsigned grid[3], block[3]; unsigned shared; bool cooperative; } shape;
 
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
                                                 CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
@@ -165,6 +165,28 @@ CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction h
     return sim_end(CUDA_SUCCESS);
 }
 
+/* There are no clusters, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
+static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_object_find(context, handle, SIM_FUNCTION))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return sim_end(out && config ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+    return no_clusters(clusters, function, config);
+}
+
+CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *config)
+{
+    return no_clusters(size, function, config);
+}
+
 /* ---- checks ---- */
 
 static CUresult check_shape(const sim_function *function, const shape *launch)
@@ -290,26 +312,94 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     return CUDA_SUCCESS;
 }
 
-static CUresult launch_kernel(CUfunction handle, const shape *launch, void **arguments, void **extra)
+/* ---- kernels as ops ---- */
+
+static const sim_function *kernel_of(const sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what)
+{
+    return sim_object_find(context, what->func ? (const void *)what->func : (const void *)what->kern, SIM_FUNCTION);
+}
+
+static shape launch_shape(const sim_op *op)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
+    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ}, {what->blockDimX, what->blockDimY, what->blockDimZ},
+                   what->sharedMemBytes, op->cooperative};
+}
+
+/* What an op of a kernel owns: a pointer to each parameter, then the block that they point into. */
+static size_t block_start(const ptx_function *source)
+{
+    enum { ALIGN = 16 };
+    return ((size_t)source->param_count * sizeof(void *) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op)
+{
+    const sim_function *function = kernel_of(context, what);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    op->what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    memcpy(&op->what.kernel, what, sizeof *what);
+    op->what.kernel.kernelParams = op->what.kernel.extra = NULL;
+    op->what.kernel.func = SIM_HANDLE(CUfunction, function);
+    op->what.kernel.kern = NULL;
+    op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
+    shape launch = launch_shape(op);
+    CUresult result = check_shape(function, &launch);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    size_t start = block_start(source);
+    op->owned_bytes = start + (size_t)source->param_bytes + 1;
+    op->pointers = source->param_count;
+    op->owned = kiln__calloc(sim_memory(), 1, op->owned_bytes);
+    if (!op->owned)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    void **pointers = op->owned;
+    unsigned char *block = (unsigned char *)op->owned + start;
+    result = gather(function, what->kernelParams, what->extra, block);
+    if (result != CUDA_SUCCESS) {
+        kiln__free(sim_memory(), op->owned);
+        op->owned = NULL;
+        return result;
+    }
+    for (uint32_t i = 0; i < source->param_count; i++)
+        pointers[i] = block + ptx->symbols[source->params[i]].offset;
+    op->what.kernel.kernelParams = pointers;
+    return CUDA_SUCCESS;
+}
+
+/* The module may be gone by now, and what the function allows may have changed. */
+CUresult sim_kernel_run(sim_context *context, const sim_op *op)
+{
+    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    shape launch = launch_shape(op);
+    CUresult result = check_shape(function, &launch);
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    return result == CUDA_SUCCESS
+               ? run(context, function, &launch, (const unsigned char *)op->owned + block_start(source)) : result;
+}
+
+static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
     sim_context *context;
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
-    if (!function || !sim_stream_known(context, launch->stream))
+    if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    result = check_shape(function, launch);
-    if (result != CUDA_SUCCESS)
-        return sim_end_work(context, result);
-    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
-    unsigned char *params = kiln__calloc(sim_memory(), 1, (size_t)source->param_bytes + 1);
-    if (!params)
-        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
-    result = gather(function, arguments, extra, params);
+    CUDA_KERNEL_NODE_PARAMS what = {
+        .func = handle, .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = launch->grid[2],
+        .blockDimX = launch->block[0], .blockDimY = launch->block[1], .blockDimZ = launch->block[2],
+        .sharedMemBytes = launch->shared, .kernelParams = arguments, .extra = extra};
+    sim_op op = {.cooperative = launch->cooperative};
+    result = sim_kernel_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
-        result = run(context, function, launch, params);
-    kiln__free(sim_memory(), params);
+        result = sim_submit(&context, stream, &op, NULL);
+    kiln__free(sim_memory(), op.owned);
     return sim_end_work(context, result);
 }
 
@@ -317,16 +407,16 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
                             void **extra)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, stream};
-    return launch_kernel(function, &launch, arguments, extra);
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false};
+    return launch_kernel(function, &launch, stream, arguments, extra);
 }
 
 CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                        CUstream stream, void **arguments)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, stream};
-    return launch_kernel(function, &launch, arguments, NULL);
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true};
+    return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
 /* Attributes that only advise are taken; one that would change what the kernel computes is refused. */
@@ -359,13 +449,13 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
         return CUDA_ERROR_INVALID_VALUE;
     shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
-                    config->sharedMemBytes, false, config->hStream};
+                    config->sharedMemBytes, false};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         CUresult result = read_attribute(&config->attrs[i], &launch);
         if (result != CUDA_SUCCESS)
             return result;
     }
-    return launch_kernel(function, &launch, arguments, extra);
+    return launch_kernel(function, &launch, config->hStream, arguments, extra);
 }
 
 /* ---- the launch of CUDA 2: state in the function, then a call without it ---- */
@@ -468,10 +558,10 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
         memcpy(params, function->old_params, bytes);
     shape launch = {{(unsigned)width, (unsigned)height, 1},
                     {function->old_block[0], function->old_block[1], function->old_block[2]},
-                    function->old_shared, false, stream};
+                    function->old_shared, false};
     sim_end(CUDA_SUCCESS);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    return launch_kernel(handle, &launch, NULL, extra);
+    return launch_kernel(handle, &launch, stream, NULL, extra);
 }
 
 CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)

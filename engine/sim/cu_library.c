@@ -147,16 +147,31 @@ CUresult sim_cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary h
     return result == CUDA_SUCCESS ? sim_cuModuleGetGlobal(pointer, bytes, module, name) : result;
 }
 
-/* Managed variables and unified functions are in no PTX that loads here. */
 CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary handle, const char *name)
 {
-    CUmodule module = NULL;
-    CUresult result = sim_cuLibraryGetModule(&module, handle);
-    (void)pointer;
-    (void)bytes;
-    return result != CUDA_SUCCESS ? result : name && *name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+    sim_context *context = NULL;
+    sim_module *module = NULL;
+    CUresult result = begin_library(handle, &context, &module);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!name || !*name)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const ptx_module *ptx = vm_module_ptx(module->vm);
+    for (uint32_t i = 0; i < ptx->symbol_count; i++) {
+        uint64_t address = 0, size = 0;
+        if (!ptx->symbols[i].managed || strcmp(ptx->symbols[i].name, name) != 0 ||
+            !vm_module_global(module->vm, name, &address, &size))
+            continue;
+        if (pointer)
+            *pointer = address;
+        if (bytes)
+            *bytes = (size_t)size;
+        return sim_end(CUDA_SUCCESS);
+    }
+    return sim_end(CUDA_ERROR_NOT_FOUND);
 }
 
+/* Unified functions are in no PTX that loads here. */
 CUresult sim_cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name)
 {
     CUmodule module = NULL;

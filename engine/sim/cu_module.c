@@ -240,22 +240,6 @@ CUresult sim_cuModuleLoadFatBinary(CUmodule *module, const void *image)
     return sim_cuModuleLoadDataEx(module, image, 0, NULL, NULL);
 }
 
-bool sim_is_variable(const sim_context *context, CUdeviceptr pointer)
-{
-    for (const sim_object *object = context->objects; object; object = object->next) {
-        const vm_module *vm = object->kind == SIM_MODULE ? ((const sim_module *)object)->vm : NULL;
-        const ptx_module *ptx = vm ? vm_module_ptx(vm) : NULL;
-        for (uint32_t i = 0; ptx && i < ptx->symbol_count; i++) {
-            const ptx_symbol *symbol = &ptx->symbols[i];
-            uint64_t address = 0, bytes = 0;
-            if ((symbol->space == PTX_SPACE_GLOBAL || symbol->space == PTX_SPACE_CONST) &&
-                vm_module_global(vm, symbol->name, &address, &bytes) && address == pointer)
-                return true;
-        }
-    }
-    return false;
-}
-
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);

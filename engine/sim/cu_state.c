@@ -1,6 +1,9 @@
 /* The process's simulated device: initialisation, contexts, handles, locks. */
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +29,18 @@ static struct {
     uint64_t serial;            /* of contexts */
     unsigned primary_flags;
     uint64_t work_start;        /* under `work` */
-} sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT};
+    unsigned outside;           /* threads in a function of the host */
+    pthread_cond_t idle;        /* with `state`: one of them is back */
+} sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT,
+         .idle = PTHREAD_COND_INITIALIZER};
+
+char sim_waits; /* see SIM_WAITS */
 
 static atomic_ullong total_ns, total_instructions;
 
 /* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
 static _Thread_local struct { CUcontext contexts[STACK_DEPTH]; unsigned depth; } stack;
+static _Thread_local bool called_out; /* the thread is in a function of the host that a stream called */
 
 /* Handles of contexts are not in the table: the primary one's must stay the same when it is made again. Others have a
  * serial number in the middle. */
@@ -53,11 +62,11 @@ void sim_set_memory(const kiln_allocator *mem)
     pthread_mutex_unlock(&sim.state);
 }
 
-/* ---- handles: 32 bits of generation, 24 of slot, 4 of kind, 4 zero ---- */
+/* ---- handles: 32 bits of generation, 24 of slot, 5 of kind, 3 zero ---- */
 
 static uint64_t handle_of(uint32_t index, uint32_t generation, sim_kind kind)
 {
-    return (uint64_t)generation << 32 | (uint64_t)index << 8 | (uint64_t)kind << 4;
+    return (uint64_t)generation << 32 | (uint64_t)index << 8 | (uint64_t)kind << 3;
 }
 
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind)
@@ -108,6 +117,8 @@ void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
 void sim_object_free(sim_context *context, void *pointer)
 {
     sim_object *object = pointer;
+    if (object->drop)
+        object->drop(object);
     uint32_t index = (uint32_t)(object->handle >> 8) & ((1u << SLOT_BITS) - 1);
     sim.slots[index].object = NULL;
     sim.slots[index].next_free = sim.free_slot;
@@ -161,6 +172,13 @@ static CUresult current(sim_context **context)
     return *context ? (*context)->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+sim_context *sim_current(void)
+{
+    sim_context *context = NULL;
+    CUresult result = current(&context);
+    return result == CUDA_SUCCESS || context ? context : NULL;
+}
+
 CUresult sim_begin(sim_context **context)
 {
     pthread_mutex_lock(&sim.state);
@@ -170,6 +188,8 @@ CUresult sim_begin(sim_context **context)
 
 CUresult sim_begin_work(sim_context **context)
 {
+    if (called_out) /* functions that streams call must not call the driver */
+        return CUDA_ERROR_NOT_PERMITTED;
     pthread_mutex_lock(&sim.work);
     CUresult result = sim_begin(context);
     if (result != CUDA_SUCCESS) {
@@ -197,10 +217,43 @@ CUresult sim_begin_any(sim_context **context)
 
 CUresult sim_end_work(sim_context *context, CUresult result)
 {
-    context->clock_ns += kiln__now_ns() - sim.work_start;
+    if (context)
+        context->clock_ns = sim_clock(context);
     pthread_mutex_unlock(&sim.state);
     pthread_mutex_unlock(&sim.work);
     return result;
+}
+
+uint64_t sim_clock(const sim_context *context)
+{
+    return context->clock_ns + (kiln__now_ns() - sim.work_start);
+}
+
+bool sim_call_out(sim_context *context, void (*function)(void *), void *user)
+{
+    CUcontext handle = SIM_HANDLE(CUcontext, context);
+    uint64_t id = context->id;
+    context->clock_ns = sim_clock(context);
+    sim.outside++;
+    pthread_mutex_unlock(&sim.state);
+    pthread_mutex_unlock(&sim.work);
+    called_out = true;
+    function(user);
+    called_out = false;
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    sim.outside--;
+    pthread_cond_broadcast(&sim.idle);
+    sim.work_start = kiln__now_ns();
+    return sim_context_find(handle) == context && context->id == id;
+}
+
+void sim_wait_idle(void)
+{
+    pthread_mutex_lock(&sim.state);
+    while (sim.outside > 0 && !called_out)
+        pthread_cond_wait(&sim.idle, &sim.state);
+    pthread_mutex_unlock(&sim.state);
 }
 
 void sim_pause(void)
@@ -285,21 +338,34 @@ void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
 
 /* ---- contexts come and go ---- */
 
-static uint64_t environment(const char *name)
+bool sim_environment(const char *name, uint64_t *value)
 {
     const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : 0;
+    char *end = NULL;
+    *value = 0;
+    if (!text || !*text)
+        return true;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9')
+        return true;
+    fprintf(stderr, "kiln: %s=%s is no number\n", name, text);
+    return false;
 }
 
 static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    uint64_t memory, threads, steps;
+    if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
+        !sim_environment("KILN_SIM_STEPS", &steps))
+        return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
-        .memory = sim_device_memory(profile),
+        .memory = memory,
         .shared_per_block = optin,
-        .threads = (unsigned)environment("KILN_SIM_THREADS"),
-        .step_budget = environment("KILN_SIM_STEPS"),
+        .threads = threads < UINT_MAX ? (unsigned)threads : UINT_MAX,
+        .step_budget = steps,
         .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
               sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
@@ -311,11 +377,12 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
     if (!device)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle}, .device = device,
-                          .memory = limits.memory, .id = ++sim.serial, .flags = flags,
+                          .memory = limits.memory, .steps = limits.step_budget, .id = ++sim.serial, .flags = flags,
                           .limits = {[CU_LIMIT_STACK_SIZE] = 1024, [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
                                      [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
+    sim_pool_init(&made->pool);
     return CUDA_SUCCESS;
 }
 
@@ -388,6 +455,7 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
         sim_end(result);
     }
     pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
     return result;
 }
 
@@ -405,6 +473,7 @@ CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
         sim_end(result);
     }
     pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
     return result;
 }
 
@@ -506,6 +575,7 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
         result = sim_end(gone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
     }
     pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
     return result;
 }
 
@@ -593,6 +663,7 @@ CUresult sim_cuCtxGetDevice(CUdevice *device)
 CUresult sim_cuCtxSynchronize(void)
 {
     sim_context *context;
+    sim_wait_idle();
     CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
-    return result == CUDA_SUCCESS ? sim_end_work(context, CUDA_SUCCESS) : result;
+    return result == CUDA_SUCCESS ? sim_end_work(context, sim_forbid_any(context)) : result;
 }

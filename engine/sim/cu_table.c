@@ -9,6 +9,9 @@ static const entry entries[] = {
 #define SIM_X(name, since) {#name, since, (void (*)(void))sim_##name},
     SIM_API_MAP(SIM_X)
 #undef SIM_X
+#define SIM_X(name, since, function) {#name, since, (void (*)(void))function},
+    SIM_ALIAS_MAP(SIM_X)
+#undef SIM_X
 #define SIM_X(symbol, name, since, function) {name, since, (void (*)(void))function},
     SIM_FORM_MAP(SIM_X)
 #undef SIM_X
@@ -41,7 +44,7 @@ static void *pointer_to(const entry *found)
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
-        if (strcmp(entries[i].name, name) == 0) /* SIM_API_MAP comes first */
+        if (strcmp(entries[i].name, name) == 0) /* older forms come last */
             return pointer_to(&entries[i]);
     return NULL;
 }

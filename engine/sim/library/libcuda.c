@@ -5,19 +5,28 @@
 
 #include "sim/cu_state.c"
 #include "sim/cu_array.c"
+#include "sim/cu_capture.c"
 #include "sim/cu_context.c"
 #include "sim/cu_device.c"
 #include "sim/cu_error.c"
+#include "sim/cu_graph.c"
+#include "sim/cu_graph_exec.c"
+#include "sim/cu_graph_node.c"
+#include "sim/cu_graph_print.c"
 #include "sim/cu_host.c"
 #include "sim/cu_launch.c"
 #include "sim/cu_library.c"
 #include "sim/cu_link.c"
 #include "sim/cu_memory.c"
 #include "sim/cu_module.c"
+#include "sim/cu_op.c"
+#include "sim/cu_pool.c"
 #include "sim/cu_stream.c"
 #include "sim/cu_table.c"
 #include "sim/cu_texture.c"
 #include "sim/cu_transfer.c"
+#include "sim/cu_user.c"
+#include "sim/cu_vmm.c"
 
 #define EXPORT(c_name, symbol, target)                                                                                 \
     extern __typeof__(target) c_name __asm__(symbol) __attribute__((alias(#target), visibility("default")));
