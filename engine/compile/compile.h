@@ -26,6 +26,8 @@ const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that 
 /* A text that changes whenever the bytes it makes may: version, build id or size and mtime of the library. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
 const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the CUDA headers, "" if none was found */
+/* libcudadevrt.a: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL if there is none; in the arena. */
+const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 /* The architectures it knows, ascending: 75, 80, ... */
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
 

@@ -63,6 +63,28 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return "";
 }
 
+const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena)
+{
+    static const char name[] = "libcudadevrt.a";
+    const char *beside = nvrtc ? kiln__arena_folder(arena, nvrtc->path) : NULL, *home = getenv("CUDA_HOME");
+    home = home && *home ? home : "/usr/local/cuda";
+    const char *candidates[] = {
+        beside ? kiln__arena_printf(arena, "%s/%s", beside, name) : NULL,
+#ifdef KILN_CUDA_ROOT
+        kiln__arena_printf(arena, "%s/lib/%s", KILN_CUDA_ROOT, name),
+#endif
+        kiln__arena_printf(arena, "%s/lib64/%s", home, name),
+        kiln__arena_printf(arena, "%s/lib/%s", home, name),
+#if defined(__x86_64__)
+        kiln__arena_printf(arena, "/usr/lib/x86_64-linux-gnu/%s", name), /* Debian's own package of the toolkit */
+#endif
+    };
+    for (size_t i = 0; i < KILN__COUNT(candidates); i++)
+        if (candidates[i] && is_file(candidates[i]))
+            return candidates[i];
+    return NULL;
+}
+
 /* ---- one candidate ---- */
 
 static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)

@@ -32,6 +32,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--builtin-move-forward", "-builtin-move-forward", WORD)                                                         \
     X("--builtin-initializer-list", "-builtin-initializer-list", WORD)                                                 \
     X("--frandom-seed", "-frandom-seed", WORD)                                                                         \
+    X("--relocatable-device-code", "-rdc", WORD)                                                                       \
     X("--minimal", "-minimal", NOTHING)                                                                                \
     X("--disable-warnings", "-w", NOTHING)                                                                             \
     X("--optimization-info", "-opt-info", WORD)                                                                        \
@@ -84,7 +85,6 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--keep", "-keep", WRITES)                                                                                       \
     X("--output-file", "-o", WRITES)                                                                                   \
     X("--device-c", "-dc", NO_PTX)                                                                                     \
-    X("--relocatable-device-code", "-rdc", NO_PTX)                                                                     \
     X("--extensible-whole-program", "-ewp", NO_PTX)                                                                    \
     X("--dlink-time-opt", "-dlto", NO_PTX)                                                                             \
     X("--gen-opt-lto", "-gen-opt-lto", NO_PTX)                                                                         \

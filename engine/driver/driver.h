@@ -29,6 +29,13 @@
     X(cuCtxGetDevice, (CUdevice *device), 1)                                                                           \
     X(cuCtxSynchronize, (void), 1)                                                                                     \
     X(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values), 1) \
+    X(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state), 0)                     \
+    X(cuLinkAddData, (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,               \
+                      unsigned count, CUjit_option *options, void **values), 0)                                        \
+    X(cuLinkAddFile, (CUlinkState state, CUjitInputType type, const char *path, unsigned count,                        \
+                      CUjit_option *options, void **values), 0)                                                        \
+    X(cuLinkComplete, (CUlinkState state, void **image, size_t *size), 0)                                              \
+    X(cuLinkDestroy, (CUlinkState state), 0)                                                                           \
     X(cuModuleUnload, (CUmodule module), 1)                                                                            \
     X(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name), 1)                               \
     X(cuModuleGetGlobal, (CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name), 1)                  \

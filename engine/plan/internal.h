@@ -198,4 +198,10 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 /* Sorts the samples; median and interval. */
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
+
+/* ---- link.c ---- */
+bool kiln__is_relocatable(const void *cubin, size_t length);
+/* Links the relocatable cubin with the device runtime and loads it as the plan's module. */
+kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length, kiln_error **error);
+
 #endif

@@ -20,6 +20,8 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
+    if (engine->want_cubin && kiln__is_relocatable(unit->cubin, unit->cubin_length))
+        return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
     if (engine->want_cubin && unit->cubin && unit->cubin_length) {
         CUresult result = load_image(plan, unit->cubin, log, sizeof log);
         if (result == CUDA_SUCCESS)

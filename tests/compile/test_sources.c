@@ -33,7 +33,7 @@ static void test_options(void)
         {"--pch-dir=/tmp", "writes a file"},
         {"--keep", "writes a file"},
         {"-dlto", "link step"},
-        {"-rdc=true", "link step"},
+        {"-dc", "link step"},
         {"--optix-ir", "link step"},
         {"-arch=sm_90", "the engine chooses"},
         {"--gpu-architecture=sm_90", "the engine chooses"},

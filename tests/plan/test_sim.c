@@ -34,7 +34,18 @@ static const char source[] =
     "{\n"
     "    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = N;\n"
     "}\n"
-    "extern \"C\" __global__ void outside(float *y, long n) { y[n] = 1; }\n";
+    "extern \"C\" __global__ void outside(float *y, long n) { y[n] = 1; }\n"
+    "#ifdef SPAWN\n"
+    "extern \"C\" __global__ void spawn(const float *x, float *y, int n)\n"
+    "{\n"
+    "    if (threadIdx.x == 0 && n > 8) {\n"
+    "        spawn<<<1, 32>>>(x, y, n / 2);\n"
+    "        spawn<<<1, 32>>>(x + n / 2, y + n / 2, n - n / 2);\n"
+    "    } else if (n <= 8 && threadIdx.x < n) {\n"
+    "        y[threadIdx.x] = x[threadIdx.x] + 1;\n"
+    "    }\n"
+    "}\n"
+    "#endif\n";
 
 #define HEAD                                                                                                           \
     "kiln: 1\nname: sim\nsource: sim.cu\nsizes:\n  tiny: {N: 40}\n"                                                    \
@@ -110,6 +121,21 @@ static void test_kinds(void)
         "[{launch: {kernel: count_down, grid: [1], block: [left], args: [n, y]}}]}\n",
         NULL, KILN_OK, "", y, 40);
     CHECK(missing || y[0] == 6);
+    run(HEAD
+        "variants:\n  v:\n    options: [-rdc=true]\n    define: {OFFSET: 1, SPAWN: 1}\n    launch: {kernel: spawn, "
+        "grid: [1], block: [32], args: [x, y, N]}\n",
+        NULL, KILN_OK, "", y, 40);
+    CHECK(missing || (y[0] == 2 && y[20] == 22 && y[39] == 41));
+}
+
+static void test_relocatable(void)
+{
+    unsigned char object[64] = {0x7f, 'E', 'L', 'F', [16] = 1};
+    CHECK(kiln__is_relocatable(object, sizeof object));
+    CHECK(!kiln__is_relocatable(object, sizeof object - 1));
+    object[16] = 2; /* ET_EXEC: whole */
+    CHECK(!kiln__is_relocatable(object, sizeof object));
+    CHECK(!kiln__is_relocatable(NULL, 0));
 }
 
 static void test_verify_variant(void)
@@ -231,6 +257,7 @@ static const check_case cases[] = {
     {"prepare", prepare},
     {"plain", test_plain},
     {"kinds of steps", test_kinds},
+    {"relocatable code", test_relocatable},
     {"verify by a variant", test_verify_variant},
     {"faults", test_faults},
     {"threads", test_threads},

@@ -1,0 +1,62 @@
+/* link.c - machine code that launches kernels itself is only a part of a program: it is linked with the device runtime,
+ * libcudadevrt.a, before it is loaded. The simulated device has those functions and needs none of this. */
+#include <elf.h>
+#include <string.h>
+
+#include "plan/internal.h"
+
+bool kiln__is_relocatable(const void *cubin, size_t length)
+{
+    Elf64_Ehdr header;
+    if (!cubin || length < sizeof header)
+        return false;
+    memcpy(&header, cubin, sizeof header);
+    return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_type == ET_REL;
+}
+
+static kiln_status link_failed(kiln_plan *plan, CUresult result, char *log, size_t room, kiln_error **error)
+{
+    log[room - 1] = '\0';
+    return kiln__driver_fail(&plan->engine->driver, plan->mem, result, error,
+                             "linking the code of %s %s with the device runtime%s%s", plan->spec->name,
+                             plan->variant->name, log[0] ? ":\n" : "", log);
+}
+
+kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length, kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    if (!driver->cuLinkCreate_ || !driver->cuLinkAddData_ || !driver->cuLinkAddFile_ || !driver->cuLinkComplete_ ||
+        !driver->cuLinkDestroy_)
+        return kiln__fail(plan->mem, error, KILN_ERROR_DEVICE,
+                          "%s %s: compiled with -rdc=true, and the driver has no functions to link it",
+                          plan->spec->name, plan->variant->name);
+    kiln_status status = kiln__engine_nvrtc(plan->engine, NULL); /* knows where the toolkit is; may be absent */
+    kiln__arena arena = {.mem = plan->mem};
+    const char *runtime = kiln__device_runtime(status == KILN_OK ? plan->engine->nvrtc : NULL, &arena);
+    if (!runtime) {
+        kiln__arena_free(&arena);
+        return kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s %s: compiled with -rdc=true, so it has to be linked with libcudadevrt.a, which is neither "
+                          "beside NVRTC nor in the toolkit's folder; set CUDA_HOME to a toolkit that has it",
+                          plan->spec->name, plan->variant->name);
+    }
+    char log[4096] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log}, *image = NULL;
+    size_t size = 0;
+    CUlinkState state = NULL;
+    CUresult result = driver->cuLinkCreate_(2, options, values, &state);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuLinkAddData_(state, CU_JIT_INPUT_CUBIN, (void *)(uintptr_t)cubin, length, plan->spec->name, 0,
+                                        NULL, NULL);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuLinkAddFile_(state, CU_JIT_INPUT_LIBRARY, runtime, 0, NULL, NULL);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuLinkComplete_(state, &image, &size);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuModuleLoadDataEx_(&plan->module, image, 0, NULL, NULL);
+        driver->cuLinkDestroy_(state); /* the image goes with it */
+    }
+    kiln__arena_free(&arena);
+    return result == CUDA_SUCCESS ? KILN_OK : link_failed(plan, result, log, sizeof log, error);
+}
