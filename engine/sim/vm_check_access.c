@@ -432,7 +432,7 @@ static void check_written(look *k, vm_shadow *shadow, uint64_t offset, uint32_t 
 {
     unsigned found = 0, bytes = k->a->bytes;
     for (uint64_t at = offset; at < offset + bytes; at++)
-        found += shadow->written[at / 64] >> at % 64 & 1;
+        found += (unsigned)(shadow->written[at / 64] >> at % 64 & 1);
     if (found < bytes)
         report_unwritten(k, lane, lanes, found != 0);
 }

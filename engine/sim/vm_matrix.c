@@ -175,6 +175,30 @@ static void place(const vm_matrix *x, char which, unsigned per, unsigned r, uint
     }
 }
 
+vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
+{
+    const vm_matrix *x = i->extra;
+    unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
+    vm_tile t = {.which = (char)i->count, .across = i->c & 1, .scaled = *x, .bits = bits};
+    t.bytes = bits >= 8 ? bits / 8 : 4;
+    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1; /* of less than a byte: a word at a time, which never crosses a row */
+    t.scaled.k = (uint16_t)(x->k / unit);
+    unsigned wide = t.which == 'a' ? x->k : x->n, tall = t.which == 'b' ? x->k : x->m;
+    t.stride = (i->b ? vm_r32(w, i->b)[first] : t.across ? tall : wide) / unit;
+    t.base = vm_lane_address(w, i, i->a, first);
+    t.narrow = i->flags & VM_ADDR32;
+    return t;
+}
+
+uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane)
+{
+    unsigned row, column;
+    place(&t->scaled, t->which, t->per, r % t->scaled.d.used, lane, &row, &column);
+    unsigned y = t->which == 'b' ? row + s : row, z = t->which == 'b' ? column : column + s;
+    uint64_t at = t->base + (t->across ? z * t->stride + y : y * t->stride + z) * t->bytes;
+    return t->narrow ? (uint32_t)at : at;
+}
+
 /* extra: the matrix, of which fragment d is moved; a, imm: its address; b: slot of the stride, 0: as wide as it is;
  * count: 'a' 'b' 'c'; c: 1 by columns. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
@@ -184,31 +208,17 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
     uint32_t have = vm_gather(w, i, m, VM_ALL);
     if (!have)
         return;
-    char which = (char)i->count;
-    unsigned bits = vm_element_bits(f->type), per = vm_per_register(f->type), bytes = bits >= 8 ? bits / 8 : 4;
-    if (bits < 8)
-        per = 1; /* a word at a time, which never crosses a row */
-    unsigned wide = which == 'a' ? x->k : x->n, tall = which == 'b' ? x->k : x->m, unit = bits < 8 ? 32 / bits : 1;
-    vm_matrix scaled = *x;
-    if (bits < 8)
-        scaled.k = (uint16_t)(x->k / unit);
-    uint32_t first = (uint32_t)__builtin_ctz(have);
-    bool across = i->c & 1;
-    uint64_t stride = i->b ? vm_r32(w, i->b)[first] : across ? tall : wide;
-    uint64_t base = vm_lane_address(w, i, i->a, first);
-    stride /= unit; /* in what is moved at once */
+    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
+    const unsigned bits = t.bits, bytes = t.bytes, per = t.per;
     for (unsigned r = 0; r < f->count; r++) {
         VM_EACH(l, have)
         {
-            unsigned row, column;
             uint64_t value = 0;
-            place(&scaled, which, per, r % f->used, l, &row, &column);
             if (write)
                 value = bytes == 8 ? vm_r64(w, f->slots[r])[l] : vm_r32(w, f->slots[r])[l];
             for (unsigned s = 0; s < per; s++) {
-                unsigned y = which == 'b' ? row + s : row, z = which == 'b' ? column : column + s;
-                uint64_t at = base + (across ? z * stride + y : y * stride + z) * bytes, part = 0;
-                unsigned char *p = vm_reach(w, i, l, i->space, i->flags & VM_ADDR32 ? (uint32_t)at : at, bytes, write);
+                uint64_t part = 0;
+                unsigned char *p = vm_reach(w, i, l, i->space, vm_tile_address(&t, r, s, l), bytes, write);
                 if (!p)
                     return;
                 if (write) {

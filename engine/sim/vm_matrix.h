@@ -48,6 +48,16 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
+/* Where wmma.load and wmma.store find element s of register r of a lane. `first`: a lane that takes part. */
+typedef struct vm_tile {
+    vm_matrix scaled;
+    uint64_t base, stride;
+    unsigned bits, bytes, per; /* of an element; what is moved at once; how many of these a register has */
+    char which;
+    bool across, narrow;
+} vm_tile;
+vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
+uint64_t vm_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
 
 /* For the handlers in vm_matrix.inc. */
 /* An element's value; bits above the element's are zero. Denormals of the narrow formats are numbers of double. */

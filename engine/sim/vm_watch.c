@@ -1,6 +1,7 @@
 /* vm_watch.c - which memory an instruction is about to touch. */
 #include "sim/vm_checks.h"
 #include "sim/vm_count.h"
+#include "sim/vm_matrix.h"
 
 static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                     uint64_t address)
@@ -83,6 +84,48 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
     return count;
 }
 
+/* Operations on matrices run when the whole warp is there, so they are looked at when it is. */
+static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
+
+/* ldmatrix and stmatrix: the rows of the matrices, whose addresses the first lanes have. */
+static unsigned matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
+    unsigned rows = (ptx_has(in, PTX_MOD_M16N16) ? 16u : 8u) * i->count, count = 0;
+    for (uint32_t lane = 0; is_whole(w, m) && lane < rows && lane < VM_LANES; lane++) {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        unsigned space = i->space == PTX_SPACE_GENERIC ? window(&address) : i->space;
+        count = add(out, count, space, kind, lane, 16, address);
+    }
+    return count;
+}
+
+/* wmma.load and wmma.store: an access for each register of the fragment, or where its elements do not lie side by side
+ * for each of them. */
+static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    enum { SPACES = 3 }; /* that a generic address may be in */
+    if (!is_whole(w, m))
+        return 0;
+    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(m));
+    unsigned count = 0;
+    for (unsigned r = 0; r < t.scaled.d.used; r++) {
+        bool together = t.per == 1 || vm_tile_address(&t, r, 1, 0) == vm_tile_address(&t, r, 0, 0) + t.bytes;
+        unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
+        for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
+            unsigned here = 0; /* of this part: one access for each space */
+            VM_EACH(lane, m)
+            {
+                uint64_t address = vm_tile_address(&t, r, s, lane);
+                unsigned space = i->space == PTX_SPACE_GENERIC ? window(&address) : i->space;
+                here = add(out + count, here, space, kind, lane, bytes, address);
+            }
+            count += here;
+        }
+    }
+    return count;
+}
+
 /* Parameters are no memory, unless their address is taken: then they live in local memory. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
 {
@@ -109,6 +152,16 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
         return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
     case PTX_OP_CP_ASYNC:
         return copy_async(w, i, m, out);
+    case PTX_OP_LDMATRIX:
+        return matrix_rows(w, i, m, VM_READS, out);
+    case PTX_OP_STMATRIX:
+        return matrix_rows(w, i, m, VM_WRITE, out);
+    case PTX_OP_WMMA_LOAD_A:
+    case PTX_OP_WMMA_LOAD_B:
+    case PTX_OP_WMMA_LOAD_C:
+        return fragment(w, i, m, VM_READS, out);
+    case PTX_OP_WMMA_STORE_D:
+        return fragment(w, i, m, VM_WRITE, out);
     default:
         return 0;
     }

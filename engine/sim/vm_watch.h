@@ -18,7 +18,7 @@ typedef struct vm_access {
     uint32_t bytes;             /* of each lane */
     uint64_t address[VM_LANES]; /* in that space: device addresses, or offsets in shared or local memory */
 } vm_access;
-#define VM_ACCESSES 6u
+#define VM_ACCESSES 48u /* of wmma.load, where the elements of a register are apart */
 
 /* The accesses that the instruction is about to make for the lanes of the mask: their number. */
 unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);

@@ -734,6 +734,42 @@ static void test_refused(void)
     close_device();
 }
 
+/* ---- texts that are refused ---- */
+
+static void test_texts(void)
+{
+    static const struct { const char *text, *message; } rows[] = {
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1}];", "operand 2: 2 coordinates are wanted, not 1"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t];", "2 coordinates are wanted, not 0"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%r1, {%f1, %f2}];", "'%r1' is not a register of 64 bits"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %t}];", "does not fit a .f32 operand"},
+        {"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f2, %f3, %f4}];", "does not fit a .u32 operand"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2}, [%t, {%f1, %f2}];", "a vector of 4 elements is wanted"},
+        {"tex.cube.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];", "Illegal modifiers or types"},
+        {"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f1, %f1, %f1}], {1, 2, 3, 4};", "2 operands are wanted, not 3"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, %t, {%f1, %f2}];", "a sampler apart from its texture"},
+        {"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];", "modifier '.2dms' of 'tex' is not supported"},
+        {"suld.b.2d.b32 %r1, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
+        {"suld.b.2d.v4.b64.trap {%t, %t, %t, %t}, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
+        {"ld.global.b32 %r1, [%t, {%r1}];", "an address in [] is wanted, without coordinates"},
+        {"txq.size.b32 %r1, [%t];", "Unknown instruction 'txq'"},
+    };
+    open_device();
+    for (size_t k = 0; k < KILN__COUNT(rows); k++) {
+        char text[512], log[1024] = "";
+        CUmodule module = NULL;
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+        void *values[] = {log, (void *)(uintptr_t)sizeof log};
+        snprintf(text, sizeof text, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n"
+                 ".reg .b64 %%t; .reg .b32 %%r1; .reg .f32 %%f<5>;\n%s\nret; }\n", rows[k].text);
+        FAILS(INVALID_PTX, call_cuModuleLoadDataEx(&module, text, 2, options, values));
+        if (!strstr(log, rows[k].message))
+            fprintf(stderr, "%s\n  %s", rows[k].text, log);
+        CU_ASSERT(strstr(log, rows[k].message) != NULL);
+    }
+    close_device();
+}
+
 /* Each allocation that fails is an error without a leak. */
 static void test_memory_out(void)
 {
@@ -771,7 +807,7 @@ static void test_memory_out(void)
 static const check_case cases[] = {
     {"point", test_point}, {"linear", test_linear}, {"formats", test_formats}, {"gather", test_gather},
     {"layers", test_layers}, {"cube", test_cube}, {"mipmap", test_mipmap}, {"memory", test_memory},
-    {"surface", test_surface}, {"faults", test_faults}, {"arrays", test_arrays}, {"refused", test_refused},
+    {"surface", test_surface}, {"faults", test_faults}, {"arrays", test_arrays}, {"refused", test_refused}, {"texts", test_texts},
     {"out of memory", test_memory_out},
 };
 

@@ -447,9 +447,39 @@ static void out_of_memory(void)
     CU_ASSERT_TRUE(done);
 }
 
+/* ldmatrix reads rows of 16 bytes, eight at once; wmma.load a word a lane for each register. */
+static void matrices(void)
+{
+    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u32 stride) {\n"
+        ".reg .b32 %r<16>; .shared .align 128 .b8 s[8192]; mov.u32 %r0, %tid.x; ld.param.u32 %r1, [stride];\n"
+        "mov.u32 %r2, s; mad.lo.u32 %r3, %r0, %r1, %r2; mov.u32 %r4, 16;\n"
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r3];\n"
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r3];\n"
+        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r5,%r6,%r7,%r8,%r9,%r10,%r11,%r12}, [%r2], %r4; ret; }";
+    /* Rows side by side: four wavefronts for x4, one for x1. Rows of 128 bytes: eight in the same banks each time.
+     * The fragment has four registers; eight rows of 32 bytes, of which each register has 16: rows 0 and 4 meet. */
+    static const struct { uint32_t stride, wavefronts; } table[] = {{16, 4 + 1 + 4 * 2}, {128, 32 + 8 + 4 * 2},
+                                                                    {144, 4 + 1 + 4 * 2}};
+    for (size_t n = 0; n < KILN__COUNT(table); n++) {
+        vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+        vm_profile *profile = vm_profile_new(NULL, b.module);
+        struct vm_watch watch = {.profile = profile};
+        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
+                            .block = {32, 1, 1}, .params = &table[n].stride, .watch = &watch};
+        kiln_counters c = {0};
+        CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
+        vm_profile_sum(profile, &c, NULL);
+        is(__LINE__, "shared_load_wavefronts", c.shared_load_wavefronts, table[n].wavefronts);
+        is(__LINE__, "shared_load_ideal", c.shared_load_ideal, 4 + 1 + 4);
+        is(__LINE__, "shared_load_bytes", c.shared_load_bytes, 512 + 128 + 512);
+        vm_profile_free(profile);
+        vm_bench_end(&b);
+    }
+}
+
 static const check_case tests[] = {
     {"patterns", patterns}, {"widths", widths}, {"scattered", scatter}, {"layouts", layouts}, {"local", local_memory},
     {"constants", constants}, {"banks", banks}, {"reductions", reductions}, {"atomics", atomics}, {"repeats", repeats},
-    {"rules", rules}, {"classes", classes}, {"onlookers", onlookers}, {"out of memory", out_of_memory},
+    {"rules", rules}, {"classes", classes}, {"onlookers", onlookers}, {"matrices", matrices}, {"out of memory", out_of_memory},
 };
 KILN_SUITE("sim.vm_count", tests)
