@@ -54,6 +54,7 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     int cc = d->module->device->limits.cc ? d->module->device->limits.cc : 90;
     unsigned at_once = cc >= 90 ? 32 : cc >= 75 ? 16 : 8, bytes = vm_element_bits(x->a.type) / 8;
     x->fraction = cc >= 90 ? 25 : cc >= 75 ? 24 : 23;
+    x->chain = x->quads && x->d.type == PTX_F32 && cc >= 75;
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 

@@ -27,6 +27,7 @@ typedef struct vm_matrix {
     uint8_t fraction;    /* bits of the sum below the greatest term's exponent */
     bool sparse, quads, satfinite, and_popc;
     bool a_column, b_column; /* of quads: the layouts */
+    bool chain;          /* no tensor core: see matrix_row_chain() */
 } vm_matrix;
 
 static inline unsigned vm_element_bits(unsigned type)

@@ -275,9 +275,10 @@ static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
 /* Values of a pool of its own, and whether there is one. */
 static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, uint64_t *state, uint64_t *value)
 {
-    const uint64_t r = random_next(state), warp = (uint64_t)tuple / 32,
-                   seed = conf_hash(each->name, strlen(each->name), 9);
+    const uint64_t r = random_next(state), warp = (uint64_t)tuple / 32;
     const char *pool = o->pool;
+    const bool by_case = strcmp(pool, "few") == 0 || strcmp(pool, "warp") == 0;
+    const uint64_t seed = by_case ? conf_hash(each->name, strlen(each->name), 9) : 0;
     if (strcmp(pool, "byte") == 0)
         *value = r & 1 ? (r >> 8) % 70 : (r >> 8) % 256;
     else if (strcmp(pool, "count") == 0)
