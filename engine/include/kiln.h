@@ -457,6 +457,22 @@ typedef struct kiln_tuning_totals {
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
 
+/* ---- the simulated device's instruction set -------------------------------------------------------------------- */
+
+typedef enum kiln_sim_kind {
+    KILN_SIM_RUNS,             /* an instruction that the device executes */
+    KILN_SIM_REFUSED,          /* one of PTX that it refuses at load, by its name */
+    KILN_SIM_REGISTER          /* a special register that can be read */
+} kiln_sim_kind;
+typedef struct kiln_sim_instruction {
+    const char *name;          /* "ld", "mma.sp", "%tid.x" */
+    kiln_sim_kind kind;
+    const char *const *forms;  /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL */
+    size_t form_count;
+} kiln_sim_instruction;
+/* Visits all of them, in a fixed order: what runs, what is refused, the special registers. What is visited stays. */
+KILN_API void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user);
+
 /* ---- profile: what kernels do, counted on the simulated device ------------------------------------------------ */
 
 /* What kind of instruction (of PTX) it is. X(name, text) */

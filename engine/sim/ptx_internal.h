@@ -44,6 +44,7 @@ bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is ma
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
 const char *ptx_op_later(const char *text, size_t length);
+const char *ptx_op_later_name(unsigned index); /* NULL: past the last */
 bool ptx_suffix_later(const char *text, size_t length);
 
 /* ---- names and scopes ---- */

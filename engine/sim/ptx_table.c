@@ -142,6 +142,11 @@ const char *ptx_op_later(const char *text, size_t length)
     return found;
 }
 
+const char *ptx_op_later_name(unsigned index)
+{
+    return index < KILN__COUNT(ptx_later_ops) ? ptx_later_ops[index] : NULL;
+}
+
 bool ptx_suffix_later(const char *text, size_t length)
 {
     for (unsigned i = 0; i < KILN__COUNT(ptx_later_suffixes); i++)

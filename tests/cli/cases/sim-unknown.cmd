@@ -1,0 +1,2 @@
+# exit 2
+kiln sim cover
