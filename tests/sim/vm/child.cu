@@ -98,10 +98,14 @@ __global__ void shapes(int *to)
     add<<<dim3(1, 70000, 1), 32>>>(to, 1), to[3] = (int)cudaGetLastError();
     add<<<1, 32, 1 << 20>>>(to, 1), to[4] = (int)cudaGetLastError();
     narrow<<<1, 65>>>(to), to[5] = (int)cudaGetLastError();
-    add<<<1, 32, 0, (cudaStream_t)1234567>>>(to, 1), to[6] = (int)cudaGetLastError();
     const char *text = cudaGetErrorString(cudaErrorInvalidConfiguration), *name = cudaGetErrorName(cudaErrorInvalidValue);
     for (int n = 0; n < 20; n++)
         to[10 + n] = text[n], to[40 + n] = name[n];
+}
+
+__global__ void unknown_stream(int *to)
+{
+    add<<<1, 32, 0, (cudaStream_t)1234567>>>(to + 1, 1), to[0] = (int)cudaGetLastError();
 }
 
 __global__ void streams(int *to)
