@@ -353,13 +353,26 @@ bool sim_environment(const char *name, uint64_t *value)
     return false;
 }
 
+/* The interpreter takes what it can run (vm_table); a misspelt one should not go unnoticed. */
+static bool right_isa(void)
+{
+    static const char *const known[] = {"base", "avx2", "avx512"};
+    const char *text = getenv("KILN_SIM_ISA");
+    for (size_t i = 0; text && *text && i < KILN__COUNT(known); i++)
+        if (strcmp(text, known[i]) == 0)
+            return true;
+    if (text && *text)
+        fprintf(stderr, "kiln: KILN_SIM_ISA=%s is none of base, avx2, avx512\n", text);
+    return !text || !*text;
+}
+
 static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
     uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     uint64_t memory, threads, steps;
     if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
-        !sim_environment("KILN_SIM_STEPS", &steps))
+        !sim_environment("KILN_SIM_STEPS", &steps) || !right_isa())
         return CUDA_ERROR_INVALID_VALUE;
     vm_limits limits = {
         .memory = memory,

@@ -1,0 +1,379 @@
+/* Stream capture: what becomes a node, how streams fork and join, what is not allowed and what that does. Which call is
+ * forbidden in which mode is in driver_cases.c, line by line. */
+#include <time.h>
+
+#include "cu_check.h"
+
+static const char increments[] = HEAD
+    ".visible .entry add(.param .u64 p, .param .u32 v)\n"
+    "{ .reg .b64 %a; .reg .b32 %x, %y; ld.param.u64 %a, [p]; ld.param.u32 %y, [v]; cvta.to.global.u64 %a, %a;\n"
+    " ld.global.u32 %x, [%a]; add.u32 %x, %x, %y; st.global.u32 [%a], %x; ret; }\n";
+
+static CUfunction add;
+static CUdeviceptr cell;
+static CUstream a, b;
+
+static void begin(void)
+{
+    open_device();
+    add = kernel(load(increments), "add");
+    OK(call_cuMemAlloc(&cell, 64));
+    OK(call_cuMemsetD32(cell, 0, 16));
+    OK(call_cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    OK(call_cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+}
+
+static CUresult put(CUstream stream, unsigned operand)
+{
+    void *arguments[] = {&cell, &operand};
+    return call_cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
+}
+
+static unsigned value(void)
+{
+    unsigned got = 0;
+    OK(call_cuMemcpyDtoH(&got, cell, 4));
+    return got;
+}
+
+static void CUDA_CB count_call(void *calls)
+{
+    ++*(int *)calls;
+}
+
+/* Everything that enqueues is captured and not done. */
+static void test_all(void)
+{
+    begin();
+    CUgraph graph = NULL, inner = NULL;
+    CUgraphExec exec = NULL, once = NULL;
+    CUgraphNode nodes[16];
+    CUevent event = NULL;
+    CUdeviceptr memory = 0;
+    static unsigned in[2] = {10, 20}, out[4];
+    int calls = 0;
+    size_t count = 16;
+    OK(call_cuEventCreate(&event, 0));
+    OK(call_cuGraphCreate(&inner, 0));
+    OK(call_cuGraphInstantiateWithFlags(&once, inner, 0));
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(call_cuMemAllocAsync(&memory, 16, a));
+    OK(call_cuMemsetD32Async(memory, 3, 4, a));
+    OK(call_cuMemcpyHtoDAsync(cell, in, 8, a));
+    OK(put(a, 5));
+    OK(call_cuMemcpyDtoDAsync(memory, cell, 4, a));
+    OK(call_cuLaunchHostFunc(a, count_call, &calls));
+    OK(call_cuStreamWriteValue32(a, cell + 8, 99, 0));
+    OK(call_cuEventRecordWithFlags(event, a, CU_EVENT_RECORD_EXTERNAL));
+    OK(call_cuStreamWaitEvent(a, event, CU_EVENT_WAIT_EXTERNAL));
+    OK(call_cuMemcpyDtoHAsync(out, memory, 16, a));
+    OK(call_cuMemFreeAsync(memory, a));
+    OK(call_cuStreamEndCapture(a, &graph));
+    CHECK(calls == 0 && out[0] == 0);
+    CHECK(value() == 0);
+    OK(call_cuGraphGetNodes(graph, nodes, &count));
+    static const CUgraphNodeType want[] = {
+        CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_KERNEL,
+        CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+        CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_MEMCPY,
+        CU_GRAPH_NODE_TYPE_MEM_FREE};
+    CHECK(count == KILN__COUNT(want));
+    for (size_t i = 0; i < KILN__COUNT(want) && i < count; i++) {
+        CUgraphNodeType type = (CUgraphNodeType)99;
+        OK(call_cuGraphNodeGetType(nodes[i], &type));
+        CHECK(type == want[i]);
+    }
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    for (int i = 0; i < 2; i++)
+        OK(call_cuGraphLaunch(exec, b));
+    CHECK(calls == 2 && out[0] == 15 && out[1] == 3 && value() == 15);
+    OK(call_cuMemcpyDtoH(out, cell, 12));
+    CHECK(out[1] == 20 && out[2] == 99);
+
+    /* a launch becomes a child graph */
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    OK(call_cuGraphLaunch(once, a));
+    FAILS(NOT_SUPPORTED, call_cuGraphLaunch(exec, a)); /* with memory of its own */
+    OK(call_cuStreamEndCapture(a, &graph));
+    count = 16;
+    CUgraphNodeType type = (CUgraphNodeType)99;
+    OK(call_cuGraphGetNodes(graph, nodes, &count));
+    OK(call_cuGraphNodeGetType(nodes[1], &type));
+    CHECK(count == 2 && type == CU_GRAPH_NODE_TYPE_GRAPH);
+    close_device();
+}
+
+static void test_streams(void)
+{
+    begin();
+    CUevent fork = NULL, join = NULL;
+    CUgraph graph = NULL, seen = NULL;
+    CUgraphExec exec = NULL;
+    CUstreamCaptureStatus status;
+    cuuint64_t id = 0, other = 0;
+    const CUgraphNode *tips = NULL;
+    size_t count = 0, edges = 0;
+    OK(call_cuEventCreate(&fork, 0));
+    OK(call_cuEventCreate(&join, 0));
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(put(a, 1));
+    OK(call_cuEventRecord(fork, a));
+    OK(call_cuStreamWaitEvent(b, fork, 0));
+    OK(put(a, 2));
+    OK(put(b, 4));
+    OK(call_cuStreamGetCaptureInfo(a, &status, &id, &seen, &tips, NULL, &count));
+    OK(call_cuStreamGetCaptureInfo(b, &status, &other, NULL, NULL, NULL, NULL));
+    CHECK(id == other && status == CU_STREAM_CAPTURE_STATUS_ACTIVE && seen && tips && count == 1);
+    FAILS(INVALID_VALUE, call_cuGraphDestroy(seen));
+    FAILS(INVALID_VALUE, call_cuGraphDestroyNode(tips[0]));
+    FAILS(INVALID_VALUE, call_cuGraphInstantiateWithFlags(&exec, seen, 0));
+    OK(call_cuEventRecord(join, b));
+    OK(call_cuStreamWaitEvent(a, join, 0));
+    OK(put(a, 8));
+    OK(call_cuStreamEndCapture(a, &graph));
+    CHECK(graph == seen);
+    OK(call_cuGraphGetNodes(graph, NULL, &count));
+    OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+    CHECK(count == 4 && edges == 4);
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, NULL));
+    CHECK(value() == 15);
+
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* never joined */
+    OK(put(a, 1));
+    OK(call_cuEventRecord(fork, a));
+    OK(call_cuStreamWaitEvent(b, fork, 0));
+    OK(put(b, 1));
+    FAILS(STREAM_CAPTURE_UNJOINED, call_cuStreamEndCapture(a, &graph));
+    CHECK(graph == NULL);
+    OK(call_cuStreamIsCapturing(b, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
+    OK(put(b, 1)); /* for real again */
+    CHECK(value() == 16);
+
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* dropped on purpose */
+    OK(put(a, 1));
+    OK(call_cuStreamUpdateCaptureDependencies(a, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    OK(put(a, 1));
+    OK(call_cuStreamEndCapture(a, &graph));
+    OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+    CHECK(edges == 0);
+    FAILS(ILLEGAL_STATE, call_cuStreamUpdateCaptureDependencies(a, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+
+    CUgraphNode root = NULL; /* into a graph that there is */
+    count = 1;
+    OK(call_cuGraphGetNodes(graph, &root, &count));
+    OK(call_cuStreamBeginCaptureToGraph(a, graph, &root, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    FAILS(INVALID_VALUE, call_cuStreamBeginCaptureToGraph(b, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    CUgraph same = NULL;
+    OK(call_cuStreamEndCapture(a, &same));
+    OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+    CHECK(same == graph && edges == 1);
+    close_device();
+}
+
+static void test_gone(void)
+{
+    begin();
+    CUgraph graph = NULL;
+    CUevent event = NULL;
+    OK(call_cuEventCreate(&event, 0));
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuCtxSynchronize());
+    FAILS(STREAM_CAPTURE_INVALIDATED, put(a, 1));
+    CUstreamCaptureStatus status;
+    OK(call_cuStreamIsCapturing(a, &status));
+    CHECK(status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
+    OK(call_cuCtxSynchronize());
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* the event's nodes go */
+    OK(put(a, 1));
+    OK(call_cuEventRecord(event, a));
+    OK(call_cuStreamDestroy(a));
+    FAILS(CAPTURED_EVENT, call_cuStreamWaitEvent(b, event, 0));
+    OK(call_cuEventRecord(event, b));
+    OK(call_cuEventQuery(event));
+    OK(call_cuStreamBeginCapture(b, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* the context goes */
+    OK(put(b, 1));
+    close_device();
+    open_device();
+    OK(call_cuCtxSynchronize());
+    close_device();
+}
+
+/* ---- streams that wait for each other's threads ---- */
+
+static _Atomic int called;
+static unsigned *flag;
+
+static void CUDA_CB slow(void *user)
+{
+    (void)user;
+    struct timespec time = {.tv_nsec = 20000000};
+    nanosleep(&time, NULL);
+    called = 1;
+}
+
+static void *call_slow(void *stream)
+{
+    OK(call_cuCtxSetCurrent(primary));
+    OK(call_cuLaunchHostFunc(stream, slow, NULL));
+    OK(call_cuCtxSetCurrent(NULL));
+    return NULL;
+}
+
+static void *wait_and_add(void *stream)
+{
+    OK(call_cuCtxSetCurrent(primary));
+    OK(call_cuStreamWaitValue32(stream, (uintptr_t)flag, 3, CU_STREAM_WAIT_VALUE_GEQ));
+    OK(put(stream, 1));
+    OK(call_cuCtxSetCurrent(NULL));
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    begin();
+    pthread_t thread;
+    void *memory = NULL;
+    OK(call_cuMemHostAlloc(&memory, 64, 0));
+    flag = memory;
+    CHECK(pthread_create(&thread, NULL, wait_and_add, a) == 0);
+    OK(put(b, 10)); /* the other stream does not wait */
+    OK(call_cuStreamWriteValue32(b, (uintptr_t)flag, 3, 0));
+    pthread_join(thread, NULL);
+    CHECK(value() == 11);
+    CHECK(pthread_create(&thread, NULL, call_slow, a) == 0);
+    while (!called) /* once it is under way, what waits for the stream waits for it */
+        OK(call_cuCtxSynchronize());
+    pthread_join(thread, NULL);
+    close_device();
+
+    setenv("KILN_SIM_STEPS", "1000", 1); /* nobody writes */
+    begin();
+    OK(call_cuStreamWaitValue32(a, cell, 3, CU_STREAM_WAIT_VALUE_EQ));
+    FAILS(LAUNCH_TIMEOUT, call_cuCtxSynchronize());
+    CHECK(strstr(kiln__sim_last_fault(), "waited for a value") != NULL);
+    close_device();
+    unsetenv("KILN_SIM_STEPS");
+}
+
+enum { ROUNDS = 30 };
+
+/* Each thread captures, changes and launches graphs of its own; what they share is the device. */
+static void *work(void *result)
+{
+    int *wrong = result;
+    CUstream mine = NULL;
+    CUdeviceptr memory = 0;
+    *wrong += call_cuCtxSetCurrent(primary) != CUDA_SUCCESS;
+    *wrong += call_cuStreamCreate(&mine, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS;
+    *wrong += call_cuMemAlloc(&memory, 4) != CUDA_SUCCESS;
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        CUgraph graph = NULL;
+        CUgraphExec exec = NULL;
+        unsigned got = 0;
+        int calls = 0;
+        void *arguments[] = {&memory, &i};
+        *wrong += call_cuStreamBeginCapture(mine, CU_STREAM_CAPTURE_MODE_RELAXED) != CUDA_SUCCESS;
+        *wrong += call_cuMemsetD32Async(memory, 1, 1, mine) != CUDA_SUCCESS;
+        *wrong += call_cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, mine, arguments, NULL) != CUDA_SUCCESS;
+        *wrong += call_cuLaunchHostFunc(mine, count_call, &calls) != CUDA_SUCCESS;
+        *wrong += call_cuMemcpyDtoHAsync(&got, memory, 4, mine) != CUDA_SUCCESS;
+        *wrong += call_cuStreamEndCapture(mine, &graph) != CUDA_SUCCESS;
+        *wrong += call_cuGraphInstantiateWithFlags(&exec, graph, 0) != CUDA_SUCCESS;
+        *wrong += call_cuGraphLaunch(exec, mine) != CUDA_SUCCESS;
+        *wrong += got != i + 1 || calls != 1;
+        *wrong += call_cuGraphDestroy(graph) != CUDA_SUCCESS;
+        *wrong += call_cuGraphExecDestroy(exec) != CUDA_SUCCESS;
+    }
+    *wrong += call_cuCtxSetCurrent(NULL) != CUDA_SUCCESS;
+    return NULL;
+}
+
+static void test_many(void)
+{
+    begin();
+    pthread_t threads[4];
+    int wrong[4] = {0};
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    OK(call_cuThreadExchangeStreamCaptureMode(&mode));
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, work, &wrong[i]) == 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(wrong[i] == 0);
+    }
+    OK(call_cuThreadExchangeStreamCaptureMode(&mode));
+    close_device();
+}
+
+/* Every allocation fails once: an error, no leak, no crash, and the context stays usable. */
+static void test_oom(void)
+{
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        sim_set_memory(&mem);
+        setenv("KILN_SIM_THREADS", "1", 1);
+        int failed = 0, calls = 0;
+        CUresult result = call_cuDevicePrimaryCtxRetain(&primary, device);
+        if (result == CUDA_SUCCESS) {
+            CUmodule module = NULL;
+            CUgraph graph = NULL, clone = NULL, outer = NULL;
+            CUgraphExec exec = NULL;
+            CUgraphNode node = NULL;
+            CUevent event = NULL;
+            CUuserObject user = NULL;
+            CUdeviceptr managed = 0, range = 0;
+            CUmemGenericAllocationHandle handle = 0;
+            OK(call_cuCtxSetCurrent(primary));
+            failed |= call_cuModuleLoadData(&module, increments) != CUDA_SUCCESS ||
+                      call_cuModuleGetFunction(&add, module, "add") != CUDA_SUCCESS;
+            failed |= call_cuMemAlloc(&cell, 64) != CUDA_SUCCESS || call_cuEventCreate(&event, 0) != CUDA_SUCCESS;
+            failed |= call_cuStreamCreate(&a, 0) != CUDA_SUCCESS || call_cuStreamCreate(&b, 0) != CUDA_SUCCESS;
+            if (!failed && call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS) {
+                failed |= put(a, 1) != CUDA_SUCCESS;
+                failed |= call_cuEventRecord(event, a) != CUDA_SUCCESS || call_cuStreamWaitEvent(b, event, 0) != CUDA_SUCCESS;
+                failed |= call_cuMemsetD32Async(cell + 4, 1, 1, b) != CUDA_SUCCESS;
+                failed |= call_cuEventRecord(event, b) != CUDA_SUCCESS || call_cuStreamWaitEvent(a, event, 0) != CUDA_SUCCESS;
+                failed |= call_cuLaunchHostFunc(a, count_call, &calls) != CUDA_SUCCESS;
+                failed |= call_cuStreamEndCapture(a, &graph) != CUDA_SUCCESS;
+            }
+            failed |= call_cuUserObjectCreate(&user, &calls, count_call, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) !=
+                      CUDA_SUCCESS;
+            if (graph) {
+                failed |= user && call_cuGraphRetainUserObject(graph, user, 1, 0) != CUDA_SUCCESS;
+                failed |= call_cuGraphClone(&clone, graph) != CUDA_SUCCESS || call_cuGraphCreate(&outer, 0) != CUDA_SUCCESS;
+                failed |= outer && call_cuGraphAddChildGraphNode(&node, outer, NULL, 0, graph) != CUDA_SUCCESS;
+                failed |= call_cuGraphInstantiateWithFlags(&exec, outer ? outer : graph, 0) != CUDA_SUCCESS;
+                CUgraphExecUpdateResultInfo info;
+                failed |= exec && call_cuGraphExecUpdate(exec, outer ? outer : graph, &info) != CUDA_SUCCESS;
+                failed |= exec && call_cuGraphLaunch(exec, a) != CUDA_SUCCESS;
+            }
+            failed |= call_cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL) != CUDA_SUCCESS;
+            CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+            CUmemAccessDesc all = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+            failed |= call_cuMemAddressReserve(&range, 2 << 20, 0, 0, 0) != CUDA_SUCCESS ||
+                      call_cuMemCreate(&handle, 2 << 20, &prop, 0) != CUDA_SUCCESS ||
+                      call_cuMemMap(range, 2 << 20, 0, handle, 0) != CUDA_SUCCESS ||
+                      call_cuMemSetAccess(range, 2 << 20, &all, 1) != CUDA_SUCCESS;
+            close_device();
+        }
+        CHECK(oom.failed || !failed);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+    sim_set_memory(NULL);
+    unsetenv("KILN_SIM_THREADS");
+}
+
+static const check_case cases[] = {{"all that enqueues", test_all}, {"streams", test_streams}, {"gone", test_gone},
+                                   {"threads that wait", test_threads}, {"threads that capture", test_many},
+                                   {"out of memory", test_oom}};
+CU_SUITE("sim capture", cases)

@@ -1,0 +1,258 @@
+/* Memory by the host's pointer, managed memory, virtual memory, pools, settings of the environment. */
+#include <sys/mman.h>
+
+#include "cu_check.h"
+
+static const char text[] = HEAD
+    ".visible .global .attribute(.managed) .align 8 .u64 place = 7;\n"
+    ".visible .global .align 8 .u64 plain;\n"
+    ".visible .entry add(.param .u64 p, .param .u32 v)\n"
+    "{ .reg .b64 %a; .reg .b32 %x, %y; ld.param.u64 %a, [p]; ld.param.u32 %y, [v]; cvta.to.global.u64 %a, %a;\n"
+    " ld.global.u32 %x, [%a]; add.u32 %x, %x, %y; st.global.u32 [%a], %x; ret; }\n"
+    ".visible .entry generic(.param .u64 p, .param .u32 v)\n" /* adds 100 where isspacep.global does not hold */
+    "{ .reg .b64 %a; .reg .b32 %x, %y; .reg .pred %p; ld.param.u64 %a, [p]; ld.param.u32 %y, [v];\n"
+    " isspacep.global %p, %a; @!%p add.u32 %y, %y, 100;\n"
+    " atom.add.u32 %x, [%a], %y; ret; }\n"
+    ".visible .entry look(.param .u64 p, .param .u64 to)\n"
+    "{ .reg .b64 %a, %b; .reg .b32 %x; ld.param.u64 %a, [p]; ld.param.u64 %b, [to]; ld.u32 %x, [%a]; st.u32 [%b], %x;\n"
+    " ret; }\n"
+    ".visible .entry rows(.param .u64 p)\n" /* p[i] = i, for a warp of threads */
+    "{ .reg .b64 %a, %o; .reg .b32 %i; ld.param.u64 %a, [p]; mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4;\n"
+    " add.u64 %a, %a, %o; st.global.u32 [%a], %i; ret; }\n";
+
+static CUmodule module;
+
+static void begin(void)
+{
+    open_device();
+    module = load(text);
+}
+
+static CUresult run(const char *name, uint64_t pointer, unsigned operand)
+{
+    void *arguments[] = {&pointer, &operand};
+    return launch(kernel(module, name), 1, 1, 0, arguments);
+}
+
+static void test_pinned(void)
+{
+    begin();
+    void *pinned = NULL;
+    size_t before = 0, after = 0, total = 0;
+    static unsigned own[4096];
+    unsigned on_stack = 5;
+    OK(call_cuMemGetInfo(&before, &total));
+    OK(call_cuMemHostAlloc(&pinned, 1 << 20, 0));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(before == after); /* the host's memory */
+    unsigned *numbers = pinned;
+    CHECK(numbers[0] == 0 && numbers[(1 << 18) - 1] == 0);
+    OK(run("add", (uintptr_t)&numbers[3], 7));
+    OK(run("generic", (uintptr_t)&numbers[3], 30));
+    CHECK(numbers[3] == 37);
+    OK(call_cuMemHostRegister(own, sizeof own, 0)); /* the program's data, */
+    OK(call_cuMemHostRegister(&on_stack, sizeof on_stack, 0)); /* its stack, */
+    unsigned *heap = malloc(64);
+    heap[2] = 1;
+    OK(call_cuMemHostRegister(heap, 64, CU_MEMHOSTREGISTER_DEVICEMAP)); /* and its heap */
+    OK(run("generic", (uintptr_t)&own[4095], 2));
+    OK(run("generic", (uintptr_t)&on_stack, 3));
+    OK(run("generic", (uintptr_t)&heap[2], 4));
+    OK(call_cuCtxSynchronize());
+    CHECK(own[4095] == 2 && on_stack == 8 && heap[2] == 5);
+    OK(call_cuMemcpyDtoD((uintptr_t)numbers, (uintptr_t)&own[4095], 4));
+    CHECK(numbers[0] == 2);
+    OK(call_cuMemHostUnregister(heap));
+    OK(run("add", (uintptr_t)&heap[2], 4));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* no longer the device's */
+    free(heap);
+    close_device();
+
+    begin(); /* what cannot be written is not */
+    char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED && munmap(page + 4096, 4096) == 0);
+    FAILS(INVALID_VALUE, call_cuMemHostRegister(page, 4096, 0));
+    FAILS(INVALID_VALUE, call_cuMemHostRegister(page, 8192, CU_MEMHOSTREGISTER_READ_ONLY));
+    OK(call_cuMemHostRegister(page, 4096, CU_MEMHOSTREGISTER_READ_ONLY));
+    CUdeviceptr cell = 0, from = (uintptr_t)page;
+    unsigned got = 1;
+    void *arguments[] = {&from, &cell};
+    OK(call_cuMemAlloc(&cell, 4));
+    OK(launch(kernel(module, "look"), 1, 1, 0, arguments));
+    OK(call_cuMemcpyDtoH(&got, cell, 4));
+    CHECK(got == 0);
+    OK(run("add", (uintptr_t)page, 1));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
+    close_device();
+    munmap(page, 4096);
+}
+
+static void test_managed(void)
+{
+    begin();
+    CUdeviceptr managed = 0, variable = 0, plain = 0;
+    CUlibrary library = NULL;
+    size_t bytes = 0, before = 0, after = 0, total = 0;
+    OK(call_cuMemGetInfo(&before, &total));
+    OK(call_cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(after == before - 4096);
+    FAILS(OUT_OF_MEMORY, call_cuMemAllocManaged(&plain, total + 1, CU_MEM_ATTACH_GLOBAL));
+    unsigned *numbers = (unsigned *)(uintptr_t)managed; /* one number for both */
+    numbers[5] = 2;
+    OK(run("add", managed + 20, 3));
+    OK(call_cuMemsetD32(managed, 9, 2));
+    CHECK(numbers[5] == 5 && numbers[1] == 9);
+    CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST}, nowhere = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 44};
+    OK(call_cuMemPrefetchAsync(managed, 4096, host, 0, NULL));
+    FAILS(INVALID_DEVICE, call_cuMemPrefetchAsync(managed, 4096, nowhere, 0, NULL));
+    FAILS(INVALID_VALUE, call_cuMemPrefetchAsync(managed, 4097, host, 0, NULL));
+    OK(sim_cuMemPrefetchAsync_v1(managed, 16, CU_DEVICE_CPU, NULL));
+    OK(call_cuMemAdvise(managed, 64, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    OK(sim_cuMemAdvise_v1(managed, 64, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    FAILS(INVALID_VALUE, call_cuStreamAttachMemAsync(NULL, managed, 0, CU_MEM_ATTACH_SINGLE));
+    OK(call_cuStreamAttachMemAsync(NULL, managed, 4096, CU_MEM_ATTACH_HOST));
+    FAILS(INVALID_VALUE, call_cuMemFree(managed + 4));
+    OK(call_cuMemFree(managed));
+    FAILS(INVALID_VALUE, call_cuMemFree(managed));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(after == before);
+
+    OK(call_cuModuleGetGlobal(&variable, &bytes, module, "place"));
+    CHECK(bytes == 8 && *(uint64_t *)(uintptr_t)variable == 7);
+    *(uint64_t *)(uintptr_t)variable = 11;
+    OK(run("add", variable, 1));
+    CHECK(*(uint64_t *)(uintptr_t)variable == 12);
+    OK(call_cuMemAdvise(variable, 8, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
+    FAILS(INVALID_VALUE, call_cuMemFree(variable));
+    OK(call_cuLibraryLoadData(&library, text, NULL, NULL, 0, NULL, NULL, 0));
+    OK(call_cuLibraryGetManaged(&variable, &bytes, library, "place"));
+    CHECK(bytes == 8 && *(uint64_t *)(uintptr_t)variable == 7);
+    FAILS(NOT_FOUND, call_cuLibraryGetManaged(&plain, &bytes, library, "plain"));
+    CUmodule none = NULL;
+    FAILS(INVALID_PTX, call_cuModuleLoadData(&none, HEAD ".visible .const .attribute(.managed) .u32 x;\n"));
+    close_device();
+}
+
+enum { UNIT = 2 << 20 };
+
+static void test_virtual(void)
+{
+    begin();
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}}, got_prop;
+    CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle a = 0, b = 0, huge = 0;
+    CUdeviceptr range = 0;
+    size_t before = 0, after = 0, total = 0;
+    unsigned char bytes[32];
+    OK(call_cuMemGetInfo(&before, &total));
+    OK(call_cuMemAddressReserve(&range, 8 * (size_t)UNIT, 0, 0, 0));
+    FAILS(OUT_OF_MEMORY, call_cuMemAddressReserve(&range, (size_t)1 << 60, 0, 0, 0));
+    OK(call_cuMemCreate(&a, UNIT, &prop, 0));
+    OK(call_cuMemCreate(&b, UNIT, &prop, 0));
+    FAILS(OUT_OF_MEMORY, call_cuMemCreate(&huge, (size_t)1 << 50, &prop, 0));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(after == before - 2 * UNIT);
+    OK(call_cuMemGetAllocationPropertiesFromHandle(&got_prop, a));
+    CHECK(got_prop.location.id == device);
+    OK(call_cuMemMap(range, UNIT, 0, a, 0));
+    OK(call_cuMemMap(range + UNIT, UNIT, 0, b, 0));
+    OK(call_cuMemMap(range + 4 * UNIT, UNIT, 0, a, 0)); /* a second time */
+    OK(call_cuMemSetAccess(range, 2 * UNIT, &access, 1));
+    FAILS(INVALID_VALUE, call_cuMemSetAccess(range, 3 * UNIT, &access, 1));
+    FAILS(INVALID_VALUE, call_cuMemsetD8(range + 4 * UNIT, 1, 16)); /* mapped, but without access */
+    OK(call_cuMemSetAccess(range + 4 * UNIT, UNIT, &access, 1));
+    CUdeviceptr seam = range + UNIT - 64; /* a warp's row across both */
+    void *arguments[] = {&seam};
+    OK(launch(kernel(module, "rows"), 1, 32, 0, arguments));
+    OK(call_cuMemcpyDtoH(bytes, seam + 48, 32));
+    for (unsigned i = 0; i < 8; i++)
+        CHECK(bytes[4 * i] == 12 + i);
+    unsigned seen = 0;
+    OK(call_cuMemcpyDtoH(&seen, range + 5 * UNIT - 4, 4)); /* the same memory elsewhere */
+    CHECK(seen == 15);
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+    OK(call_cuMemSetAccess(range + UNIT, UNIT, &access, 1));
+    OK(call_cuMemRelease(a));
+    OK(call_cuMemRelease(b));
+    FAILS(INVALID_VALUE, call_cuMemGetAllocationPropertiesFromHandle(&got_prop, a));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(after == before - 2 * UNIT); /* the maps keep it */
+    OK(run("add", range + UNIT, 1));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* to be read only */
+    close_device();
+
+    begin();
+    OK(call_cuMemAddressReserve(&range, 8 * (size_t)UNIT, 0, 0, 0));
+    OK(call_cuMemCreate(&a, UNIT, &prop, 0));
+    OK(call_cuMemMap(range, UNIT, 0, a, 0));
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    OK(call_cuMemSetAccess(range, UNIT, &access, 1));
+    FAILS(INVALID_VALUE, call_cuMemFree(range));
+    OK(call_cuMemUnmap(range, UNIT));
+    OK(call_cuMemRelease(a));
+    OK(call_cuMemGetInfo(&after, &total));
+    CHECK(after == before);
+    OK(call_cuMemAddressFree(range, 8 * (size_t)UNIT));
+    FAILS(INVALID_VALUE, call_cuMemAddressFree(range, 8 * (size_t)UNIT));
+    OK(run("add", range, 1));
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
+    close_device();
+}
+
+static void test_pools(void)
+{
+    begin();
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .maxSize = 1000,
+                            .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+    CUmemoryPool pool = NULL, got = NULL;
+    CUdeviceptr a = 0, b = 0;
+    cuuint64_t used = 1;
+    CUmemAccess_flags access;
+    OK(call_cuMemPoolCreate(&pool, &props));
+    OK(call_cuMemAllocFromPoolAsync(&a, 600, pool, NULL));
+    FAILS(OUT_OF_MEMORY, call_cuMemAllocFromPoolAsync(&b, 401, pool, NULL));
+    OK(call_cuDeviceSetMemPool(device, pool));
+    OK(call_cuMemAllocAsync(&b, 400, NULL));
+    OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == 1000);
+    OK(call_cuPointerGetAttribute(&got, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, b + 3));
+    CHECK(got == pool);
+    OK(call_cuMemPoolGetAccess(&access, pool, &props.location));
+    CHECK(access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(call_cuMemFree(a)); /* either call frees it */
+    OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    CHECK(used == 400);
+    OK(call_cuMemPoolDestroy(pool));
+    FAILS(INVALID_VALUE, call_cuMemPoolDestroy(pool));
+    FAILS(INVALID_VALUE, call_cuMemAllocFromPoolAsync(&a, 4, pool, NULL));
+    OK(call_cuMemFreeAsync(b, NULL));
+    OK(call_cuDeviceGetMemPool(&got, device));
+    OK(call_cuDeviceGetDefaultMemPool(&pool, device));
+    CHECK(got == pool);
+    props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    FAILS(NOT_SUPPORTED, call_cuMemPoolCreate(&pool, &props));
+    close_device();
+}
+
+static void test_environment(void)
+{
+    static const char *const names[] = {"KILN_SIM_MEMORY", "KILN_SIM_THREADS", "KILN_SIM_STEPS", "KILN_SIM_ISA"};
+    static const char *const wrong[] = {"abc", "12k", "-1", "99999999999999999999999"};
+    OK(call_cuInit(0));
+    OK(call_cuDeviceGet(&device, 0));
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        for (size_t k = 0; k < 4; k++) {
+            setenv(names[i], wrong[k], 1);
+            FAILS(INVALID_VALUE, call_cuDevicePrimaryCtxRetain(&primary, device));
+            unsetenv(names[i]);
+        }
+    open_device();
+    close_device();
+}
+
+static const check_case cases[] = {{"pinned and registered", test_pinned}, {"managed", test_managed},
+                                   {"virtual memory", test_virtual}, {"pools", test_pools},
+                                   {"environment", test_environment}};
+CU_SUITE("sim shared", cases)
