@@ -36,8 +36,8 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
     if (!runtime) {
         kiln__arena_free(&arena);
         return kiln__fail(plan->mem, error, KILN_ERROR_NOT_FOUND,
-                          "%s %s: compiled with -rdc=true, so it has to be linked with libcudadevrt.a, which is neither "
-                          "beside NVRTC nor in the toolkit's folder; set CUDA_HOME to a toolkit that has it",
+                          "%s %s: compiled with -rdc=true, so it has to be linked with libcudadevrt.a, which is "
+                          "neither beside NVRTC nor in the toolkit's folder; set CUDA_HOME to a toolkit that has it",
                           plan->spec->name, plan->variant->name);
     }
     char log[4096] = "";
@@ -47,8 +47,8 @@ kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length,
     CUlinkState state = NULL;
     CUresult result = driver->cuLinkCreate_(2, options, values, &state);
     if (result == CUDA_SUCCESS) {
-        result = driver->cuLinkAddData_(state, CU_JIT_INPUT_CUBIN, (void *)(uintptr_t)cubin, length, plan->spec->name, 0,
-                                        NULL, NULL);
+        result = driver->cuLinkAddData_(state, CU_JIT_INPUT_CUBIN, (void *)(uintptr_t)cubin, length, plan->spec->name,
+                                        0, NULL, NULL);
         if (result == CUDA_SUCCESS)
             result = driver->cuLinkAddFile_(state, CU_JIT_INPUT_LIBRARY, runtime, 0, NULL, NULL);
         if (result == CUDA_SUCCESS)

@@ -168,8 +168,8 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
                                     uint64_t flags, const char *name, bool lazy, kiln__text *log)
 {
     if (unpacked > TEXT_MOST || packed > TEXT_MOST) {
-        kiln__text_printf(log, "error   : the PTX in '%s' has %" PRIu64 " bytes, above the limit of %" PRIu64 "\n", name,
-                          unpacked > packed ? unpacked : packed, (uint64_t)TEXT_MOST);
+        kiln__text_printf(log, "error   : the PTX in '%s' has %" PRIu64 " bytes, above the limit of %" PRIu64 "\n",
+                          name, unpacked > packed ? unpacked : packed, (uint64_t)TEXT_MOST);
         return SIM_IMAGE_INVALID;
     }
     bool lz4 = (flags & FLAG_LZ4) != 0;
@@ -201,7 +201,8 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
 static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry, const char *name, bool lazy,
                                    kiln__text *log)
 {
-    uint64_t header = get(entry + ENTRY_HEADER, 4), size = get(entry + ENTRY_SIZE, 8), flags = get(entry + ENTRY_FLAGS, 8);
+    uint64_t header = get(entry + ENTRY_HEADER, 4), size = get(entry + ENTRY_SIZE, 8);
+    uint64_t flags = get(entry + ENTRY_FLAGS, 8);
     uint64_t packed = get(entry + ENTRY_COMPRESSED, 4), unpacked = get(entry + ENTRY_UNPACKED, 8);
     const unsigned char *data = entry + header;
     if (!(flags & (FLAG_LZ4 | FLAG_ZSTD)) && unpacked == 0)
@@ -252,10 +253,11 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     if (best)
         return read_entry(texts, best, name, lazy, log);
     if (later)
-        kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name, later, cc);
+        kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name,
+                          later, cc);
     else
-        kiln__text_printf(log, "'%s' has %" PRIu64 " images of machine code (cubins) and no PTX; the simulated device runs "
-                               "PTX only: compile for compute_NN as well as sm_NN\n", name, entries);
+        kiln__text_printf(log, "'%s' has %" PRIu64 " images of machine code (cubins) and no PTX; the simulated device "
+                               "runs PTX only: compile for compute_NN as well as sm_NN\n", name, entries);
     return SIM_IMAGE_NO_BINARY;
 }
 

@@ -69,7 +69,8 @@ static CUresult parse_new(sim_link *link, kiln__text *log)
     while (result == CUDA_SUCCESS && link->input_count < link->texts.count) {
         const sim_text *text = &link->texts.items[link->input_count];
         ptx_module *module = NULL;
-        if (!kiln__grow(sim_memory(), &link->inputs, &link->input_capacity, link->input_count + 1, sizeof *link->inputs))
+        if (!kiln__grow(sim_memory(), &link->inputs, &link->input_capacity, link->input_count + 1,
+                        sizeof *link->inputs))
             return CUDA_ERROR_OUT_OF_MEMORY;
         result = sim_ptx_parse(text->data, text->length, &module, log);
         if (result == CUDA_SUCCESS)

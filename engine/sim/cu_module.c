@@ -126,8 +126,8 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for what they launched */
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
-            kiln__text_printf(log, "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d does "
-                                   "not have\n", cc);
+            kiln__text_printf(log, "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d "
+                                   "does not have\n", cc);
             result = CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
         }
     if (result != CUDA_SUCCESS) {
@@ -224,7 +224,8 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned co
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = NULL;
-    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, &made) : CUDA_ERROR_INVALID_VALUE;
+    result = module ? sim_module_load(context, image, SIZE_MAX, count, options, values, &made)
+                    : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *module = SIM_HANDLE(CUmodule, made);
     return sim_end_work(context, result);

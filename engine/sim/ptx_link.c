@@ -315,7 +315,8 @@ static void move_code(linker *l, uint32_t m, const ptx_function *f, uint32_t fir
 
 static int by_code(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)(*(const ptx_function *const *)a)->insns, y = (uintptr_t)(*(const ptx_function *const *)b)->insns;
+    const ptx_function *const *f = a, *const *g = b;
+    uintptr_t x = (uintptr_t)(*f)->insns, y = (uintptr_t)(*g)->insns;
     return x < y ? -1 : x > y;
 }
 

@@ -1,7 +1,8 @@
 /* vm_child.c - what kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
- * What a block launches waits in the block's list and runs, in the order of the calls, when the block has ended (or when
- * it synchronises): one of the orders that streams, events and the absence of either allow, and the same in every run.
+ * What a block launches waits in the block's list and runs, in the order of the calls, when the block has ended (or
+ * when it synchronises): one of the orders that streams, events and the absence of either allow, and the same in every
+ * run.
  * What goes into a grid's tail stream waits in the grid's list until all its blocks, with theirs, have ended. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -393,7 +394,8 @@ static bool extent_fits(const vm_task *t, uint64_t address, uint64_t pitch, uint
     uint64_t rows, slices, end;
     if ((t->height > 1 && pitch < t->width) || (t->depth > 1 && t->height && slice / t->height < t->width))
         return false;
-    return !__builtin_mul_overflow(t->height - 1, pitch, &rows) && !__builtin_mul_overflow(t->depth - 1, slice, &slices) &&
+    return !__builtin_mul_overflow(t->height - 1, pitch, &rows) &&
+           !__builtin_mul_overflow(t->depth - 1, slice, &slices) &&
            !__builtin_add_overflow(address, rows, &end) && !__builtin_add_overflow(end, slices, &end) &&
            !__builtin_add_overflow(end, t->width, &end);
 }
@@ -405,7 +407,8 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
     if (!extent_fits(what, what->target, what->target_pitch, what->target_slice) ||
         (what->source && !extent_fits(what, what->source, what->source_pitch, what->source_slice)))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
-    if (what->target < VM_GLOBAL_BASE || (what->source && what->source < VM_GLOBAL_BASE)) /* no shared or local memory */
+    /* Neither shared nor local memory. */
+    if (what->target < VM_GLOBAL_BASE || (what->source && what->source < VM_GLOBAL_BASE))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
     const vm_run_state *run = w->runner->run;
     struct vm_children *c = children_of(w->block);

@@ -138,8 +138,10 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1];
     threads = threads > 1024 ? threads : threads * launch->block[2];
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1];
-    if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 || blocks > UINT64_MAX / 2 / launch->grid[2])
-        return refuse(fault, VM_FAULT_INSTRUCTION, "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
+    if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 ||
+        blocks > UINT64_MAX / 2 / launch->grid[2])
+        return refuse(fault, VM_FAULT_INSTRUCTION,
+                      "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
                       name, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
                       launch->block[2]);
     run->block_threads = (uint32_t)threads;
@@ -150,11 +152,13 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->shared_end = run->shared_dynamic + launch->dynamic_shared;
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
         run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
-        return refuse(fault, VM_FAULT_INSTRUCTION, "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
+        return refuse(fault, VM_FAULT_INSTRUCTION,
+                      "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
                       name, (unsigned long long)(run->shared_gap + launch->dynamic_shared),
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > VM_LOCAL_BYTES_MAX)
-        return refuse(fault, VM_FAULT_STACK, "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
+        return refuse(fault, VM_FAULT_STACK,
+                      "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
                       name, (unsigned long long)run->kernel->closure_local, VM_LOCAL_BYTES_MAX);
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;

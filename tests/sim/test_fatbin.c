@@ -41,9 +41,11 @@ static void entry(bytes *b, size_t fatbin, unsigned kind, unsigned arch, packing
     if (how == ZSTD)
         size = ZSTD_compress(packed, sizeof packed, text, plain, 3);
     size_t padded = (size + 7) & ~(size_t)7;
-    put(b, kind, 2), put(b, 0x101, 2), put(b, 64, 4), put(b, padded, 8), put(b, how == PLAIN ? 0 : size, 4), put(b, 0, 4);
+    put(b, kind, 2), put(b, 0x101, 2), put(b, 64, 4), put(b, padded, 8);
+    put(b, how == PLAIN ? 0 : size, 4), put(b, 0, 4);
     put(b, 0, 2), put(b, 9, 2), put(b, arch, 4), put(b, 0, 8);
-    put(b, 0x11 | (how == LZ4 ? 0x2000u : how == ZSTD ? 0x8000u : 0), 8), put(b, 0, 8), put(b, how == PLAIN ? 0 : plain, 8);
+    put(b, 0x11 | (how == LZ4 ? 0x2000u : how == ZSTD ? 0x8000u : 0), 8), put(b, 0, 8);
+    put(b, how == PLAIN ? 0 : plain, 8);
     memset(b->data + b->length, 0, padded);
     memcpy(b->data + b->length, packed, size);
     b->length += padded;

@@ -67,7 +67,8 @@ static const char *const a_to_d[] = {"a", "b", "c", "d"};
 static vm_bench bench_of(ptx_module *module)
 {
     vm_bench b = {0};
-    vm_limits limits = {.memory = 16 << 20, .shared_per_block = 64 << 10, .step_budget = 1 << 20, .sm_count = 1, .cc = 90};
+    vm_limits limits = {.memory = 16 << 20, .shared_per_block = 64 << 10, .step_budget = 1 << 20, .sm_count = 1,
+                        .cc = 90};
     kiln__text log = {0};
     b.device = vm_device_new(NULL, &limits);
     CU_ASSERT_EQUAL_FATAL(vm_module_load(b.device, module, &b.module, &log), PTX_OK);
@@ -120,7 +121,8 @@ static void complaints(void)
               E "Size doesn't match for 'x' in 'b', first specified in 'a'\n");
     complains(HEAD ".visible .global .align 4 .b8 x[16];\n", HEAD ".extern .const .align 4 .b8 x[16];\n",
               E "Memory space doesn't match for 'x' in 'b', first defined in 'a'\n");
-    complains(HEAD ".visible .func (.param .b32 r) f(.param .b32 a) { ret; }\n", HEAD ".extern .func f(.param .b32 a);\n",
+    complains(HEAD ".visible .func (.param .b32 r) f(.param .b32 a) { ret; }\n",
+              HEAD ".extern .func f(.param .b32 a);\n",
               E "Prototype doesn't match for 'f' in 'b', first defined in 'a'\n");
     complains(HEAD ".visible .func f() { ret; }\n", HEAD ".visible .entry f() { ret; }\n",
               E "Prototype doesn't match for 'f' in 'b', first defined in 'a'\n");
@@ -229,7 +231,8 @@ static void lines_and_aliases(void)
 {
     static const char *const texts[] = {
         HEAD ".file 1 \"one.cu\"\n.extern .func f();\n.visible .entry k() { .loc 1 7 0\n call f; ret; }\n",
-        HEAD ".file 1 \"two.cu\"\n.global .u32 pad;\n.visible .func f();\n.visible .func g() { .reg .b64 %a;\n .loc 1 9 0\n"
+        HEAD ".file 1 \"two.cu\"\n.global .u32 pad;\n.visible .func f();\n.visible .func g() { .reg .b64 %a;\n"
+             " .loc 1 9 0\n"
              "  mov.u64 %a, pad; st.global.u32 [%a+4096], 1; ret; }\n.alias f, g;\n", NULL};
     kiln__text log = {0};
     ptx_module *module = NULL;
