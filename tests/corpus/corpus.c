@@ -40,6 +40,7 @@ typedef struct report {
     size_t reason_count, reason_capacity;
     known *knowns;
     size_t known_count, known_capacity;
+    kiln__arena texts; /* of both */
 } report;
 typedef struct settings {
     const char *folder, *keep, *known, *only, *cuda, *worker;
@@ -76,7 +77,7 @@ static void note(report *all, const char *module, const char *why)
             return;
         }
     if (kiln__grow(NULL, &all->reasons, &all->reason_capacity, all->reason_count + 1, sizeof *all->reasons))
-        all->reasons[all->reason_count++] = (reason){kiln__strdup(NULL, line), kiln__strdup(NULL, module), 1};
+        all->reasons[all->reason_count++] = (reason){kiln__arena_strdup(&all->texts, line), kiln__arena_strdup(&all->texts, module), 1};
 }
 
 static bool is_known(report *all, const char *name)
@@ -323,7 +324,7 @@ static bool read_known(report *all, const char *path)
             break;
         const char *why = line + width + strspn(line + width, " ");
         line[width] = '\0';
-        all->knowns[all->known_count++] = (known){kiln__strdup(NULL, line), kiln__strdup(NULL, why), 0};
+        all->knowns[all->known_count++] = (known){kiln__arena_strdup(&all->texts, line), kiln__arena_strdup(&all->texts, why), 0};
     }
     kiln__free(NULL, text);
     return true;
@@ -356,8 +357,11 @@ static int summary(const settings *set, report *all)
                megabytes, (double)all->parse_ns * 1e-9, (double)all->decode_ns * 1e-9,
                megabytes / ((double)(all->parse_ns + all->decode_ns) * 1e-9), (double)all->held / (double)all->bytes,
                (double)all->slowest_ns * 1e-9, all->slowest);
-    return all->modules > 0 && all->loaded + all->expected == all->modules && all->not_compiled == 0 && stale == 0 ? 0
-                                                                                                                   : 1;
+    kiln__free(NULL, all->reasons);
+    kiln__free(NULL, all->knowns);
+    kiln__arena_free(&all->texts);
+    bool good = all->modules > 0 && all->loaded + all->expected == all->modules && all->not_compiled == 0 && stale == 0;
+    return good ? 0 : 1;
 }
 
 static int usage(void)
