@@ -322,7 +322,7 @@ static void rules(void)
         for (unsigned lane = 0; lane < 32; lane++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             a.lanes |= (uint32_t)(seed >> 60 != 0) << lane;
-            a.address[lane] = (seed >> 33) % (round % 7 ? 64 << round % 9 : 1 << 20) * a.bytes;
+            a.address[lane] = (seed >> 33) % (round % 7 ? 64u << round % 9 : 1u << 20) * a.bytes;
         }
         unsigned together = a.bytes <= 4 ? 32 : 128 / a.bytes, waves = 0, ideal = 0, addresses = 0, most = 0, sectors = 0;
         for (unsigned from = 0; from < 32; from += together) {
