@@ -153,7 +153,7 @@ static extent extent_of_local(const vm_access *a)
 static bool one_pass(const vm_access *a, uint32_t lanes)
 {
     uint32_t first[BANKS], used = 0, apart = 0;
-    if (a->bytes > 4 || a->kind & VM_ATOMIC)
+    if (a->bytes > 4 || (a->kind & VM_ATOMIC && !(a->kind & VM_JOINED)))
         return false;
     VM_EACH(lane, lanes)
     {
@@ -192,10 +192,27 @@ static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
     return worst;
 }
 
+/* Wide loads in which each lane and its neighbour, or the one after, want the same address take two groups at once. */
+static bool in_pairs(const vm_access *a, uint32_t lanes)
+{
+    for (uint32_t apart = 1; apart <= 2; apart++) {
+        uint64_t differ = 0;
+        VM_EACH(lane, lanes)
+        {
+            uint32_t other = lane ^ apart;
+            differ |= lanes >> other & 1 ? a->address[lane] ^ a->address[other] : 0;
+        }
+        if (differ == 0)
+            return true;
+    }
+    return false;
+}
+
 unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
 {
     unsigned together = a->bytes <= 4 ? VM_LANES : a->bytes >= 32 ? 4 : 128 / a->bytes; /* lanes that 128 bytes serve */
     uint32_t group = together == VM_LANES ? VM_ALL : (1u << together) - 1;
+    bool pairs = (a->bytes == 8 || a->bytes == 16) && !(a->kind & (VM_WRITE | VM_ATOMIC));
     unsigned sum = 0;
     *ideal = 0;
     if (a->lanes && one_pass(a, a->lanes)) {
@@ -203,9 +220,13 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
         return 1;
     }
     for (unsigned at = 0; at < VM_LANES; at += together) {
-        uint32_t lanes = a->lanes & group << at;
+        uint32_t lanes = a->lanes & group << at, next = at + together < VM_LANES ? a->lanes & group << (at + together) : 0;
+        if (pairs && at / together % 2 == 0 && lanes && next && in_pairs(a, lanes | next)) {
+            lanes |= next;
+            at += together;
+        }
         if (lanes) {
-            sum += passes(a, lanes, a->kind & VM_ATOMIC);
+            sum += passes(a, lanes, a->kind & VM_ATOMIC && !(a->kind & VM_JOINED));
             *ideal += 1;
         }
     }
@@ -240,12 +261,33 @@ static void count_shared(kiln_counters *c, const vm_access *a)
     }
 }
 
+/* Lanes on one address go one after the other, each with its sector: one for as many lanes as share its busiest address. */
+static uint64_t sectors_in_series(const vm_access *a)
+{
+    uint64_t sum = 0;
+    uint32_t left = a->lanes;
+    while (left) {
+        uint64_t sector = a->address[__builtin_ctz(left)] >> SECTOR;
+        uint32_t here = 0;
+        VM_EACH(lane, left) here |= (uint32_t)(a->address[lane] >> SECTOR == sector) << lane;
+        vm_access part = *a;
+        unsigned most;
+        part.lanes = here;
+        vm_addresses(&part, &most);
+        sum += most;
+        left &= ~here;
+    }
+    return sum;
+}
+
 static void count_memory(kiln_counters *c, const vm_access *a)
 {
     bool local = a->space == PTX_SPACE_LOCAL;
     extent e = local ? extent_of_local(a) : extent_of(a);
     if (a->kind & VM_ATOMIC) {
         unsigned most, addresses = vm_addresses(a, &most);
+        if (most > 1)
+            e.sectors = sectors_in_series(a);
         COUNT_TRAFFIC(global_atomic, e);
         COUNT_ATOMIC(global_atomic);
     } else if (a->kind & VM_WRITE) {
@@ -305,10 +347,13 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     }
 }
 
-void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, const vm_access *list, unsigned count)
+void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count)
 {
-    for (unsigned k = 0; k < count; k++)
+    bool joined = count && w->runner->joined[c - w->runner->sites];
+    for (unsigned k = 0; k < count; k++) {
+        list[k].kind |= joined ? VM_JOINED : 0;
         vm_count_access(c, &list[k]);
+    }
     const ptx_function *f = w->frame->function->ptx;
     if (count == 0 && i->insn < f->insn_count)
         count_flow(c, w, i, &f->insns[i->insn], m);
@@ -329,6 +374,36 @@ static bool has_site(const ptx_insn *in)
     default:
         return false;
     }
+}
+
+/* How often a register is named: as an operand, in a vector or list, as a guard or second destination. */
+static unsigned times_named(const ptx_function *f, uint32_t reg)
+{
+    unsigned times = 0;
+    for (uint32_t n = 0; n < f->insn_count && times < 2; n++) {
+        const ptx_insn *in = &f->insns[n];
+        times += in->guard == reg;
+        for (unsigned k = 0; k < in->operand_count; k++) {
+            const ptx_operand *o = &in->operands[k];
+            times += (o->kind == PTX_OPERAND_REG && o->index == reg) || o->pred == reg + 1 ||
+                     (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG && o->index == reg);
+        }
+    }
+    for (uint32_t e = 0; e < f->element_count && times < 2; e++)
+        times += f->elements[e].kind == PTX_OPERAND_REG && f->elements[e].index == reg;
+    return times;
+}
+
+/* In shared memory ptxas makes an increment whose result nobody wants count the lanes of each address at once. */
+static bool is_joined(const ptx_function *f, const ptx_insn *in)
+{
+    bool red = in->op == PTX_OP_RED;
+    if ((!red && in->op != PTX_OP_ATOM) || in->space != PTX_SPACE_SHARED || !ptx_has(in, PTX_MOD_ADD) || in->vector > 1 ||
+        (in->types[0] != PTX_U32 && in->types[0] != PTX_S32) || in->operand_count < (red ? 2 : 3))
+        return false;
+    const ptx_operand *by = &in->operands[red ? 1 : 2], *to = &in->operands[0];
+    return by->kind == PTX_OPERAND_IMM && by->imm == 1 &&
+           (red || to->kind == PTX_OPERAND_SINK || (to->kind == PTX_OPERAND_REG && times_named(f, to->index) == 1));
 }
 
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
@@ -353,10 +428,17 @@ vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
             if (has_site(&ptx->functions[f].insns[n]))
                 profile->site_of[vm_tally_first(module, f) + n] = (uint32_t)profile->site_count++;
     profile->sites = kiln__calloc(mem, profile->site_count + 1, sizeof *profile->sites);
-    if (!profile->sites) {
+    profile->joined = kiln__calloc(mem, profile->site_count + 1, sizeof *profile->joined);
+    if (!profile->sites || !profile->joined) {
         vm_profile_free(profile);
         return NULL;
     }
+    for (uint32_t f = 0; f < ptx->function_count; f++)
+        for (uint32_t n = 0; n < ptx->functions[f].insn_count; n++) {
+            uint32_t site = profile->site_of[vm_tally_first(module, f) + n];
+            if (site != VM_NO_SITE)
+                profile->joined[site] = is_joined(&ptx->functions[f], &ptx->functions[f].insns[n]);
+        }
     return profile;
 }
 
@@ -367,6 +449,7 @@ void vm_profile_free(vm_profile *profile)
     kiln__free(profile->mem, profile->tally);
     kiln__free(profile->mem, profile->site_of);
     kiln__free(profile->mem, profile->sites);
+    kiln__free(profile->mem, profile->joined);
     kiln__free(profile->mem, profile);
 }
 
@@ -440,6 +523,7 @@ bool vm_count_begin(vm_runner *runner)
     runner->tally = kiln__calloc(mem, vm_tally_count(runner->run->launch->module) + 1, sizeof *runner->tally);
     if (watch->profile) {
         runner->site_of = watch->profile->site_of;
+        runner->joined = watch->profile->joined;
         runner->sites = kiln__calloc(mem, watch->profile->site_count + 1, sizeof *runner->sites);
     }
     if (runner->tally && (runner->sites || !watch->profile))
@@ -452,6 +536,9 @@ void vm_count_end(vm_runner *runner)
 {
     const struct vm_watch *watch = runner->run->launch->watch;
     size_t count = runner->tally ? vm_tally_count(runner->run->launch->module) : 0;
+    if (count == 0)
+        return;
+    pthread_rwlock_wrlock(&runner->run->device->lock); /* kernels that kernels launch end at the same time */
     vm_tally *to[] = {runner->tally ? watch->tally : NULL, runner->sites ? watch->profile->tally : NULL};
     for (size_t k = 0; k < KILN__COUNT(to); k++)
         for (size_t t = 0; to[k] && t < count; t++) {
@@ -460,6 +547,7 @@ void vm_count_end(vm_runner *runner)
         }
     for (size_t s = 0; runner->sites && s < watch->profile->site_count; s++)
         vm_counters_add(&watch->profile->sites[s], &runner->sites[s]);
+    pthread_rwlock_unlock(&runner->run->device->lock);
 }
 
 void vm_count_drop(vm_runner *runner)

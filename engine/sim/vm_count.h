@@ -7,7 +7,8 @@
 
 /* Of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX function. Counts of
  * several launches add up in it. `executed` and `lanes` of all instructions are in `tally`; what else there is to count
- * of an instruction (accesses, branches, barriers) is in its site, if it can have any. */
+ * of an instruction (accesses, branches, barriers) is in its site, if it can have any. Kernels that a counted kernel
+ * launches are counted with it. */
 #define VM_NO_SITE UINT32_MAX
 typedef struct vm_profile {
     const kiln_allocator *mem;
@@ -15,6 +16,7 @@ typedef struct vm_profile {
     size_t insn_count, site_count;
     vm_tally *tally;
     uint32_t *site_of;          /* index of an instruction's site, or VM_NO_SITE */
+    bool *joined;               /* by site: an atomic operation that takes lanes on one address together */
     kiln_counters *sites;
 } vm_profile;
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */
@@ -42,7 +44,7 @@ unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
 
 /* ---- for vm_watch.c and vm_run.c: each runner counts for itself ---- */
 void vm_count_access(kiln_counters *c, const vm_access *a);
-void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, const vm_access *list, unsigned count);
+void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
 bool vm_count_begin(vm_runner *runner); /* false: out of memory */
 void vm_count_end(vm_runner *runner);   /* adds it to what the launch is watched for */
 void vm_count_drop(vm_runner *runner);

@@ -226,6 +226,7 @@ struct vm_runner {
     struct vm_tally *tally;         /* its own, added up when the launch ends; NULL: not counted */
     kiln_counters *sites;           /* the same for accesses and branches: vm_count.h */
     const uint32_t *site_of;
+    const bool *joined;             /* by site */
 };
 
 typedef struct vm_allocation {

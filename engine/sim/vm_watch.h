@@ -7,7 +7,7 @@
 
 #include "sim/vm_internal.h"
 
-enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16 };
+enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16, VM_JOINED = 32 };
 
 /* What one instruction of a warp touches in one space. Generic addresses are told apart by their window, so that an
  * instruction may make several of these: one for each space its lanes reach. */

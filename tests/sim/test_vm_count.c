@@ -274,10 +274,10 @@ static void atomics(void)
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = 3;
     count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* skewed: all lanes one bin */
-    IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32), IS(global_atomic_sectors, 8);
+    IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32), IS(global_atomic_sectors, 256);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
     IS(shared_atomic_addresses, 8), IS(shared_atomic_serial, 256), IS(shared_atomic_most, 32);
-    IS(shared_atomic_wavefronts, 256), IS(shared_atomic_ideal, 8);
+    IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8); /* counting is done for all lanes of an address at once */
     IS(global_atomic_requests, 8), IS(global_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n % 4 ? n % 32 : 7; /* eight lanes and lane 7 meet in bin 7 */
@@ -324,9 +324,24 @@ static void rules(void)
             a.lanes |= (uint32_t)(seed >> 60 != 0) << lane;
             a.address[lane] = (seed >> 33) % (round % 7 ? 64u << round % 9 : 1u << 20) * a.bytes;
         }
-        unsigned together = a.bytes <= 4 ? 32 : 128 / a.bytes, waves = 0, ideal = 0, addresses = 0, most = 0, sectors = 0;
-        for (unsigned from = 0; from < 32; from += together) {
+        unsigned group = a.bytes <= 4 ? 32 : 128 / a.bytes, waves = 0, ideal = 0, addresses = 0, most = 0, sectors = 0;
+        if (round % 11 == 0) /* neighbours, or those two apart, at one address */
+            for (unsigned lane = 0; lane < 32; lane++)
+                a.address[lane] = a.address[lane & (round % 2 ? ~1u : ~2u)];
+        for (unsigned from = 0, together = group; from < 32; from += together) {
             unsigned worst = 0;
+            together = group;
+            for (unsigned apart = 1; apart <= 2 && a.bytes >= 8 && a.kind == VM_READS && from % (2 * group) == 0; apart++) {
+                bool pairs = true, first = false, second = false; /* two groups are one where all pairs agree */
+                for (unsigned x = from; x < from + 2 * group; x++) {
+                    bool here = a.lanes >> x & 1, there = a.lanes >> (x ^ apart) & 1;
+                    pairs = pairs && (!here || !there || a.address[x] == a.address[x ^ apart]);
+                    first |= here && x < from + group;
+                    second |= here && x >= from + group;
+                }
+                if (pairs && first && second)
+                    together = 2 * group;
+            }
             for (unsigned bank = 0; bank < 32; bank++) {
                 unsigned here = 0;
                 for (unsigned x = from * 4; x < (from + together) * 4; x++) { /* word x % 4 of lane x / 4 */
@@ -477,9 +492,41 @@ static void matrices(void)
     }
 }
 
+/* Kernels that a kernel launches are counted with it: 8 blocks that launch 1 + 2 + 3 + 4 each, of one warp and one atomic
+ * operation; on four host threads as on one. */
+static void children(void)
+{
+    vm_tally *first = NULL;
+    for (unsigned threads = 1; threads <= 4; threads += 3) {
+        vm_bench b = vm_bench_file("child.ptx", (vm_limits){.threads = threads});
+        vm_profile *profile = vm_profile_new(NULL, b.module);
+        uint32_t *out;
+        struct { uint64_t to; int n; } p = {vm_bench_zeros(&b, 4096, &out), 3};
+        struct vm_watch watch = {.profile = profile};
+        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "one_each"), .grid = {8, 1, 1},
+                            .block = {32, 1, 1}, .params = &p, .watch = &watch};
+        kiln_counters c = {0};
+        CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
+        vm_profile_sum(profile, &c, NULL);
+        is(__LINE__, "executed", c.executed, b.counters.warp_instructions);
+        is(__LINE__, "global_atomic_requests", c.global_atomic_requests, 80);
+        is(__LINE__, "global_atomic_lanes", c.global_atomic_lanes, 80 * 32);
+        if (threads == 1) {
+            first = calloc(profile->insn_count, sizeof *first);
+            memcpy(first, profile->tally, profile->insn_count * sizeof *first);
+        } else {
+            CU_ASSERT_EQUAL(memcmp(first, profile->tally, profile->insn_count * sizeof *first), 0);
+        }
+        vm_profile_free(profile);
+        vm_bench_end(&b);
+    }
+    free(first);
+}
+
 static const check_case tests[] = {
     {"patterns", patterns}, {"widths", widths}, {"scattered", scatter}, {"layouts", layouts}, {"local", local_memory},
     {"constants", constants}, {"banks", banks}, {"reductions", reductions}, {"atomics", atomics}, {"repeats", repeats},
-    {"rules", rules}, {"classes", classes}, {"onlookers", onlookers}, {"matrices", matrices}, {"out of memory", out_of_memory},
+    {"rules", rules}, {"classes", classes}, {"onlookers", onlookers}, {"matrices", matrices}, {"children", children},
+    {"out of memory", out_of_memory},
 };
 KILN_SUITE("sim.vm_count", tests)
