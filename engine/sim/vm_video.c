@@ -52,26 +52,36 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
     }
 }
 
+/* GPUs since Maxwell have code in place of these instructions, and where the manual and that code part this follows the
+ * code, as an H200 runs it (tests/conformance): .sat to u32 holds at 0 and wraps at the top; .sat to a part of d takes
+ * what is below its range for what is above it; .h1 of d gets the upper half of the result; with min and max after
+ * vadd and vsub to u32 a result from 2^31 on is above every c, and vset's c is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned width = v->d_select ? PTX_SELECT_BITS(v->d_select) : 32;
     int64_t r = combine(v, selected(a, v->a_select, v->a_signed), selected(b, v->b_select, v->b_signed));
-    if (v->sat)
-        r = clamp(r, width, v->d_signed);
     if (v->d_select) {
-        unsigned shift = width * PTX_SELECT_DIGIT(v->d_select, 0);
-        uint32_t keep = ((1u << width) - 1) << shift;
-        return (c & ~keep) | ((uint32_t)(uint64_t)r << shift & keep);
+        int64_t most = ((int64_t)1 << (width - v->d_signed)) - 1;
+        if (v->sat && (r < 0 || r > most))
+            r = most;
+        unsigned at = PTX_SELECT_DIGIT(v->d_select, 0), shift = width * at;
+        uint32_t keep = ((1u << width) - 1) << shift, x = (uint32_t)(uint64_t)r;
+        return (c & ~keep) | ((width == 16 && at ? x : x << shift) & keep);
     }
+    if (v->sat && v->d_signed)
+        r = clamp(r, 32, true);
+    else if (v->sat && r < 0)
+        r = 0;
     uint32_t x = (uint32_t)(uint64_t)r;
-    switch (v->second) {
-    case PTX_MOD_ADD: return x + c;
-    case PTX_MOD_MIN: case PTX_MOD_MAX: {
-        bool less = v->d_signed ? (int32_t)x < (int32_t)c : x < c;
-        return less == (v->second == PTX_MOD_MIN) ? x : c;
-    }
-    default: return x;
-    }
+    if (v->second == PTX_MOD_ADD)
+        return x + c;
+    if (!v->second)
+        return x;
+    bool extreme = v->op == VM_VIDEO_MIN || v->op == VM_VIDEO_MAX;
+    int64_t left = !v->d_signed ? (int64_t)x : extreme ? r : (int32_t)x;
+    int64_t right = v->d_signed || v->op == VM_VIDEO_SET ? (int32_t)c : (int64_t)c;
+    bool less = left < right && (v->d_signed || extreme || !(x >> 31));
+    return less == (v->second == PTX_MOD_MIN) ? x : c;
 }
 
 /* Two or four elements of a and b, each of any place in the pair; d has those that the mask names. */
@@ -100,24 +110,23 @@ static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 
 __extension__ typedef __int128 wide;
 
-/* vmad: the product with the addend in full, then scaled and cut or held. */
+/* vmad: the product with the addend in full, then scaled and cut or held. The addend is signed, and so are
+ * factors of whole words, whatever their types (see scalar()). */
 static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;
-    int64_t x = selected(a, v->a_select, v->a_signed), y = selected(b, v->b_select, v->b_signed);
+    int64_t x = selected(a, v->a_select, v->a_signed || !v->a_select);
+    int64_t y = selected(b, v->b_select, v->b_signed || !v->b_select);
     wide r = (wide)x * y;
-    int carry = v->plus_one;
-    if (!carry && v->a_negate != v->b_negate)
-        r = ~r, carry = 1;
-    else if (!carry && v->c_negate)
-        c = ~c, carry = 1;
-    r += sign ? (wide)(int32_t)c : (wide)c;
-    r += carry;
+    if (v->a_negate != v->b_negate)
+        r = -r;
+    r += v->c_negate ? -(wide)(int32_t)c : (wide)(int32_t)c;
+    r += v->plus_one;
     r >>= v->scale;
     if (v->sat && sign)
         r = r < INT32_MIN ? INT32_MIN : r > INT32_MAX ? INT32_MAX : r;
     else if (v->sat)
-        r = r > UINT32_MAX ? UINT32_MAX : r;
+        r = r < 0 ? (v->scale ? UINT32_MAX : 0) : r > UINT32_MAX ? UINT32_MAX : r;
     return (uint32_t)r;
 }
 
