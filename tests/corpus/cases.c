@@ -140,7 +140,8 @@ static const char *fill(kiln__arena *arena, const corpus_case *of, const char *d
             after = end + 1;
     for (const char *c = of->source; c < after; c++)
         lines += *c == '\n';
-    return kiln__arena_printf(arena, "%.*s%s#line %u\n%s", (int)(after - of->source), of->source, defines, lines, after);
+    return kiln__arena_printf(arena, "%.*s%s#line %u\n%s", (int)(after - of->source), of->source, defines, lines,
+                              after);
 }
 
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index)
@@ -170,9 +171,10 @@ corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index
     return failed ? NULL : made;
 }
 
-const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of, size_t *count)
+const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
+                            size_t *count)
 {
-    /* The last three have headers that name files beside them, which kiln_compile has NVRTC look for in folders alone. */
+    /* The last three have headers that name files beside them; kiln_compile has NVRTC look in the folders alone. */
     static const char *const folders[] = {"/cccl", "", "/cooperative_groups", "/cooperative_groups/details", "/crt"};
     size_t own = of ? of->option_count : 0;
     const char **options = kiln__arena_alloc(arena, (own + KILN__COUNT(folders) + 3) * sizeof *options);

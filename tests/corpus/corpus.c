@@ -5,8 +5,8 @@
  *                                         libraries
  *
  * --keep DIR    PTX is kept in DIR, and what lies there already is not compiled again
- * --known FILE  modules that are known not to load: "pattern  reason" a line. Any other failure is an error, and so is a
- *               line that no failure needs any more.
+ * --known FILE  modules that are known not to load: "pattern  reason" a line. Any other failure is an error, and so is
+ *               a line that no failure needs any more.
  * --sample N    each N-th module only
  * --only TEXT   modules whose name contains TEXT
  * --jobs N      compiles at a time (1)
@@ -77,7 +77,8 @@ static void note(report *all, const char *module, const char *why)
             return;
         }
     if (kiln__grow(NULL, &all->reasons, &all->reason_capacity, all->reason_count + 1, sizeof *all->reasons))
-        all->reasons[all->reason_count++] = (reason){kiln__arena_strdup(&all->texts, line), kiln__arena_strdup(&all->texts, module), 1};
+        all->reasons[all->reason_count++] = (reason){kiln__arena_strdup(&all->texts, line),
+                                                     kiln__arena_strdup(&all->texts, module), 1};
 }
 
 static bool is_known(report *all, const char *name)
@@ -235,7 +236,8 @@ static void compile_nvcc(const settings *set, report *all, kiln__arena *arena, c
         kiln_error_free(error);
         return;
     }
-    const char *begin[] = {"nvcc", "-ptx", "-std=c++17", "--extended-lambda", "-w", "-o", out, "-I", set->folder, source};
+    const char *begin[] = {"nvcc", "-ptx", "-std=c++17", "--extended-lambda", "-w", "-o", out, "-I", set->folder,
+                           source};
     for (size_t i = 0; i < KILN__COUNT(begin); i++)
         line[count++] = begin[i];
     line[count++] = kiln__arena_printf(arena, "-arch=compute_%d", module->arch);
@@ -324,7 +326,8 @@ static bool read_known(report *all, const char *path)
             break;
         const char *why = line + width + strspn(line + width, " ");
         line[width] = '\0';
-        all->knowns[all->known_count++] = (known){kiln__arena_strdup(&all->texts, line), kiln__arena_strdup(&all->texts, why), 0};
+        all->knowns[all->known_count++] = (known){kiln__arena_strdup(&all->texts, line),
+                                                  kiln__arena_strdup(&all->texts, why), 0};
     }
     kiln__free(NULL, text);
     return true;

@@ -29,7 +29,7 @@ bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, si
 size_t corpus_modules(const corpus_case *of);
 /* The module of that index; NULL if memory is out. */
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
-/* What NVRTC is told for the case (NULL: for none), with the headers of the toolkit in `cuda` and others in `folder`. */
+/* What NVRTC is told for the case (NULL: for none); the toolkit's headers are in `cuda`, others in `folder`. */
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
                             size_t *count);
 #endif

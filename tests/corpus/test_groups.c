@@ -164,8 +164,8 @@ static void test_complex(void)
         in[i] = (double)(int64_t)run_random(&seed) * 0x1p-62;
     vm_bench_run(&b, "complexes", 1, COUNT, &p);
     for (int i = 0; i < COUNT; i++) {
-        double complex z = CMPLX(in[2 * i], in[2 * i + 1]), w = cexp(z) / (z * z + 1.0);
-        double off = cabs(CMPLX(out[2 * i], out[2 * i + 1]) - w) / cabs(w);
+        double complex z = in[2 * i] + in[2 * i + 1] * _Complex_I, w = cexp(z) / (z * z + 1.0);
+        double off = cabs(out[2 * i] + out[2 * i + 1] * _Complex_I - w) / cabs(w);
         worst = fmax(worst, off);
     }
     CHECK(worst < 1e-13);
@@ -180,7 +180,8 @@ static void philox_reference(const uint32_t start[4], uint64_t seed, uint32_t ou
     memcpy(c, start, sizeof c);
     for (int round = 0; round < 10; round++) {
         uint64_t p = (uint64_t)0xD2511F53 * c[0], q = (uint64_t)0xCD9E8D57 * c[2];
-        uint32_t n[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p};
+        uint32_t n[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k[1],
+                         (uint32_t)p};
         memcpy(c, n, sizeof c);
         k[0] += 0x9E3779B9u;
         k[1] += 0xBB67AE85u;
@@ -252,7 +253,7 @@ static void test_xorwow(void)
     CHECK(wrong == 0);
 }
 
-/* With the directions of the first dimension the sequence is that of J. G. van der Corput, in the order of Gray codes. */
+/* With the directions of the first dimension it is the sequence of J. G. van der Corput, in the order of Gray codes. */
 static void test_sobol(void)
 {
     struct { uint64_t directions, bits; } p;

@@ -1,5 +1,5 @@
-/* How fast a large module is ready: 5 MB of PTX joined from what NVRTC makes of CUB's radix sort, of cuRAND and of double
- * precision functions. The figures are printed; a second is the bound where no sanitizer slows things down. */
+/* How fast a large module is ready: 5 MB of PTX joined from what NVRTC makes of CUB's radix sort, of cuRAND and of
+ * double precision functions. The figures are printed; a second is the bound where no sanitizer slows things down. */
 #include <malloc.h>
 
 #include "run.h"

@@ -115,7 +115,7 @@ static double pick(uint64_t *seed, double low, double high)
     return fmin(fmax(value, low), high);
 }
 
-/* Ulps between `got` and the exact value, in the format of `digits` binary digits whose smallest exponent is `least`. */
+/* Ulps between `got` and the exact value, in the format of `digits` binary digits with the least exponent `least`. */
 static double distance(real got, real want, int digits, int least)
 {
     int exponent;
@@ -159,7 +159,7 @@ static void run_function(vm_bench *b, room *r, const function *f, int wide)
             at = (double)x;
         }
     }
-    double bound = f->ulp[wide] + 0.5; /* the guide's are of the rounded exact value: half an ulp more of the exact one */
+    double bound = f->ulp[wide] + 0.5; /* the guide's are of the rounded exact value: half an ulp more of the exact */
     if (!(worst <= bound))
         fprintf(stderr, "%s%s(%.17g): %.2f ulp, stated are %g\n", f->name, wide ? "" : "f", at, worst, f->ulp[wide]);
     CU_ASSERT_TRUE(worst <= bound);
@@ -190,9 +190,11 @@ static void test_special_values(void)
         "    double inf = 1.0 / d[0], nan = inf - inf, zero = d[0];\n"
         "    float finf = 1.0f / f[0], fzero = f[0];\n"
         "    d[1] = exp(-inf); d[2] = log(zero); d[3] = sqrt(-0.0); d[4] = sin(inf); d[5] = pow(nan, 0.0);\n"
-        "    d[6] = atan2(zero, -1.0); d[7] = tgamma(5.0); d[8] = fmax(nan, 3.0); d[9] = cbrt(-27.0); d[10] = hypot(inf, nan);\n"
+        "    d[6] = atan2(zero, -1.0); d[7] = tgamma(5.0); d[8] = fmax(nan, 3.0); d[9] = cbrt(-27.0);\n"
+        "    d[10] = hypot(inf, nan);\n"
         "    f[1] = expf(-finf); f[2] = logf(fzero); f[3] = powf(-2.0f + fzero, 3.0f); f[4] = cosf(finf);\n"
-        "    f[5] = rsqrtf(fzero); f[6] = asinf(2.0f + fzero); f[7] = fminf(finf - finf, 4.0f); f[8] = exp2f(10.0f + fzero);\n"
+        "    f[5] = rsqrtf(fzero); f[6] = asinf(2.0f + fzero); f[7] = fminf(finf - finf, 4.0f);\n"
+        "    f[8] = exp2f(10.0f + fzero);\n"
         "}\n";
     vm_bench b = run_source("special.cu", source);
     struct { uint64_t d, f; } p;

@@ -1,5 +1,5 @@
-/* libnvJitLink.so.13 for the simulated device: links PTX and what holds PTX (fat binaries, host objects, libraries) to an
- * image that the simulated driver loads, where NVIDIA's makes a cubin. For programs that look for the library at run
+/* libnvJitLink.so.13 for the simulated device: links PTX and what holds PTX (fat binaries, host objects, libraries) to
+ * an image that the simulated driver loads, where NVIDIA's makes a cubin. For programs that look for the library at run
  * time (cuda.core, Numba). Its functions are those of nvJitLink.h, which is not needed here. LTO-IR goes to NVIDIA's
  * library, which makes PTX of it: $KILN_NVJITLINK, or that of the toolkit. */
 #include <dlfcn.h>
@@ -17,7 +17,9 @@ typedef enum result {
     SUCCESS, UNRECOGNIZED_OPTION, MISSING_ARCH, INVALID_INPUT, PTX_COMPILE, NVVM_COMPILE, INTERNAL, THREADPOOL,
     UNRECOGNIZED_INPUT, FINALIZE, NULL_INPUT, INCOMPATIBLE_OPTIONS, INCORRECT_INPUT_TYPE
 } result;
-enum { INPUT_CUBIN = 1, INPUT_PTX, INPUT_LTOIR, INPUT_FATBIN, INPUT_OBJECT, INPUT_LIBRARY, INPUT_INDEX, INPUT_ANY = 10 };
+enum {
+    INPUT_CUBIN = 1, INPUT_PTX, INPUT_LTOIR, INPUT_FATBIN, INPUT_OBJECT, INPUT_LIBRARY, INPUT_INDEX, INPUT_ANY = 10
+};
 enum { MAJOR = 13, MINOR = 0 };
 
 /* NVIDIA's library, as far as it is needed. */

@@ -87,7 +87,8 @@ extern "C" __global__ void warp_sort(int *data)
         mine[i] = v[i];
 }
 
-template <class T, cub::BlockScanAlgorithm S, cub::BlockReduceAlgorithm R> __device__ void sums(const T *in, T *out, T *total)
+template <class T, cub::BlockScanAlgorithm S, cub::BlockReduceAlgorithm R>
+__device__ void sums(const T *in, T *out, T *total)
 {
     using scan = cub::BlockScan<T, N, S>;
     using reduce = cub::BlockReduce<T, N, R>;

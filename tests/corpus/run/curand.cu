@@ -1,6 +1,7 @@
 // Random numbers, each by a second way.
 #include <curand_kernel.h>
-extern "C" __global__ void philox(unsigned long long seed, unsigned long long offset, unsigned *bits, float *flat, float *bell)
+extern "C" __global__ void philox(unsigned long long seed, unsigned long long offset, unsigned *bits, float *flat,
+                                  float *bell)
 {
     curandStatePhilox4_32_10_t s;
     curand_init(seed, threadIdx.x, offset, &s);

@@ -73,8 +73,16 @@ extern "C" __global__ void lists(int *out)
 }
 
 struct shape { __device__ virtual double area() const = 0; __device__ virtual ~shape() {} };
-struct square : shape { double a; __device__ square(double x) : a(x) {} __device__ double area() const override { return a * a; } };
-struct disc : shape { double r; __device__ disc(double x) : r(x) {} __device__ double area() const override { return 3 * r * r; } };
+struct square : shape {
+    double a;
+    __device__ square(double x) : a(x) {}
+    __device__ double area() const override { return a * a; }
+};
+struct disc : shape {
+    double r;
+    __device__ disc(double x) : r(x) {}
+    __device__ double area() const override { return 3 * r * r; }
+};
 extern "C" __global__ void shapes(double *out)
 {
     shape *mine = threadIdx.x % 3 ? (shape *)new square(threadIdx.x) : new disc(threadIdx.x);
