@@ -157,8 +157,10 @@
     X("cuStreamGetCaptureInfo_ptsz", "cuStreamGetCaptureInfo", 10010, sim_cuStreamGetCaptureInfo_v1)                   \
     X("cuStreamGetCaptureInfo_v2", "cuStreamGetCaptureInfo", 11030, sim_cuStreamGetCaptureInfo_v2)                     \
     X("cuStreamGetCaptureInfo_v2_ptsz", "cuStreamGetCaptureInfo", 11030, sim_cuStreamGetCaptureInfo_v2)                \
-    X("cuStreamUpdateCaptureDependencies", "cuStreamUpdateCaptureDependencies", 11030, sim_cuStreamUpdateCaptureDependencies_v1)\
-    X("cuStreamUpdateCaptureDependencies_ptsz", "cuStreamUpdateCaptureDependencies", 11030, sim_cuStreamUpdateCaptureDependencies_v1)\
+    X("cuStreamUpdateCaptureDependencies", "cuStreamUpdateCaptureDependencies", 11030,                                 \
+      sim_cuStreamUpdateCaptureDependencies_v1)                                                                        \
+    X("cuStreamUpdateCaptureDependencies_ptsz", "cuStreamUpdateCaptureDependencies", 11030,                            \
+      sim_cuStreamUpdateCaptureDependencies_v1)                                                                        \
     X("cuMemPrefetchAsync", "cuMemPrefetchAsync", 8000, sim_cuMemPrefetchAsync_v1)                                     \
     X("cuMemPrefetchAsync_ptsz", "cuMemPrefetchAsync", 8000, sim_cuMemPrefetchAsync_v1)                                \
     X("cuMemAdvise", "cuMemAdvise", 8000, sim_cuMemAdvise_v1)                                                          \

@@ -36,8 +36,8 @@ static sim_capture *next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* The modes are about calls that might wait for the device, and thereby for what is captured and never runs: in one's own
- * capture, or in anybody's (GLOBAL), unless the capture or the calling thread is RELAXED about it. */
+/* The modes are about calls that might wait for the device, and thereby for what is captured and never runs: in one's
+ * own capture, or in anybody's (GLOBAL), unless the capture or the calling thread is RELAXED about it. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -452,7 +452,8 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
     sim_edge *edges = NULL;
     result = sim_edges_read(context, stream->capture->graph, nodes, data, count, &edges);
     if (result == CUDA_SUCCESS &&
-        !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + count, sizeof *stream->tips))
+        !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + count,
+                    sizeof *stream->tips))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->tip_count = 0;

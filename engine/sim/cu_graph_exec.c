@@ -169,7 +169,8 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     for (size_t i = 0; i < exec->step_count; i++) {
         const sim_op *op = &exec->steps[i]->op;
         uint64_t base, bytes;
-        if (op->what.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || !vm_range(context->device, op->what.alloc.dptr, &base, &bytes))
+        if (op->what.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            !vm_range(context->device, op->what.alloc.dptr, &base, &bytes))
             continue;
         if (!(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
             return CUDA_ERROR_INVALID_VALUE;

@@ -273,7 +273,8 @@ CUresult sim_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAM
     if (result != CUDA_SUCCESS)
         return result;
     const CUDA_MEMSET_NODE_PARAMS_v2 *from = &op->what.memset;
-    *fill = (CUDA_MEMSET_NODE_PARAMS){from->dst, from->pitch, from->value, from->elementSize, from->width, from->height};
+    *fill = (CUDA_MEMSET_NODE_PARAMS){from->dst,         from->pitch, from->value,
+                                      from->elementSize, from->width, from->height};
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -406,8 +407,9 @@ CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgrap
 {
     if (!what)
         return CUDA_ERROR_INVALID_VALUE;
-    return what->type == CU_GRAPH_NODE_TYPE_GRAPH ? sim_cuGraphExecChildGraphNodeSetParams(exec, node, what->graph.graph)
-                                                  : set_exec(exec, node, what);
+    if (what->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return sim_cuGraphExecChildGraphNodeSetParams(exec, node, what->graph.graph);
+    return set_exec(exec, node, what);
 }
 
 CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)

@@ -1,5 +1,5 @@
-/* Memory that host and device share by one pointer, and what a pointer points to. "Pinned" memory and managed memory are
- * made here, registered memory is the program's own; kernels reach all three by the host's pointer, as with unified
+/* Memory that host and device share by one pointer, and what a pointer points to. "Pinned" memory and managed memory
+ * are made here, registered memory is the program's own; kernels reach all three by the host's pointer, as with unified
  * addressing. Managed memory counts as device memory, the others do not. */
 #include <errno.h>
 #include <inttypes.h>

@@ -322,7 +322,8 @@ static const sim_function *kernel_of(const sim_context *context, const CUDA_KERN
 static shape launch_shape(const sim_op *op)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
-    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ}, {what->blockDimX, what->blockDimY, what->blockDimZ},
+    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
+                   {what->blockDimX, what->blockDimY, what->blockDimZ},
                    what->sharedMemBytes, op->cooperative};
 }
 

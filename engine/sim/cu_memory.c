@@ -173,7 +173,8 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMSET}};
-    op.what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){to, pitch, value, size, width, height, SIM_HANDLE(CUcontext, context)};
+    op.what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){to,    pitch,  value, size,
+                                                  width, height, SIM_HANDLE(CUcontext, context)};
     return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
 }
 

@@ -158,7 +158,9 @@ CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
     sim_context *context;
     CUresult result = sim_begin(&context);
     (void)keep;
-    return result != CUDA_SUCCESS ? result : sim_end(pool_of(context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end(pool_of(context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)

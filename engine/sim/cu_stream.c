@@ -1,6 +1,7 @@
 /* Streams and events. Work is done when the call that enqueues it returns, which is one of the orders that streams
- * allow; so there is never anything to wait for but another thread's kernel or function of the host. An event reads the context's clock: the
- * host time that the device's work has taken so far, which is the simulator's own speed and no estimate of a GPU's. */
+ * allow; so there is never anything to wait for but another thread's kernel or function of the host. An event reads the
+ * context's clock: the host time that the device's work has taken so far, which is the simulator's own speed and no
+ * estimate of a GPU's. */
 #include <string.h>
 
 #include "sim/cu_graph.h"
@@ -253,8 +254,8 @@ CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- functions of the host: all work before is done, so they are called here and now, under no lock. They must not call
- * the driver, as on a GPU. ---- */
+/* ---- functions of the host: all work before is done, so they are called here and now, under no lock. They must not
+ * call the driver, as on a GPU. ---- */
 
 CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
 {
@@ -326,7 +327,8 @@ CUresult sim_cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMe
     return memops(stream, count, list, flags);
 }
 
-static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value, unsigned flags)
+static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value,
+                      unsigned flags)
 {
     CUstreamBatchMemOpParams op = {0};
     bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;

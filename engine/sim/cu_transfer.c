@@ -127,10 +127,11 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
+    const uint64_t address = at->side.address;
     at->side.write = false; /* nothing is yet */
-    if (at->side.type != CU_MEMORYTYPE_ARRAY && sim_graph_memory(context, at->side.address, 1, false))
-        return CUDA_SUCCESS;
-    return find_corner(at, size, &first);
+    CUresult result = find_corner(at, size, &first);
+    bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
+    return later && sim_graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
 /* Of a node that is made. */
@@ -318,8 +319,8 @@ static CUresult copy_line(CUDA_MEMCPY3D what, size_t bytes, CUstream stream)
     CUresult result = sim_begin(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    result = is_line(context, what.srcArray) && is_line(context, what.dstArray) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    sim_end(result);
+    bool lines = is_line(context, what.srcArray) && is_line(context, what.dstArray);
+    result = sim_end(lines ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
     what.WidthInBytes = bytes;
     what.Height = what.Depth = 1;
     return result == CUDA_SUCCESS ? submit(&what, NULL, NULL, stream) : result;
@@ -335,12 +336,14 @@ CUresult sim_cuMemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t fro
 
 CUresult sim_cuMemcpyAtoD(CUdeviceptr to, CUarray from, size_t offset, size_t bytes)
 {
-    return copy_line((CUDA_MEMCPY3D){.dstMemoryType = DEVICE, .dstDevice = to, FROM_ARRAY(from, offset)}, bytes, SIM_WAITS);
+    CUDA_MEMCPY3D what = {.dstMemoryType = DEVICE, .dstDevice = to, FROM_ARRAY(from, offset)};
+    return copy_line(what, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyDtoA(CUarray to, size_t offset, CUdeviceptr from, size_t bytes)
 {
-    return copy_line((CUDA_MEMCPY3D){.srcMemoryType = DEVICE, .srcDevice = from, TO_ARRAY(to, offset)}, bytes, SIM_WAITS);
+    CUDA_MEMCPY3D what = {.srcMemoryType = DEVICE, .srcDevice = from, TO_ARRAY(to, offset)};
+    return copy_line(what, bytes, SIM_WAITS);
 }
 
 CUresult sim_cuMemcpyAtoHAsync(void *to, CUarray from, size_t offset, size_t bytes, CUstream stream)

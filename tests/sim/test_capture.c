@@ -337,9 +337,11 @@ static void test_oom(void)
             failed |= call_cuStreamCreate(&a, 0) != CUDA_SUCCESS || call_cuStreamCreate(&b, 0) != CUDA_SUCCESS;
             if (!failed && call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS) {
                 failed |= put(a, 1) != CUDA_SUCCESS;
-                failed |= call_cuEventRecord(event, a) != CUDA_SUCCESS || call_cuStreamWaitEvent(b, event, 0) != CUDA_SUCCESS;
+                failed |= call_cuEventRecord(event, a) != CUDA_SUCCESS ||
+                          call_cuStreamWaitEvent(b, event, 0) != CUDA_SUCCESS;
                 failed |= call_cuMemsetD32Async(cell + 4, 1, 1, b) != CUDA_SUCCESS;
-                failed |= call_cuEventRecord(event, b) != CUDA_SUCCESS || call_cuStreamWaitEvent(a, event, 0) != CUDA_SUCCESS;
+                failed |= call_cuEventRecord(event, b) != CUDA_SUCCESS ||
+                          call_cuStreamWaitEvent(a, event, 0) != CUDA_SUCCESS;
                 failed |= call_cuLaunchHostFunc(a, count_call, &calls) != CUDA_SUCCESS;
                 failed |= call_cuStreamEndCapture(a, &graph) != CUDA_SUCCESS;
             }
@@ -347,7 +349,8 @@ static void test_oom(void)
                       CUDA_SUCCESS;
             if (graph) {
                 failed |= user && call_cuGraphRetainUserObject(graph, user, 1, 0) != CUDA_SUCCESS;
-                failed |= call_cuGraphClone(&clone, graph) != CUDA_SUCCESS || call_cuGraphCreate(&outer, 0) != CUDA_SUCCESS;
+                failed |= call_cuGraphClone(&clone, graph) != CUDA_SUCCESS ||
+                          call_cuGraphCreate(&outer, 0) != CUDA_SUCCESS;
                 failed |= outer && call_cuGraphAddChildGraphNode(&node, outer, NULL, 0, graph) != CUDA_SUCCESS;
                 failed |= call_cuGraphInstantiateWithFlags(&exec, outer ? outer : graph, 0) != CUDA_SUCCESS;
                 CUgraphExecUpdateResultInfo info;
