@@ -29,21 +29,33 @@ static int ordinal_of(const char *name)
     return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
 }
 
-kiln_status kiln__device_name_check(const kiln_allocator *mem, const char *name, kiln_error **error)
+kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
 {
+    const char *name = engine->device_name;
     if (!is_simulated(name))
         return ordinal_of(name) >= 0 ? KILN_OK
-                                     : kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                                     : kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                                                   "device '%s': write cuda:0, sim or sim:PROFILE", name);
-    const char *wanted = profile_of(name), *known[16];
+    const char *wanted = profile_of(name), *known[64];
+    if (!wanted)
+        return KILN_OK;
+    const char *found = NULL;
+    kiln_status status = kiln__profile_find(engine, wanted, &engine->arena, &found, error);
+    if (status != KILN_OK)
+        return status;
     size_t count = 0;
     for (const char *at; count < KILN__COUNT(known) && (at = kiln__sim_profile_at(count)); count++) {
-        if (!wanted || strcmp(at, wanted) == 0)
-            return KILN_OK;
+        if (strcmp(at, found) == 0) {
+            engine->device_name = kiln__arena_printf(&engine->arena, "sim:%s", found);
+            return engine->device_name ? KILN_OK : kiln__fail_memory(error);
+        }
         known[count] = at;
     }
+    kiln__profile_find_all(engine);
+    for (count = 0; count < KILN__COUNT(known) && kiln__sim_profile_at(count); count++)
+        known[count] = kiln__sim_profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
-    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
+    return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
                       "lists them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
 }
 
@@ -181,8 +193,9 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. */
-    engine->want_cubin = !engine->driver.simulated && engine->arch / 10 == cc / 10;
+    /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. The simulated
+     * device runs none, but an estimate of times wants to know its registers. */
+    engine->want_cubin = engine->arch / 10 == cc / 10 && (!engine->driver.simulated || kiln__sim_has_model());
     engine->device_open = true;
     kiln__logf(&engine->log, KILN_LOG_DEBUG, "device %s: %s, compute capability %d.%d", engine->info.id,
                engine->info.name, engine->info.cc_major, engine->info.cc_minor);
@@ -269,6 +282,7 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
     kiln_status status = kiln__driver_open_sim(engine->mem, &driver, error);
     if (status != KILN_OK)
         return status;
+    kiln__profile_find_all(engine);
     for (size_t i = 0; kiln__sim_profile_at(i); i++)
         add_device(&list, &driver, (CUdevice)i);
     kiln__driver_close(&driver);

@@ -104,7 +104,7 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     if (!set_up(made, &options))
         status = kiln__fail_memory(error);
     else if (made->device_name)
-        status = kiln__device_name_check(made->mem, made->device_name, error);
+        status = kiln__device_name_check(made, error);
     if (status == KILN_OK && options.context) {
         made->context = options.context;
         status = kiln__engine_device(made, error);

@@ -8,8 +8,16 @@
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);
 
-/* KILN_OK if `name` is "cuda", "cuda:N", "sim" or "sim:PROFILE" of a profile that exists. */
-kiln_status kiln__device_name_check(const kiln_allocator *mem, const char *name, kiln_error **error);
+/* KILN_OK if the engine's device name is "cuda", "cuda:N", "sim" or "sim:PROFILE" of a profile that exists; a profile that
+ * is a file is read, and the name becomes that of the profile. */
+kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error);
+
+/* ---- device profiles (profiles.c) ---- */
+/* Reads the profile of that name, or the file, unless it is known; *name: what the simulated device knows it by, whether
+ * or not it was found. */
+kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, kiln__arena *arena, const char **name,
+                               kiln_error **error);
+void kiln__profile_find_all(const kiln_engine *engine); /* what is wrong with one goes to the log */
 
 /* ---- where things are (paths.c) ---- */
 /* The folder of the running executable, or of the shared library that holds this code; NULL: not known. */

@@ -110,7 +110,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
     size_t size;                    /* sizeof(kiln_options) */
-    const char *device;             /* "cuda:0", "sim", "sim:PROFILE"; NULL: $KILN_DEVICE, else the first GPU, else sim */
+    const char *device;             /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first GPU, else sim */
     CUcontext context;              /* the caller's context, referenced, never destroyed: the device is its; `device`
                                        then only says whether it is the simulated driver's ("sim") or libcuda's */
     const char *cache_dir;          /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
@@ -383,7 +383,7 @@ typedef struct kiln_result {
     int verified;                   /* 1: compared and right; 0: nothing to compare with, or told not to */
     int measured;                   /* 1: seconds is a measurement on a GPU */
     int estimated;                  /* 1: seconds is an estimate of the simulator's model, never a measurement */
-    double seconds;                 /* the median of the repetitions */
+    double seconds;                 /* the median of the repetitions; estimated: of one */
     double seconds_low, seconds_high; /* its 95 % confidence interval */
     unsigned repetitions;
     double host_seconds;            /* wall time of one run on the simulator; 0 on a GPU */

@@ -194,6 +194,8 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
 kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                                kiln_error **error);
+/* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
+double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 /* Sorts the samples; median and interval. */

@@ -7,7 +7,8 @@
  * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
  * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
  *
- * On the simulated device there is nothing to measure but the time of the host, which is reported as such. */
+ * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
+ * GPU's time is made while the checked run goes on (run.c). */
 #include <inttypes.h>
 
 #include "plan/internal.h"
@@ -155,9 +156,16 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
     return status;
 }
 
-static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
+double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result)
 {
     const kiln_device_info *info = &plan->engine->info;
+    double compute = info->peak_flops > 0 ? result->flops / info->peak_flops : 0;
+    double memory = info->peak_bandwidth > 0 ? result->bytes / info->peak_bandwidth : 0;
+    return result->seconds > 0 ? (compute > memory ? compute : memory) / result->seconds : 0;
+}
+
+static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
+{
     timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
     unsigned most = options->max_repetitions ? options->max_repetitions : 1000;
     most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
@@ -176,10 +184,7 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     if (status != KILN_OK)
         return status;
     result->measured = 1;
-    double compute = info->peak_flops > 0 ? result->flops / info->peak_flops : 0;
-    double memory = info->peak_bandwidth > 0 ? result->bytes / info->peak_bandwidth : 0;
-    if (result->seconds > 0)
-        result->roofline = (compute > memory ? compute : memory) / result->seconds;
+    result->roofline = kiln__plan_roofline(plan, result);
     return KILN_OK;
 }
 

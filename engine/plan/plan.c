@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan/internal.h"
+#include "sim/sim.h"
 
 /* ---- the module ---- */
 
@@ -20,9 +21,10 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    if (engine->want_cubin && kiln__is_relocatable(unit->cubin, unit->cubin_length))
+    bool machine_code = engine->want_cubin && !engine->driver.simulated; /* which wants to know its registers, no more */
+    if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
-    if (engine->want_cubin && unit->cubin && unit->cubin_length) {
+    if (machine_code && unit->cubin && unit->cubin_length) {
         CUresult result = load_image(plan, unit->cubin, log, sizeof log);
         if (result == CUDA_SUCCESS)
             return KILN_OK;
@@ -39,6 +41,22 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     log[sizeof log - 1] = '\0';
     return kiln__driver_fail(&engine->driver, plan->mem, result, error, "loading the code of %s %s%s%s",
                              plan->spec->name, plan->variant->name, log[0] ? ":\n" : "", log);
+}
+
+/* Tells the simulated device how many registers the machine code takes, where that was made. */
+static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, const char *symbol, kiln_error **error)
+{
+    const kiln__unit *unit = &plan->code.unit;
+    kiln__cubin_kernel *kernels = NULL;
+    size_t count = 0;
+    if (!unit->cubin || !unit->cubin_length || kiln__is_relocatable(unit->cubin, unit->cubin_length))
+        return KILN_OK; /* before it is linked its registers are not known */
+    kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
+    for (size_t i = 0; status == KILN_OK && i < count; i++)
+        if (strcmp(kernels[i].symbol, symbol) == 0)
+            kiln__sim_kernel_registers(function, kernels[i].registers);
+    kiln__free(plan->mem, kernels);
+    return status;
 }
 
 static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_error **error)
@@ -64,7 +82,7 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
         result = driver->cuFuncGetAttribute_(&kernel->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                              kernel->function);
     if (result == CUDA_SUCCESS)
-        return KILN_OK;
+        return driver->simulated ? tell_registers(plan, kernel->function, symbol, error) : KILN_OK;
     return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan/internal.h"
+#include "sim/sim.h"
 
 /* The files of a run take the place of fills until it is over. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
@@ -48,9 +49,12 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
-/* before_each, the steps, and the end of both. *seconds: wall time of the steps alone. */
-static kiln_status run_once(kiln_plan *plan, double *seconds, kiln_error **error)
+typedef struct timing { bool estimate, sampled; double host, estimated; } timing; /* estimated: negative if there is none */
+
+/* before_each, the steps, and the end of both. Times are those of the steps alone. */
+static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
+    t->estimated = -1;
     const kiln__driver *driver = &plan->engine->driver;
     kiln_status status = kiln__steps_enqueue(plan, true, NULL, error);
     if (status != KILN_OK)
@@ -58,12 +62,15 @@ static kiln_status run_once(kiln_plan *plan, double *seconds, kiln_error **error
     CUresult result = driver->cuCtxSynchronize_();
     uint64_t start = kiln__now_ns();
     if (result == CUDA_SUCCESS) {
+        bool estimate = t->estimate && kiln__sim_estimate_begin(t->sampled);
         status = kiln__steps_enqueue(plan, false, NULL, error);
+        if (estimate)
+            t->estimated = kiln__sim_estimate_end(NULL);
         if (status != KILN_OK)
             return status;
         result = driver->cuCtxSynchronize_();
     }
-    *seconds = (double)(kiln__now_ns() - start) * 1e-9;
+    t->host = (double)(kiln__now_ns() - start) * 1e-9;
     if (result == CUDA_SUCCESS)
         return KILN_OK;
     kiln__text label = {.mem = plan->mem};
@@ -77,8 +84,10 @@ static kiln_status run_once(kiln_plan *plan, double *seconds, kiln_error **error
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                               kiln_error **error)
 {
-    double first = 0;
-    bool check = !(options->flags & KILN_RUN_NO_VERIFY);
+    bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
+    timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
+    /* Where nobody looks at what the kernels leave, only the blocks that the estimate looks at need to run. */
+    first.sampled = !check && options->output_count == 0 && !plan->dynamic;
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK)
         status = set_metrics(plan, result, error);
@@ -89,12 +98,17 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         status = kiln__plan_poison(plan, error);
     if (status == KILN_OK)
         status = run_once(plan, &first, error);
+    if (status == KILN_OK && first.estimated >= 0) {
+        result->estimated = 1;
+        result->seconds = first.estimated;
+        result->roofline = kiln__plan_roofline(plan, result);
+    }
     if (status == KILN_OK && check)
         status = kiln__plan_verify(plan, result, error);
     if (status == KILN_OK)
         status = write_outputs(plan, options, error);
-    if (status == KILN_OK && (plan->engine->info.simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
-        status = kiln__plan_measure(plan, options, first, result, error);
+    if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
+        status = kiln__plan_measure(plan, options, first.host, result, error);
     return status;
 }
 

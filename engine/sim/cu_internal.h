@@ -63,9 +63,11 @@ typedef struct sim_profile {
     uint64_t memory;                   /* bytes; the host may allow less */
     const sim_attribute *attributes;   /* its own; what it leaves out is looked up in those that all share */
     size_t attribute_count;
+    const struct sim_model *model;     /* NULL: nothing is known of its speed */
 } sim_profile;
-extern const sim_profile sim_profiles[];
-extern const size_t sim_profile_count;
+#define SIM_PROFILES_MOST 64
+extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* those built in, then those that were read; never taken out */
+extern size_t sim_profile_count;                    /* grows under the state lock */
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
 int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0 where it has none */
 
@@ -299,6 +301,22 @@ void sim_count_forget(sim_context *context, const sim_module *module);
 void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is no number */
+
+/* ---- the estimate of a launch's time: cu_estimate.c ---- */
+
+typedef struct sim_estimate {          /* of one launch; all zero where none is wanted */
+    struct vm_trace *trace;
+    struct vm_cost *cost;
+    uint32_t resident;                 /* blocks on an SM */
+    uint64_t blocks;
+    double shared;                     /* bytes of a block */
+} sim_estimate;
+/* Before and after the launch; false: out of memory. */
+bool sim_estimate_launch(sim_context *context, const sim_function *function, uint32_t resident, const vm_launch *launch,
+                         struct vm_watch *watch, sim_estimate *estimate);
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
+void sim_estimate_drop(sim_estimate *estimate);
+void sim_estimate_bytes(uint64_t bytes); /* read and written by a fill or a copy within the device */
 /* What kernels may ask, with the profile as `user` (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);

@@ -294,13 +294,19 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     struct vm_watch watch = {0};
     if (!sim_count_launch(context, function, &what, &watch))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    what.watch = watch.profile ? &watch : NULL;
+    sim_estimate estimate;
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    if (!sim_estimate_launch(context, function, (uint32_t)blocks_per_sm(function, threads, launch->shared), &what, &watch,
+                             &estimate))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    what.watch = watch.profile || watch.trace ? &watch : NULL;
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
     sim_pause(); /* `work` stays held: nothing that the kernel uses can go meanwhile */
     vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
     sim_resume();
+    sim_estimate_ran(context, &estimate, kind == VM_OK);
     sim_count_ran(context, function, &counters);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)

@@ -5,9 +5,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/cu_internal.h"
+#include "sim/profile.h"
 
 typedef struct slot { sim_object *object; uint32_t generation; uint32_t next_free; } slot;
 
@@ -301,6 +303,56 @@ bool kiln__sim_profile(const char *name)
     return done;
 }
 
+/* A profile that was read stays for the life of the process, since contexts may use it. */
+typedef struct read_profile { sim_profile_data data; char name[256]; } read_profile;
+
+kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log)
+{
+    read_profile *made = strlen(name) < sizeof made->name ? kiln__calloc(NULL, 1, sizeof *made) : NULL;
+    if (!made)
+        return strlen(name) < sizeof made->name ? KILN__SIM_NO_ROOM : KILN__SIM_BAD_PROFILE;
+    snprintf(made->name, sizeof made->name, "%s", name);
+    kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED : KILN__SIM_BAD_PROFILE;
+    pthread_mutex_lock(&sim.state);
+    for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
+        if (strcmp(sim_profiles[i].name, name) != 0)
+            continue;
+        result = KILN__SIM_KNOWN;
+    }
+    if (result == KILN__SIM_ADDED && sim_profile_count == SIM_PROFILES_MOST)
+        result = KILN__SIM_NO_ROOM;
+    if (result == KILN__SIM_ADDED) {
+        sim_profiles[sim_profile_count] =
+            (sim_profile){made->name, made->data.title, made->data.memory, made->data.attributes, SIM_PROFILE_ATTRIBUTES,
+                          &made->data.model};
+        __atomic_store_n(&sim_profile_count, sim_profile_count + 1, __ATOMIC_RELEASE);
+    } else {
+        kiln__free(NULL, made);
+    }
+    pthread_mutex_unlock(&sim.state);
+    return result;
+}
+
+bool kiln__sim_has_model(void)
+{
+    pthread_mutex_lock(&sim.state);
+    bool has = sim_current_profile()->model != NULL;
+    pthread_mutex_unlock(&sim.state);
+    return has;
+}
+
+bool kiln__sim_kernel_registers(const void *handle, int registers)
+{
+    sim_context *context;
+    if (sim_begin(&context) != CUDA_SUCCESS)
+        return false;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (function && registers > 0 && registers <= 255)
+        function->resources.register_estimate = (uint32_t)registers;
+    sim_end(CUDA_SUCCESS);
+    return function != NULL;
+}
+
 const char *kiln__sim_profile_name(void)
 {
     pthread_mutex_lock(&sim.state);
@@ -311,7 +363,7 @@ const char *kiln__sim_profile_name(void)
 
 const char *kiln__sim_profile_at(size_t index)
 {
-    return index < sim_profile_count ? sim_profiles[index].name : NULL;
+    return index < __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) ? sim_profiles[index].name : NULL;
 }
 
 const char *kiln__sim_last_fault(void)

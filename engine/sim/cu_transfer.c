@@ -119,8 +119,11 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
     corner to, from;
     CUresult result = sides(context, op, &to, &from);
-    return result == CUDA_SUCCESS ? move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth})
-                                  : result;
+    if (result == CUDA_SUCCESS)
+        result = move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
+    if (result == CUDA_SUCCESS && what->srcMemoryType != CU_MEMORYTYPE_HOST && what->dstMemoryType != CU_MEMORYTYPE_HOST)
+        sim_estimate_bytes((uint64_t)what->WidthInBytes * what->Height * what->Depth * 2);
+    return result;
 }
 
 /* Whether that side of a copy is there, or will be when a graph has allocated it. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/vm_checks.h"
+#include "sim/vm_trace.h"
 
 #define SLICE 32768u   /* instructions a warp runs before the next has its turn */
 
@@ -91,6 +92,8 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->live = run->block_threads;
     block->next_warp = 0;
     vm_children_reset(block);
+    block->trace = run->launch->watch && run->launch->watch->trace && run->launch->watch->trace->launch == run->launch
+                       ? vm_trace_find(run->launch->watch->trace, number) : NULL;
     memset(block->barriers, 0, sizeof block->barriers);
     memset(block->shared, VM_POISON, (size_t)(run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap));
     memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
@@ -300,7 +303,8 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         }
         blocked = 0;
         uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->family->steps, memory_order_relaxed);
-        vm_warp_run(w, left < SLICE ? left + 1 : SLICE);
+        uint64_t slice = block->trace ? vm_trace_slice(w, SLICE) : SLICE;
+        vm_warp_run(w, left < slice ? left + 1 : slice);
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
@@ -308,11 +312,14 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         w->charge = 0;
         if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;
+        if (block->trace && vm_trace_enough(block))
+            break;
         if (w->gave_way) /* it spins on another warp or block */
             spent += SLICE;
     }
-    if (block->live && !atomic_load(&run->family->stop))
+    if (block->live && !atomic_load(&run->family->stop) && !(block->trace && vm_trace_enough(block)))
         return false;
+    vm_trace_end(block);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         runner->counters.warp_instructions += block->warps[k].issued;
         runner->counters.lane_instructions += block->warps[k].lanes;

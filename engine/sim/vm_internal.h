@@ -168,6 +168,7 @@ struct vm_block {
     unsigned char *shared, *local, *shared_raw, *local_raw;
     uint64_t number;
     uint32_t next_warp;
+    struct vm_trace_warp *trace;    /* of its warps; NULL: not traced */
     vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
     struct vm_children *children;   /* vm_child.c; NULL until it launches something */
     struct vm_check_block *check;   /* vm_checks.h; NULL: not checked */
@@ -207,6 +208,7 @@ typedef struct vm_run_state {
     struct vm_task *tails;          /* what its kernel launched to run after it */
     uint32_t tail_count;
     uint64_t workspace;             /* cooperative launches: device memory for the grid's barrier */
+    const struct vm_trace *sample;  /* only its blocks run; NULL: all */
 } vm_run_state;
 
 struct vm_runner {

@@ -4,6 +4,7 @@
 
 #include "sim/vm_checks.h"
 #include "sim/vm_count.h"
+#include "sim/vm_trace.h"
 
 #define QUANTUM (1u << 20)     /* warp instructions of a block before the next resident one has its turn */
 #define RESIDENT 8u            /* blocks that take turns on one host thread; more only where all must be resident */
@@ -59,6 +60,8 @@ static bool admit(vm_runner *runner)
     uint64_t number = atomic_fetch_add(&run->next_block, 1);
     if (number >= run->block_count)
         return false;
+    if (run->sample)
+        number = run->sample->blocks[number].number;
     vm_block *block = runner->spare ? runner->spare : vm_block_new(runner);
     runner->spare = NULL;
     if (!block || !kiln__grow(run->device->mem, &runner->blocks, &runner->block_capacity, runner->block_count + 1,
@@ -162,6 +165,10 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
                       name, (unsigned long long)run->kernel->closure_local, VM_LOCAL_BYTES_MAX);
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
+    if (launch->watch && launch->watch->trace && launch->watch->trace->only && launch->watch->trace->launch == launch) {
+        run->sample = launch->watch->trace;
+        run->block_count = run->sample->block_count;
+    }
     return VM_OK;
 }
 

@@ -3,6 +3,7 @@
  * those that reach the post-dominator wait until all expected lanes have come or left. Paths take turns, so lanes that
  * spin on other lanes let them move; and lanes that wait too long at a post-dominator go on without the rest. */
 #include "sim/vm_checks.h"
+#include "sim/vm_trace.h"
 
 /* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
  * spin on what these do next. */
@@ -352,7 +353,8 @@ void vm_warp_run(vm_warp *w, uint64_t quantum)
 {
     w->event = 0;
     w->gave_way = false;
-    bool watched = w->runner->run->launch->watch != NULL;
+    const struct vm_watch *watch = w->runner->run->launch->watch;
+    bool watched = watch && (!watch->trace_alone || vm_trace_wants(w));
     uint64_t spent = 0;
     while (spent < quantum && next_path(w)) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;

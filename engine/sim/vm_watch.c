@@ -2,6 +2,7 @@
 #include "sim/vm_checks.h"
 #include "sim/vm_count.h"
 #include "sim/vm_matrix.h"
+#include "sim/vm_trace.h"
 
 static unsigned add(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                     uint64_t address)
@@ -202,7 +203,11 @@ uint32_t vm_watch_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (w->runner->tally || w->runner->run->launch->watch->see)
         count_insn(w, i, m);
-    return w->runner->checked && m ? vm_check_insn(w, i, m) : m;
+    if (w->runner->checked && m)
+        m = vm_check_insn(w, i, m);
+    if (w->block->trace)
+        vm_trace_insn(w, i, m);
+    return m;
 }
 
 void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m)
@@ -212,4 +217,6 @@ void vm_watch_unseen(vm_warp *w, const vm_code *i, uint32_t m)
         tally->executed--;
         tally->lanes -= (uint32_t)__builtin_popcount(m);
     }
+    if (w->block->trace)
+        vm_trace_unseen(w, i);
 }

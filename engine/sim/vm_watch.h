@@ -41,6 +41,8 @@ struct vm_watch {
     void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
     void (*block_ends)(void *user, const vm_block *block);
     void *user;
+    struct vm_trace *trace;     /* vm_trace.h; NULL: not traced */
+    bool trace_alone;           /* that is all; warps that are not traced (any more) need not be watched */
 };
 
 /* The inner loop of a watched warp calls this before an instruction executes; m may be 0. Returns the lanes that may

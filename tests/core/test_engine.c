@@ -226,16 +226,19 @@ static void test_devices(void)
     kiln_error *error = NULL;
     size_t count = 0;
     CHECK_OK(kiln_devices(engine, NULL, &count, &error), error);
-    CHECK(count == 2);
-    kiln_device_info infos[4];
+    CHECK(count == 6); /* those built in, and those of the folder devices */
+    kiln_device_info infos[8];
     count = 1;
     CHECK_OK(kiln_devices(engine, infos, &count, &error), error);
-    CHECK(count == 2);
+    CHECK(count == 6); /* those built in, and those of the folder devices */
     CHECK_TEXT(infos[0].id, "sim:generic");
-    count = 4;
+    count = 8;
     CHECK_OK(kiln_devices(engine, infos, &count, &error), error);
-    CHECK(count == 2);
+    CHECK(count == 6); /* those built in, and those of the folder devices */
     CHECK_TEXT(infos[1].id, "sim:ampere");
+    CHECK_TEXT(infos[2].id, "sim:a100");
+    CHECK_TEXT(infos[5].id, "sim:t4");
+    CHECK(infos[5].cc_major == 7 && infos[5].cc_minor == 5 && infos[5].sm_count == 40);
     CHECK(kiln_devices(engine, NULL, NULL, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     kiln_engine_close(engine);

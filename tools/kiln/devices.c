@@ -54,7 +54,9 @@ const cli_command cli_devices_command = {
     .name = "devices",
     .summary = "list the GPUs and the simulated devices",
     .arguments = "",
-    .about = "Lists every device that can be named with --device, the simulated ones last.",
+    .about = "Lists every device that can be named with --device, the simulated ones last. Those that stand in files, "
+             "NAME.profile, are found in the current folder, in the folders of --path and in `devices` beside these; "
+             "sim:FILE.profile names any other.",
     .groups = (const cli_group *const[]){&cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln devices --json", "With every limit that constraints can ask about."}, {0}},
     .run = devices_run,

@@ -172,8 +172,10 @@ const cli_command cli_tune_command = {
              "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
              "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
              "the sweep goes on.\n\n"
-             "On the simulated device configurations are checked but not measured; the ranking there is by estimate "
-             "or by the interpreter's wall time, and says so.\n\n"
+             "On the simulated device configurations are checked but not measured. With a profile that has the figures "
+             "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
+             "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
+             "little time at any size.\n\n"
              "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
              "worked, the exit code is that of the first failure.",
     .min_words = 1,
@@ -183,6 +185,8 @@ const cli_command cli_tune_command = {
     .examples = (const cli_example[]){{"kiln tune matmul", "All variants at the default size."},
                                       {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512",
                                        "A part of the space."},
+                                      {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
+                                       "Ranked by an estimate for a GPU that is not here."},
                                       {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
                                       {0}},
     .run = tune_run,
