@@ -403,7 +403,7 @@ bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image
 /* A texel's channels: bits of floats (fractions where the format and `integer` say so) or of integers. */
 typedef union vm_texel { float f[4]; uint32_t u[4]; } vm_texel;
 void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
-void vm_texel_absent(const vm_texture *texture, vm_texel *texel); /* what channels that are not there read as */
+uint32_t vm_texel_border(const vm_texture *texture, float value); /* as the format has it */
 void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
 VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
 VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);

@@ -1,4 +1,4 @@
-/* vm_surface.c - surface loads, stores and reductions, lane by lane. x counts bytes (texels where values are converted),
+/* vm_surface.c - surface loads, stores and reductions, lane by lane. x counts bytes (texels where values are converted, words in sured.p),
  * and what lies outside is a fault, the nearest place inside, or nothing, by the instruction. */
 #include <inttypes.h>
 
@@ -16,14 +16,14 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     const vm_image *image = &t->image;
     const vm_level *level = &image->levels[0];
     const uint32_t texel = vm_format_bytes(image->format) * image->channels;
-    const int64_t row = (int64_t)level->size[0] * texel, step = l->formatted ? texel : 1;
-    const uint32_t width = l->formatted ? texel : bytes; /* bytes that are touched */
+    const int64_t row = (int64_t)level->size[0] * texel, step = !l->formatted ? 1 : l->operation ? i->size : texel;
+    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that are touched */
     const uint32_t layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(w, l->layer)[lane];
     int64_t at[4] = {0}, most[4] = {row - width, (int64_t)level->size[1] - 1, (int64_t)level->size[2] - 1,
                                     image->layers ? (int64_t)image->layers - 1 : 0};
     for (unsigned k = 0; k < 3 && l->at[k] != VM_NO_SLOT; k++)
         at[k] = (int32_t)vm_r32(w, l->at[k])[lane] * (k == 0 ? step : 1);
-    at[3] = (int32_t)layer;
+    at[3] = layer;
     const char *op = ptx_op_name((ptx_op)w->frame->function->ptx->insns[i->insn].op);
     if (at[0] % width != 0) {
         vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, (uint64_t)at[0], width, "misaligned %s of %u bytes at byte %" PRId64

