@@ -27,17 +27,17 @@ ROWS = [
     ("global_store_requests", True, [L1.format("requests", "global", "st")]),
     ("global_store_sectors", True, [L1.format("sectors", "global", "st")]),
     ("global_atomic_requests", True, [L1.format("requests", "global", o) for o in ("atom", "red")]),
-    ("global_atomic_sectors", True, [L1.format("sectors", "global", o) for o in ("atom", "red")]),
+    ("global_atomic_sectors", False, [L1.format("sectors", "global", o) for o in ("atom", "red")]),
     ("lines", False, ["smsp__sass_l1tex_tags_mem_global.sum"]),
     ("local_load_sectors", True, [L1.format("sectors", "local", "ld")]),
     ("local_store_sectors", True, [L1.format("sectors", "local", "st")]),
-    ("shared_load_requests", True, [("smsp__sass_inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_ld.sum")]),
+    ("shared_load_requests", False, [("smsp__sass_inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_shared_ld.sum")]),
     ("shared_store_requests", True, [("smsp__sass_inst_executed_op_shared_st.sum", "smsp__inst_executed_op_shared_st.sum")]),
     ("shared_load_wavefronts", True, [(SASS.format("ld"), DATA.format("ld"))]),
     ("shared_load_wavefronts", False, [DATA.format("ld")]),
     ("shared_store_wavefronts", True, [(SASS.format("st"), DATA.format("st"))]),
     ("shared_store_wavefronts", False, [DATA.format("st")]),
-    ("shared_atomic_wavefronts", False, [(SASS.format("atom"), DATA.format("atom"))]),
+    ("shared_atomic_wavefronts", True, [(SASS.format("atom"), DATA.format("atom"))]),
     ("shared_load_conflicts", False, ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"]),
     ("shared_store_conflicts", False, ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"]),
     ("const_addresses", False, ["idc__requests.sum"]),
@@ -74,6 +74,7 @@ CASES = ([book("pattern", TIMES=t, PLUS=p, FLIP=f) for t, p, f in
          [book("banks", TIMES=t) for t in (0, 1, 2, 3, 32, 33)] + [book("banks1", TIMES=t) for t in (1, 4, 8)] +
          [book("banks8", TIMES=t) for t in (0, 1, 2, 3, 16)] + [book("banks16", TIMES=t) for t in (0, 1, 2, 3, 8)] +
          [book("pairs8", DIVIDE=d) for d in (2, 4, 16, 32)] + [book("pairs16", DIVIDE=d) for d in (2, 4, 8, 16, 32)] +
+         [book("apart8"), book("apart16")] +
          [spec("transpose", "tiled", "n1024", TILE=32, ROWS=8, PAD=p) for p in (0, 1)] +
          [spec("transpose", "naive", "n1024"), spec("reduction", "conflicting", "n1m", BLOCK=256, ITEMS=1),
           spec("copy", "wide", "n1m", BLOCK=256, ITEMS=4),
@@ -99,7 +100,7 @@ def simulated(kiln, arguments):
             sums[name] = sums.get(name, 0) + value
         for name, value in kernel["classes"].items():
             sums[name] = sums.get(name, 0) + value["lanes"]
-        sums["registers"] = kernel["registers"]
+        sums["registers"] = max(16, kernel["registers"])  # the fewest that a launch gets
         sums["occupancy_percent"] = 100 * kernel["occupancy"]
     sums["lines"] = sum(sums[f"global_{k}_lines"] for k in ("load", "store", "atomic"))
     for kind in ("load", "store"):
@@ -151,6 +152,7 @@ def main():
             continue
         ours, theirs = simulated(kiln, arguments), measured(kiln, arguments, metrics)
         print(f"\n{name}")
+        merged = False
         for counter, strict, chosen in rows:
             if not all(m in theirs for m in chosen):
                 continue
@@ -158,6 +160,9 @@ def main():
             if not a and not b:
                 continue
             agree = abs(a - b) < 0.01
+            if counter == "shared_load_requests":
+                merged = not agree  # by ptxas, into wider loads: then their wavefronts are not ours either
+            strict = strict and not (merged and counter == "shared_load_wavefronts")
             same += strict and agree
             bad += strict and not agree
             mark = "" if agree else "differs" if strict else "~"

@@ -152,3 +152,14 @@ template <class T> __device__ void pairs_of(T *out, unsigned divide)
 }
 extern "C" __global__ void shared_pairs8(double *out, unsigned divide) { pairs_of(out, divide); }
 extern "C" __global__ void shared_pairs16(float4 *out, unsigned divide) { pairs_of(out, divide); }
+
+// Lanes 0 and 2, 1 and 3, ... share one.
+template <class T> __device__ void apart_of(T *out)
+{
+    __shared__ T words[32];
+    words[threadIdx.x] = T();
+    __syncwarp();
+    out[HERE] = words[threadIdx.x / 4 * 2 + threadIdx.x % 2];
+}
+extern "C" __global__ void shared_apart8(double *out) { apart_of(out); }
+extern "C" __global__ void shared_apart16(float4 *out) { apart_of(out); }
