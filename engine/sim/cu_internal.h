@@ -111,6 +111,8 @@ struct sim_context {
     char fault[1024];                  /* in one sentence, "" if there was none */
     struct sim_context *next;          /* among those that cuCtxCreate made */
     struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
+    struct vm_check *check;            /* cu_check.c; NULL: nothing is checked */
+    bool check_shown;                  /* what it finds goes to standard error: the environment asked for it */
     uint64_t id;
     unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
     size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
@@ -288,12 +290,18 @@ typedef struct sim_side {
     sim_context *context;
 } sim_side;
 void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
+/* What checks want to know of a copy that was made. */
+void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
 void sim_array_close(sim_context *context, sim_array *array); /* with its levels; textures of it go stale */
 void sim_texture_close(sim_context *context, sim_texture *texture);
 /* The formats that there are; false: another one. */
 bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a call that asks `device` something and hands results through `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
+/* cu_check.c. Under both locks. */
+bool sim_check_wanted(void);                        /* by the environment */
+bool sim_check_open(sim_context *context);
+void sim_check_show(sim_context *context, bool leaks); /* to standard error, where the environment asked for it */
 /* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
 bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch);
 void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);

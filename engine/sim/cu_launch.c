@@ -299,7 +299,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     if (!sim_estimate_launch(context, function, (uint32_t)blocks_per_sm(function, threads, launch->shared), &what, &watch,
                              &estimate))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    what.watch = watch.profile || watch.trace ? &watch : NULL;
+    watch.check = context->check != NULL;
+    what.watch = watch.profile || watch.trace || watch.check ? &watch : NULL;
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/cu_graph.h"
+#include "sim/vm_checks.h"
 
 CUresult sim_cuMemGetInfo(size_t *free, size_t *total)
 {
@@ -63,8 +64,10 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     if (pointer == 0) /* nothing to free, as with free(NULL) */
         return sim_end_work(context, CUDA_SUCCESS);
     result = sim_forbid(context);
-    if (result == CUDA_SUCCESS && !sim_memory_free(context, pointer))
+    if (result == CUDA_SUCCESS && !sim_memory_free(context, pointer)) {
+        vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
+    }
     return sim_end_work(context, result);
 }
 
@@ -103,13 +106,30 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 /* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
 #define DEVICE_ONLY_END 0x400000000000ull
 
+static bool is_device(const sim_side *where)
+{
+    uint64_t base, size;
+    bool no_host = where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
+    return where->type == CU_MEMORYTYPE_DEVICE ||
+           (where->type == CU_MEMORYTYPE_UNIFIED &&
+            (no_host || vm_range(where->context->device, where->address, &base, &size)));
+}
+
+void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes)
+{
+    if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !is_device(from))
+        return;
+    if (to->type == CU_MEMORYTYPE_HOST || (to->type == CU_MEMORYTYPE_UNIFIED && !is_device(to)))
+        vm_check_host_reads(from->context->device, from->address, bytes);
+    else if (to->context == from->context && is_device(to))
+        vm_check_copied(from->context->device, to->address, from->address, bytes);
+}
+
 static void *resolve(const sim_side *where, uint64_t address, size_t bytes)
 {
     vm_device *device = where->context->device;
-    uint64_t base, size;
     bool no_host = address >= VM_GLOBAL_BASE && address < DEVICE_ONLY_END;
-    if (where->type == CU_MEMORYTYPE_DEVICE ||
-        (where->type == CU_MEMORYTYPE_UNIFIED && (no_host || vm_range(device, address, &base, &size))))
+    if (is_device(where))
         return where->write ? vm_pointer(device, address, bytes)
                             : (void *)(uintptr_t)vm_pointer_read(device, address, bytes);
     return no_host ? NULL : (void *)(uintptr_t)address;

@@ -10,6 +10,7 @@
 
 #include "sim/cu_internal.h"
 #include "sim/profile.h"
+#include "sim/vm_checks.h"
 
 typedef struct slot { sim_object *object; uint32_t generation; uint32_t next_free; } slot;
 
@@ -448,6 +449,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
     sim_pool_init(&made->pool);
+    made->check_shown = sim_check_wanted() && sim_check_open(made);
     return CUDA_SUCCESS;
 }
 
@@ -456,6 +458,7 @@ static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
+    sim_check_show(context, true);
     while (object) { /* a module takes its functions along: start over from the head */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
@@ -473,6 +476,7 @@ static void context_close(sim_context *context)
         object = context->objects;
     }
     vm_device_free(context->device);
+    vm_check_free(context->check);
     *context = (sim_context){0};
     if (sim.primary.retained || sim.made)
         return;
@@ -481,6 +485,15 @@ static void context_close(sim_context *context)
     sim.slot_capacity = 0;
     sim.slot_count = 0;
     sim.free_slot = NO_SLOT;
+}
+
+/* A program may end without giving its contexts back. */
+static void __attribute__((destructor)) show_checks(void)
+{
+    if (sim.primary.retained)
+        sim_check_show(&sim.primary, false);
+    for (sim_context *context = sim.made; context; context = context->next)
+        sim_check_show(context, false);
 }
 
 static bool is_selected(CUdevice device)

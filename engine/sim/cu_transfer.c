@@ -80,6 +80,8 @@ static CUresult move(corner *to, corner *from, const box *size)
     for (size_t z = 0; z < size->depth; z++)
         for (size_t y = 0; y < size->height; y++)
             memmove(target + (z * to->rows + y) * to->pitch, source + (z * from->rows + y) * from->pitch, size->width);
+    if (size->height == 1 && size->depth == 1)
+        sim_side_copied(&to->side, &from->side, size->width);
     return CUDA_SUCCESS;
 }
 

@@ -71,4 +71,14 @@ bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
 /* Ends it: the kernels in the order of their first launch, in the arena. What modules that were unloaded meanwhile did
  * is not among it. False: memory is out. */
 bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
+
+/* ---- checks: what kernels do wrong. CHECKS.md ---- */
+
+/* From now on the launches of the calling thread's current context are checked. False: they are already, or memory is
+ * out. What the context has allocated so far counts as written. */
+bool kiln__sim_check_begin(void);
+/* That memory counts as never written: what a test put there is not what a program may rely on. */
+void kiln__sim_check_forget(uint64_t address, uint64_t bytes);
+/* Ends it and reports what was found, in the order it was found in, also after a fault. `report` may be NULL. */
+void kiln__sim_check_end(kiln_check_fn report, void *user);
 #endif

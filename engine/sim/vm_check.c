@@ -267,12 +267,12 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
                                 f->allocation);
 }
 
-void vm_check_leaks(vm_device *device)
+void vm_check_leaks(vm_device *device, bool all)
 {
     vm_check *check = device->check;
     for (size_t k = 0; check && k < device->live_count; k++) {
         const vm_allocation *a = device->live[k];
-        if (a->name || !a->shadow || a->internal)
+        if (a->name || !a->shadow || a->internal || (!all && !a->shadow->by_kernel))
             continue;
         kiln_check_finding *f = vm_check_host(check, KILN_CHECK_LEAK, false, a->base);
         if (!f)

@@ -25,7 +25,9 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);           /* counts as never written */
 void vm_check_host_free(vm_device *device, uint64_t address);                        /* one that was refused */
-void vm_check_leaks(vm_device *device);                                              /* before the device goes */
+void vm_check_own(vm_device *device, uint64_t address);                              /* the driver's: no leak */
+/* Before the device goes; `all`: also what the host has allocated. */
+void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 

@@ -350,6 +350,15 @@ const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
     return found;
 }
 
+void vm_check_own(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->internal = true;
+    pthread_rwlock_unlock(&device->lock);
+}
+
 bool vm_was_freed(vm_device *device, uint64_t address)
 {
     bool was = false;
@@ -373,6 +382,8 @@ void vm_check_attach(vm_device *device, vm_check *check)
         }
         if (a->shadow)
             vm_shadow_renew(check, a->shadow, a->bytes);
+        else if (check)
+            a->shadow = vm_shadow_new(check, a->bytes, true); /* NULL: it is not checked */
     }
     device->check = check;
     if (check)

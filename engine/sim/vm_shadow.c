@@ -65,6 +65,15 @@ static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
+/* Bits for memory that counted as written whole. */
+static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+{
+    shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
+    if (shadow->written)
+        memset(shadow->written, 0xff, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
+    return shadow->written != NULL;
+}
+
 static vm_shadow *shadow_at(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
@@ -79,7 +88,9 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
 {
     uint64_t offset;
     vm_shadow *shadow = shadow_at(device, address, &offset, &bytes);
-    if (shadow && shadow->written)
+    if (shadow && !shadow->written && !open_bits(device->check, shadow, vm_allocation_of(device, address)->bytes))
+        return;
+    if (shadow)
         unwrite(shadow, offset, bytes);
 }
 
