@@ -353,6 +353,46 @@ typedef struct kiln_kernel_info {
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info);
 
+/* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
+
+/* X(name, text). What is found; engine/sim/CHECKS.md says what each means and what is not looked for. */
+#define KILN_CHECK_MAP(X)                                                                                             \
+    X(BOUNDS, "out of bounds") X(MISALIGNED, "misaligned access") X(FREED, "use after free")                          \
+    X(BAD_FREE, "invalid free") X(UNINITIALISED, "uninitialised read") X(RACE, "race")                                \
+    X(READ_ONLY, "read-only data written") X(BARRIER, "barrier misuse") X(WARP, "undefined warp operation")           \
+    X(LEAK, "leak") X(FAULT, "fault")
+typedef enum kiln_check_kind {
+#define KILN_X(name, text) KILN_CHECK_##name,
+    KILN_CHECK_MAP(KILN_X)
+#undef KILN_X
+    KILN_CHECK_KINDS
+} kiln_check_kind;
+KILN_API const char *kiln_check_text(kiln_check_kind kind);
+
+/* One side of a finding: an access, a call, a barrier. */
+typedef struct kiln_check_side {
+    const char *what;               /* "write of 4 bytes"; NULL: there is no such side */
+    const char *file;               /* "" where the code tells no lines */
+    unsigned line, ptx_line;        /* 0: not known */
+    const char *text;               /* of the line, "" where the source is not at hand */
+    const char *inlined;            /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
+    unsigned block[3], thread[3];
+    int has_block, has_thread;      /* 0: not known, or several */
+} kiln_check_side;
+
+typedef struct kiln_check_finding {
+    kiln_check_kind kind;
+    int note;                       /* 1: may be meant so, as two threads that write the same value */
+    const char *kernel;             /* "" for what the host did */
+    const char *message;            /* one sentence */
+    kiln_check_side at, other;      /* other: what a race is with, where memory was freed, ... */
+    const char *space;              /* "global", "shared", "local"; "" where no memory is meant */
+    uint64_t address, bytes;
+    const char *allocation;         /* "at offset 64 of an allocation of 256 bytes", ... */
+    uint64_t count;                 /* of threads that did the same at the same place */
+} kiln_check_finding;
+typedef void (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
+
 /* ---- run: fill, launch, verify, measure ---------------------------------------------------------------------- */
 
 typedef struct kiln_file_binding {
@@ -364,6 +404,9 @@ typedef struct kiln_file_binding {
 #define KILN_RUN_NO_MEASURE 2u
 #define KILN_RUN_KEEP_L2 4u     /* never flush the L2 between repetitions */
 #define KILN_RUN_FLUSH_L2 8u    /* always flush; default: where the buffers fit in it */
+#define KILN_RUN_CHECK 16u      /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
+                                   KILN_ERROR_UNSUPPORTED on a GPU. An access that would fault is found and skipped, so
+                                   that one run finds all; the answer may then be wrong */
 
 typedef struct kiln_run_options {
     size_t size;                    /* sizeof(kiln_run_options) */
@@ -375,6 +418,10 @@ typedef struct kiln_run_options {
     size_t input_count;
     const kiln_file_binding *outputs; /* written after the verified run */
     size_t output_count;
+    kiln_check_fn check;            /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also where
+                                       it failed, with each finding in the order it was found in. Its strings live for
+                                       the call */
+    void *check_user;
 } kiln_run_options;
 
 typedef struct kiln_metric { const char *name; double value; } kiln_metric;
@@ -599,45 +646,6 @@ typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
 KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
                                 kiln_error **error);
-
-/* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
-
-/* X(name, text). What is found; engine/sim/CHECKS.md says what each means and what is not looked for. */
-#define KILN_CHECK_MAP(X)                                                                                             \
-    X(BOUNDS, "out of bounds") X(MISALIGNED, "misaligned access") X(FREED, "use after free")                          \
-    X(BAD_FREE, "invalid free") X(UNINITIALISED, "uninitialised read") X(RACE, "race")                                \
-    X(READ_ONLY, "read-only data written") X(BARRIER, "barrier misuse") X(WARP, "undefined warp operation")           \
-    X(LEAK, "leak") X(FAULT, "fault")
-typedef enum kiln_check_kind {
-#define KILN_X(name, text) KILN_CHECK_##name,
-    KILN_CHECK_MAP(KILN_X)
-#undef KILN_X
-    KILN_CHECK_KINDS
-} kiln_check_kind;
-KILN_API const char *kiln_check_text(kiln_check_kind kind);
-
-/* One side of a finding: an access, a call, a barrier. */
-typedef struct kiln_check_side {
-    const char *what;               /* "write of 4 bytes"; NULL: there is no such side */
-    const char *file;               /* "" where the code tells no lines */
-    unsigned line, ptx_line;        /* 0: not known */
-    const char *inlined;            /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
-    unsigned block[3], thread[3];
-    int has_block, has_thread;      /* 0: not known, or several */
-} kiln_check_side;
-
-typedef struct kiln_check_finding {
-    kiln_check_kind kind;
-    int note;                       /* 1: may be meant so, as two threads that write the same value */
-    const char *kernel;             /* "" for what the host did */
-    const char *message;            /* one sentence */
-    kiln_check_side at, other;      /* other: what a race is with, where memory was freed, ... */
-    const char *space;              /* "global", "shared", "local"; "" where no memory is meant */
-    uint64_t address, bytes;
-    const char *allocation;         /* "at offset 64 of an allocation of 256 bytes", ... */
-    uint64_t count;                 /* of threads that did the same at the same place */
-} kiln_check_finding;
-typedef void (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 /* ---- inspect: what the compiler made, without a device ------------------------------------------------------- */
 

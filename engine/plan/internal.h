@@ -186,6 +186,15 @@ size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
 /* The geometry of each kernel's first launch, as far as it is known without running. */
 void kiln__steps_geometry(kiln_plan *plan);
 
+/* ---- text.c ---- */
+typedef struct kiln__source_text { const char *name, *text; const char **lines; size_t line_count; } kiln__source_text;
+typedef struct kiln__sources { kiln__source_text *files; size_t count; } kiln__sources;
+void kiln__source_split(kiln__source_text *file, kiln__arena *arena); /* name and text are set, lines follow */
+const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln__arena *arena); /* "": none */
+/* The source and the headers it includes; without them lines are shown by number alone. */
+kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena);
+const char *kiln__sources_line(const kiln__sources *from, const char *file, unsigned line, kiln__arena *arena);
+
 /* ---- verify.c, measure.c, statistics.c ---- */
 /* Makes what the outputs are compared with, before the steps overwrite what it follows from. */
 kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);

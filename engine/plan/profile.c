@@ -123,70 +123,6 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     return status;
 }
 
-/* ---- the source's text ---- */
-
-typedef struct source_file { const char *name, *text; const char **lines; size_t line_count; } source_file;
-typedef struct sources { source_file *files; size_t count; } sources;
-
-static void split_lines(source_file *file, kiln__arena *arena)
-{
-    size_t count = 0;
-    for (const char *at = file->text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-        count++;
-    file->lines = kiln__arena_alloc(arena, (count + 1) * sizeof *file->lines);
-    for (const char *at = file->lines ? file->text : NULL; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-        file->lines[file->line_count++] = at;
-}
-
-/* The source and the headers it includes; without them lines are shown by number alone. */
-static sources read_sources(kiln_plan *plan, kiln__arena *arena)
-{
-    enum { LIMIT = 16 << 20 };
-    sources found = {0};
-    const char *name = plan->variant->source ? plan->variant->source : plan->spec->source, *path = NULL;
-    const kiln__include *includes = NULL;
-    size_t count = 0, length = 0;
-    char *text = NULL;
-    if (!name || kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, NULL) != KILN_OK ||
-        kiln__file_read(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
-        return found;
-    const char *folders[] = {kiln__arena_folder(arena, path)};
-    if (!folders[0] || kiln__includes_collect(plan->mem, arena, path, text, folders, 1, &includes, &count, NULL) != KILN_OK)
-        count = 0;
-    found.files = kiln__arena_alloc(arena, (count + 1) * sizeof *found.files);
-    char *kept = found.files ? kiln__arena_strndup(arena, text, length) : NULL;
-    if (kept) {
-        found.files[found.count++] = (source_file){.name = name, .text = kept};
-        for (size_t i = 0; i < count; i++)
-            found.files[found.count++] = (source_file){.name = includes[i].name, .text = includes[i].text};
-    }
-    kiln__free(plan->mem, text);
-    for (size_t i = 0; i < found.count; i++)
-        split_lines(&found.files[i], arena);
-    return found;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static const char *line_text(const source_file *file, unsigned line, kiln__arena *arena)
-{
-    const char *text = line >= 1 && line <= file->line_count ? file->lines[line - 1] : NULL;
-    const char *copy = text ? kiln__arena_strndup(arena, text, strcspn(text, "\r\n")) : "";
-    return copy ? copy : "";
-}
-
-static const char *source_text(const sources *from, const char *file, unsigned line, kiln__arena *arena)
-{
-    for (size_t i = 0; i < from->count && *file && line; i++)
-        if (strcmp(base_name(from->files[i].name), base_name(file)) == 0)
-            return line_text(&from->files[i], line, arena);
-    return "";
-}
-
 /* ---- what was counted ---- */
 
 static int by_place(const void *a, const void *b)
@@ -261,11 +197,11 @@ static const char *name_of(const kiln_plan *plan, const char *symbol, kiln__aren
     return symbol;
 }
 
-static void add_insn(kiln_profiling *made, const sources *text, const source_file *ptx, size_t kernel,
+static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln__source_text *ptx, size_t kernel,
                      const kiln__sim_insn *from)
 {
     kiln_profiled_kernel *sum = &made->kernels[kernel];
-    const char *statement = line_text(ptx, from->ptx_line, &made->arena);
+    const char *statement = kiln__source_line(ptx, from->ptx_line, &made->arena);
     add_counters(&sum->counters, &from->counters);
     sum->class_executed[from->what] += from->counters.executed;
     sum->class_lanes[from->what] += from->counters.lanes;
@@ -275,7 +211,7 @@ static void add_insn(kiln_profiling *made, const sources *text, const source_fil
         .l1 = from->l1, .ptx = statement + strspn(statement, " \t"), .counters = from->counters};
     made->lines[made->line_count++] = (kiln_profiled_line){
         .kernel = kernel, .file = from->file, .line = from->line, .counters = from->counters,
-        .text = source_text(text, from->file, from->line, &made->arena)};
+        .text = kiln__sources_line(text, from->file, from->line, &made->arena)};
 }
 
 static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__sim_kernel *kernels, size_t count,
@@ -289,9 +225,9 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     made->insns = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->insns);
     if (!made->kernels || !made->lines || !made->insns)
         return kiln__fail_memory(error);
-    sources text = read_sources(plan, &made->arena);
-    source_file ptx = {.text = plan->code.unit.ptx};
-    split_lines(&ptx, &made->arena);
+    kiln__sources text = kiln__sources_read(plan, &made->arena);
+    kiln__source_text ptx = {.text = plan->code.unit.ptx};
+    kiln__source_split(&ptx, &made->arena);
     kiln__cubin_kernel *cubin = machine_code(plan, &cubins);
     for (size_t k = 0; k < count; k++) {
         const kiln__sim_kernel *from = &kernels[k];

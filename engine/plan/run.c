@@ -81,6 +81,16 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     return status;
 }
 
+/* What nobody has written but the test itself is not to be relied on. */
+static void forget_poison(const kiln_plan *plan)
+{
+    for (size_t i = 0; i < plan->variant->buffer_count; i++) {
+        const kiln__plan_buffer *b = &plan->buffers[i];
+        if (b->owner == KILN__OWNER_PLAN && !b->custom && b->bytes && b->buffer->fill.kind == KILN__FILL_NONE && !b->file)
+            kiln__sim_check_forget(b->pointer, b->bytes);
+    }
+}
+
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                               kiln_error **error)
 {
@@ -96,6 +106,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         status = kiln__plan_references(plan, error);
     if (status == KILN_OK && check)
         status = kiln__plan_poison(plan, error);
+    if (status == KILN_OK && options->flags & KILN_RUN_CHECK)
+        forget_poison(plan);
     if (status == KILN_OK)
         status = run_once(plan, &first, error);
     if (status == KILN_OK && first.estimated >= 0) {
@@ -110,6 +122,54 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = kiln__plan_measure(plan, options, first.host, result, error);
     return status;
+}
+
+/* One at a time is checked in a context. */
+static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
+{
+    if (!plan->engine->driver.simulated)
+        return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED, "the checks are the simulated device's: choose sim, not %s",
+                          plan->engine->info.id);
+    pthread_mutex_lock(&plan->engine->measuring);
+    if (kiln__sim_check_begin())
+        return KILN_OK;
+    pthread_mutex_unlock(&plan->engine->measuring);
+    return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory for the checks, or the device checks for another");
+}
+
+/* A finding of the device becomes one of the plan: with the source's text, and the kernel's name as the spec has it. */
+typedef struct reporter {
+    kiln_plan *plan;
+    const kiln_run_options *options;
+    kiln__arena arena;
+    kiln__sources sources;
+    bool read;
+} reporter;
+
+static void report_finding(void *user, const kiln_check_finding *found)
+{
+    reporter *r = user;
+    kiln_check_finding f = *found;
+    if (!r->read)
+        r->sources = kiln__sources_read(r->plan, &r->arena);
+    r->read = true;
+    f.at.text = kiln__sources_line(&r->sources, f.at.file, f.at.line, &r->arena);
+    f.other.text = kiln__sources_line(&r->sources, f.other.file, f.other.line, &r->arena);
+    for (size_t k = 0; k < r->plan->kernel_count; k++) {
+        const char *symbol = kiln__code_symbol(&r->plan->code, r->plan->kernels[k].name);
+        if (symbol && strcmp(symbol, f.kernel) == 0)
+            f.kernel = r->plan->kernels[k].name;
+    }
+    if (r->options->check)
+        r->options->check(r->options->check_user, &f);
+}
+
+static void end_checks(kiln_plan *plan, const kiln_run_options *options)
+{
+    reporter r = {.plan = plan, .options = options, .arena = {.mem = plan->mem}};
+    kiln__sim_check_end(report_finding, &r);
+    kiln__arena_free(&r.arena);
+    pthread_mutex_unlock(&plan->engine->measuring);
 }
 
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_result *result, kiln_error **error)
@@ -127,8 +187,14 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
     status = set_files(plan, &options, error);
     if (status == KILN_OK && files)
         kiln__plan_forget(plan); /* shapes and contents may come from the files */
+    bool checked = options.flags & KILN_RUN_CHECK;
+    if (status == KILN_OK && checked)
+        status = begin_checks(plan, error);
+    bool begun = status == KILN_OK && checked;
     if (status == KILN_OK)
         status = run_inside(plan, &options, &made, error);
+    if (begun)
+        end_checks(plan, &options);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)
         plan->buffers[i].file = NULL;
     if (files)

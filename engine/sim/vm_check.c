@@ -73,7 +73,7 @@ static const char *inlined_text(vm_check *check, const ptx_module *ptx, const pt
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
-    side->file = side->inlined = none;
+    side->file = side->inlined = side->text = none;
     for (uint32_t f = 0; f < ptx->function_count; f++) {
         size_t first = module->functions[f].first_tally;
         if (insn < first || insn - first >= ptx->functions[f].insn_count)
@@ -133,7 +133,7 @@ static vm_found *look_up(vm_check *check, const vm_module *module, kiln_check_ki
     }
     vm_found *made = &check->found[check->found_count++];
     *made = (vm_found){.module = module, .insn = insn, .other = other};
-    kiln_check_side empty = {.file = none, .inlined = none};
+    kiln_check_side empty = {.file = none, .inlined = none, .text = none};
     made->finding = (kiln_check_finding){.kind = kind, .note = note, .kernel = none, .message = none, .at = empty,
                                          .other = empty, .space = none, .allocation = none};
     return made;
@@ -207,7 +207,7 @@ void vm_check_end(vm_run_state *run)
     f->kernel = vm_check_print(check, "%s", fault->kernel);
     f->message = vm_check_print(check, "%s", fault->message);
     f->at = (kiln_check_side){.what = "end of the launch", .file = vm_check_print(check, "%s", fault->file),
-                              .inlined = none, .line = fault->file_line, .ptx_line = fault->ptx_line,
+                              .inlined = none, .text = none, .line = fault->file_line, .ptx_line = fault->ptx_line,
                               .has_block = 1, .has_thread = 1};
     memcpy(f->at.block, fault->block, sizeof f->at.block);
     memcpy(f->at.thread, fault->thread, sizeof f->at.thread);
@@ -285,6 +285,7 @@ void vm_check_leaks(vm_device *device, bool all)
         f->at.what = a->shadow->by_kernel ? "malloc in device code" : "allocation by the host";
         f->at.file = f->at.file ? f->at.file : none;
         f->at.inlined = f->at.inlined ? f->at.inlined : none;
+        f->at.text = none;
         f->message = vm_check_print(check, "%" PRIu64 " bytes at 0x%" PRIx64 ", allocated by %s, were never freed", a->bytes,
                                     a->base, a->shadow->by_kernel ? "a kernel" : "the host");
     }

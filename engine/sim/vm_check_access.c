@@ -3,6 +3,7 @@
  * known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/vm_checks_internal.h"
@@ -116,6 +117,21 @@ static bool names_symbol(const vm_function *function, uint32_t symbol)
     return false;
 }
 
+/* The variable's own name where the compiler made it one with its function's: _ZZ4turnE1s is s. */
+static const char *own_name(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
+        char *end;
+        if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
+            continue;
+        unsigned long own = strtoul(name + at, &end, 10);
+        if (own && strlen(end) == own)
+            return end;
+    }
+    return name;
+}
+
 /* Where in shared memory an offset lies, by the symbol table. */
 static void describe_shared(const look *k, uint64_t at, char *text, size_t size)
 {
@@ -131,10 +147,10 @@ static void describe_shared(const look *k, uint64_t at, char *text, size_t size)
             best = symbol, start_of = module->address[s];
     }
     if (best && at - start_of < best->bytes)
-        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of, best->name, best->bytes);
+        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of, own_name(best->name), best->bytes);
     else if (best)
         snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes", at - start_of - best->bytes,
-                 best->name, best->bytes);
+                 own_name(best->name), best->bytes);
     else if (at >= run->shared_dynamic && at < run->shared_end)
         snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)", at - run->shared_dynamic,
                  run->shared_end - run->shared_dynamic);
@@ -168,9 +184,9 @@ static void report_outside(look *k, uint32_t lane, uint32_t owner)
         const vm_module *module = k->w->runner->run->launch->module;
         const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
         int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
-        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at, symbol->name, symbol->bytes)
+        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at, own_name(symbol->name), symbol->bytes)
                                : vm_check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0, symbol->name, symbol->bytes);
+                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0, own_name(symbol->name), symbol->bytes);
     } else {
         f->allocation = describe(k, lane);
     }
@@ -424,8 +440,8 @@ static void report_unwritten(look *k, uint32_t lane, uint32_t lanes, bool note)
     if (!f)
         return;
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s which nothing has written, %s", f->at.what, f->space,
-                                f->address, note ? "some of" : "", f->allocation);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich nothing has written, %s", f->at.what, f->space,
+                                f->address, note ? "some of " : "", f->allocation);
 }
 
 static void check_written(look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)

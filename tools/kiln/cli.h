@@ -70,7 +70,7 @@ typedef struct cli_args {
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere;
-    bool json, quiet, help, names, all, show_source, show_ptx, page, lines;
+    bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout;
@@ -97,7 +97,8 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(tune) X(profile) X(study) X(inspect) X(devices) X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
+    X(list) X(show) X(run) X(check) X(tune) X(profile) X(study) X(inspect) X(devices) X(sim) X(cache) X(doctor)              \
+    X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X

@@ -1,7 +1,7 @@
 /* run.c - kiln run */
 #include <string.h>
 
-#include "cli.h"
+#include "findings.h"
 
 typedef struct run_view {
     kiln_device_info device;
@@ -10,7 +10,7 @@ typedef struct run_view {
     size_t param_count, size_count;
 } run_view;
 
-static void show_json(cli *c, const run_view *view, const kiln_result *result)
+static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
 {
     json_t *object = js_object(), *outputs = js_object();
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
@@ -26,6 +26,8 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result)
         js_set(outputs, cli_strndup(text, name), js_text(text + name + 1));
     }
     js_set(object, "outputs", outputs);
+    if (c->args.check)
+        js_set(object, "findings", findings_json(found));
     js_print(object);
 }
 
@@ -89,6 +91,12 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     table_print(&table, false);
 }
 
+static const cli_option check_options[] = {
+    {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
+     "Run under the checks of the simulated device, as `kiln check` does. The exit code is 1 where they find something."},
+};
+static const cli_group check_group = {"Checks", check_options, CLI_COUNT(check_options)};
+
 static int run_run(cli *c)
 {
     cli_choice chosen;
@@ -97,6 +105,7 @@ static int run_run(cli *c)
     kiln_plan *plan = NULL;
     kiln_result result = {0};
     kiln_error *error = NULL;
+    findings found = {0};
     if (c->args.flush_l2 && c->args.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
     cli_make_run(c, &options);
@@ -105,6 +114,8 @@ static int run_run(cli *c)
         return CLI_USAGE;
     options.input_count = c->args.inputs.count;
     options.output_count = c->args.outputs.count;
+    options.check = findings_add;
+    options.check_user = &found;
     int code = cli_spec(c);
     if (code)
         return code;
@@ -116,6 +127,8 @@ static int run_run(cli *c)
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, &error);
     kiln_plan_free(plan);
+    if (status != KILN_OK && !c->args.json)
+        findings_text(&found, true, false);
     if (status != KILN_OK)
         return cli_error(c, error);
 
@@ -124,10 +137,12 @@ static int run_run(cli *c)
     view.param_count = cli_whole_params(c->spec, variant < 0 ? 0 : (size_t)variant, &chosen.choice, &view.params);
     view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device.simulated, &view.size_set, &view.sizes);
     if (c->args.json)
-        show_json(c, &view, &result);
+        show_json(c, &view, &result, &found);
     else
         show_text(c, &view, &result);
-    return 0;
+    if (!c->args.json)
+        findings_text(&found, true, false);
+    return findings_severe(&found) ? CLI_FOUND : 0;
 }
 
 const cli_command cli_run_command = {
@@ -141,7 +156,7 @@ const cli_command cli_run_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){{"kiln run matmul", "The first variant with its defaults."},
                               {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},

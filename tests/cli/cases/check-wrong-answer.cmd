@@ -1,0 +1,2 @@
+# exit 14
+kiln check wrong -v forgets

@@ -1,0 +1,1 @@
+kiln run add --check --json | sed -n "/findings/p"

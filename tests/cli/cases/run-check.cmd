@@ -1,0 +1,2 @@
+# exit 1
+kiln run wrong -v beyond --check
