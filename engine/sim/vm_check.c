@@ -107,7 +107,7 @@ static void block_of(const vm_run_state *run, uint64_t number, unsigned out[3])
     out[2] = (unsigned)(number / grid[0] / grid[1]);
 }
 
-void vm_check_side_thread(const vm_warp *w, const vm_side *s, kiln_check_side *side)
+void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
 {
     block_of(w->runner->run, s->block, side->block);
     thread_of(w->runner->run, s->who & VM_WHO, side->thread);
@@ -156,7 +156,7 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
     vm_check_side_place(check, module, insn, &f->at);
     if (other != VM_NO_INSN)
         vm_check_side_place(check, module, other, &f->other);
-    vm_side me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
+    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
     vm_check_side_thread(w, &me, &f->at);
     return f;
 }

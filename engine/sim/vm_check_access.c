@@ -212,7 +212,7 @@ static bool bounds_of(const look *k, uint64_t address, uint32_t owner, uint64_t 
         if (owner) {
             *low = run->launch->module->address[owner - 1];
             *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
-            return true;
+            return *end <= run->shared_gap; /* else it is not this kernel's */
         }
         *low = address < run->shared_gap ? 0 : run->shared_dynamic;
         *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
@@ -271,7 +271,7 @@ static bool writes_same(const look *k, uint32_t lane)
     return same;
 }
 
-static void report_race(look *k, const vm_side *s, bool other_writes, uint32_t lane, uint64_t offset)
+static void report_race(look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     bool pending = s->who & VM_PENDING;
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
@@ -294,7 +294,7 @@ static void report_race(look *k, const vm_side *s, bool other_writes, uint32_t l
 }
 
 /* One side of a cell that is newer than the limit. */
-static __attribute__((noinline)) void conflict(look *k, const vm_side *s, bool other_writes, uint32_t lanes, uint64_t offset)
+static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
         return;
@@ -306,13 +306,13 @@ static __attribute__((noinline)) void conflict(look *k, const vm_side *s, bool o
     }
 }
 
-static inline bool same_group(const look *k, const vm_side *a, const vm_side *b)
+static inline bool same_group(const look *k, const vm_mark *a, const vm_mark *b)
 {
     return k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->block == b->block;
 }
 
 /* Another read by the same warp, or block. */
-static void merge(look *k, vm_side *r, const vm_side *me)
+static void merge(look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
@@ -322,7 +322,7 @@ static void merge(look *k, vm_side *r, const vm_side *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-static inline void note_read(look *k, vm_cell *c, const vm_side *me)
+static inline void note_read(look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
         c->r1 = *me;
@@ -360,7 +360,7 @@ static void publish(look *k, vm_cell *c)
 static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     bool many = lanes & (lanes - 1);
-    vm_side me = {.stamp = k->now, .insn = k->insn, .block = k->block,
+    vm_mark me = {.stamp = k->now, .insn = k->insn, .block = k->block,
                   .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | (k->strong ? VM_STRONG_SIDE : 0)};
     if (VM_UNLIKELY(k->strong))
         acquire(k, c);
@@ -420,7 +420,7 @@ static void check_one_store(look *k)
             uint32_t lane = (uint32_t)__builtin_ctz(apart);
             kiln_check_finding *f = start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
             if (f) {
-                vm_side other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
+                vm_mark other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
                 f->other.what = f->at.what;
                 vm_check_side_thread(k->w, &other, &f->other);
                 f->allocation = describe(k, first);
@@ -537,6 +537,31 @@ static void see_shared(look *k)
 
 /* ---- one access ---- */
 
+/* Lanes in several allocations, or some of them only: those of each on their own. */
+static void see_parts(look *k, vm_access *a)
+{
+    uint32_t lanes = a->lanes;
+    vm_pattern part;
+    k->p = &part;
+    while (lanes) {
+        uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+        vm_allocation *allocation = NULL;
+        if (a->space == PTX_SPACE_GLOBAL)
+            allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(k->w->runner->run->device, a->address[lane]);
+        a->lanes = 1u << lane;
+        VM_EACH(other, lanes)
+        if (!allocation || a->address[other] - allocation->base < allocation->bytes)
+            a->lanes |= 1u << other;
+        lanes &= ~a->lanes;
+        make_pattern(&part, a, k->insn);
+        if (allocation)
+            see_global(k, allocation);
+        else if (k->shared)
+            see_shared(k);
+    }
+    k->p = NULL;
+}
+
 /* Returns the lanes whose access is not to be made. */
 static uint32_t see(look *k, vm_access *a)
 {
@@ -574,25 +599,8 @@ static uint32_t see(look *k, vm_access *a)
         a->lanes &= ~bad;
         if (!a->lanes)
             return bad;
-        if (bad || a->space == PTX_SPACE_GLOBAL) { /* lanes in several allocations: each on its own */
-            uint32_t lanes = a->lanes;
-            while (lanes) {
-                uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-                allocation = a->space == PTX_SPACE_GLOBAL
-                                 ? (vm_allocation *)(uintptr_t)vm_allocation_of(run->device, a->address[lane]) : NULL;
-                a->lanes = 0;
-                VM_EACH(other, lanes)
-                if (!allocation || a->address[other] - allocation->base < allocation->bytes)
-                    a->lanes |= 1u << other;
-                lanes &= ~a->lanes;
-                vm_pattern part;
-                make_pattern(&part, a, k->insn);
-                k->p = &part;
-                if (allocation)
-                    see_global(k, allocation);
-                else if (k->shared)
-                    see_shared(k);
-            }
+        if (bad || a->space == PTX_SPACE_GLOBAL) {
+            see_parts(k, a);
             return bad;
         }
     }
@@ -686,7 +694,17 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     }
     if (VM_UNLIKELY(bad))
         poison(w, i, kind, bad);
-    return m & ~bad;
+    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* lanes that load a matrix do it together or not at all */
+}
+
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
+{
+    look k = {.check = w->runner->run->device->check, .w = w, .code = i, .in = &w->frame->function->ptx->insns[i->insn],
+              .insn = vm_insn_of(w, i), .see = VM_SEE_OTHER, .clock = &w->block->check->warps[w->index],
+              .block = (uint32_t)w->block->number};
+    k.now = k.check->time;
+    k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+    return see(&k, a) == 0;
 }
 
 /* ---- malloc and free in device code ---- */
@@ -697,7 +715,7 @@ void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
     const vm_allocation *a = vm_allocation_of(w->runner->run->device, address);
     if (!a || !a->shadow)
         return;
-    vm_side me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
+    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
     a->shadow->by_kernel = true;
     vm_check_side_place(check, w->runner->run->launch->module, vm_insn_of(w, i), &a->shadow->made);
     vm_check_side_thread(w, &me, &a->shadow->made);
@@ -761,6 +779,8 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return m;
     case VM_SEE_CALL:
         return vm_check_free_call(w, i, m);
+    case VM_SEE_ASYNC:
+        return vm_check_async(w, i, in, m);
     default:
         return vm_check_access(w, i, m, kind);
     }

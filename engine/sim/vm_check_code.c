@@ -30,6 +30,15 @@ static enum vm_check_see see_of(const ptx_insn *in)
         return VM_SEE_FENCE;
     case PTX_OP_CALL:
         return VM_SEE_CALL;
+    case PTX_OP_LDMATRIX: case PTX_OP_STMATRIX: case PTX_OP_WMMA_LOAD_A: case PTX_OP_WMMA_LOAD_B: case PTX_OP_WMMA_LOAD_C:
+    case PTX_OP_WMMA_STORE_D:
+        return VM_SEE_OTHER;
+    case PTX_OP_MBARRIER_INIT: case PTX_OP_MBARRIER_INVAL: case PTX_OP_MBARRIER_EXPECT_TX: case PTX_OP_MBARRIER_COMPLETE_TX:
+    case PTX_OP_MBARRIER_ARRIVE: case PTX_OP_MBARRIER_ARRIVE_DROP: case PTX_OP_MBARRIER_TEST_WAIT:
+    case PTX_OP_MBARRIER_TRY_WAIT: case PTX_OP_CP_ASYNC_MBARRIER: case PTX_OP_CP_BULK: case PTX_OP_CP_REDUCE_BULK:
+    case PTX_OP_ST_ASYNC: case PTX_OP_RED_ASYNC: case PTX_OP_ST_BULK: case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+    case PTX_OP_BARRIER_CLUSTER_WAIT:
+        return VM_SEE_ASYNC;
     default:
         return VM_SEE_NOTHING;
     }

@@ -61,7 +61,7 @@ void vm_check_block_start(vm_block *block)
         vm_clock *c = &b->warps[k];
         for (size_t n = 0; n < c->pending_count; n++) /* what the block before it never waited for */
             for (uint32_t g = 0; g < c->pending[n].count; g++)
-                b->cells[c->pending[n].cell + g].w = (vm_side){0};
+                b->cells[c->pending[n].cell + g].w = (vm_mark){0};
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* What a kernel launches knows all that was before it, and nothing of it runs beside what launched it. */
@@ -82,7 +82,7 @@ void vm_check_children(vm_block *block)
     }
 }
 
-bool vm_check_before(const vm_warp *w, const vm_side *s, uint32_t lane, bool shared)
+bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     if (s->who & VM_PENDING)
@@ -221,10 +221,26 @@ static bool is_aligned(const ptx_insn *in)
     return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED);
 }
 
+void vm_check_arrive(vm_warp *w, uint32_t id)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    vm_gate *gate = &w->block->check->gates[id];
+    for (uint32_t v = 0; v < VM_LANES; v++)
+        gate->know[v] = larger(gate->know[v], c->know[v]);
+    gate->horizon = larger(gate->horizon, c->horizon);
+    gate->know[w->index] = vm_check_tick(check_of(w));
+}
+
+void vm_check_know_all(vm_warp *w)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    c->horizon = c->synced = vm_check_tick(check_of(w));
+    settle(w->block, c);
+}
+
 /* Lanes come to a barrier: what they know is handed in. */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    vm_clock *c = &w->block->check->warps[w->index];
     uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
@@ -241,11 +257,7 @@ void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
             f->message = vm_check_print(check_of(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32", id, need);
         return;
     }
-    vm_gate *gate = &w->block->check->gates[id];
-    for (uint32_t v = 0; v < VM_LANES; v++)
-        gate->know[v] = larger(gate->know[v], c->know[v]);
-    gate->horizon = larger(gate->horizon, c->horizon);
-    gate->know[w->index] = vm_check_tick(check_of(w));
+    vm_check_arrive(w, id);
 }
 
 /* Lanes of one warp that wait at the barrier, and where the first of them does. */
@@ -411,13 +423,18 @@ void vm_check_deadlock(vm_block *block)
 
 /* ---- fences, asynchronous copies ---- */
 
-void vm_check_fence(vm_warp *w, const ptx_insn *in)
+void vm_check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check_of(w));
     c->released_cta = now;
-    if (!ptx_has(in, PTX_MOD_CTA))
+    if (!block)
         c->released = now;
+}
+
+void vm_check_fence(vm_warp *w, const ptx_insn *in)
+{
+    vm_check_release(w, ptx_has(in, PTX_MOD_CTA));
 }
 
 void vm_check_commit(vm_warp *w, uint32_t m)
@@ -436,18 +453,16 @@ void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane)
     }
     c->pending[c->pending_count++] = (vm_pending){cell, count, lane, c->groups[lane]};
     for (uint32_t k = 0; k < count; k++) {
-        vm_side *s = &w->block->check->cells[cell + k].w;
+        vm_mark *s = &w->block->check->cells[cell + k].w;
         s->stamp = UINT32_MAX;
         s->who |= VM_PENDING;
     }
 }
 
-void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
+static void complete(vm_warp *w, uint32_t m, bool all, uint64_t leave)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     vm_cell *cells = w->block->check->cells;
-    bool all = in->op == PTX_OP_CP_ASYNC_WAIT_ALL;
-    uint64_t leave = all ? 0 : in->operands[0].imm;
     uint32_t now = check_of(w)->time;
     size_t kept = 0;
     for (size_t n = 0; n < c->pending_count; n++) {
@@ -458,7 +473,7 @@ void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
             continue;
         }
         for (uint32_t k = 0; k < p.count; k++) {
-            vm_side *s = &cells[p.cell + k].w;
+            vm_mark *s = &cells[p.cell + k].w;
             if (s->stamp == UINT32_MAX && (s->who & VM_WHO) == w->index * VM_LANES + p.lane) {
                 s->stamp = now;
                 s->who &= ~(uint32_t)VM_PENDING;
@@ -466,4 +481,12 @@ void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
         }
     }
     c->pending_count = kept;
+}
+
+void vm_check_complete(vm_warp *w, uint32_t m) { complete(w, m, true, 0); }
+
+void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
+{
+    bool all = in->op == PTX_OP_CP_ASYNC_WAIT_ALL;
+    complete(w, m, all, all ? 0 : in->operands[0].imm);
 }

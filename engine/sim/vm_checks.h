@@ -32,12 +32,12 @@ void vm_check_leaks(vm_device *device, bool all);
 /* ---- for the interpreter ---- */
 
 /* What happened at an address; `who`: the thread's number in its block, and the flags. */
-typedef struct vm_side { uint32_t stamp, who, insn, block; } vm_side;
+typedef struct vm_mark { uint32_t stamp, who, insn, block; } vm_mark;
 enum { VM_WHO = 1023, VM_MANY = 1024, VM_STRONG_SIDE = 2048, VM_PENDING = 4096 };
 /* The last write and the last reads of a granule: two, by different warps (shared) or blocks (global) where there are
  * several that are not ordered. */
 typedef struct vm_cell {
-    vm_side w, r1, r2;
+    vm_mark w, r1, r2;
     uint32_t constant, constant_insn;   /* the last read as read-only data (ld.global.nc) */
     uint32_t published, published_cta;  /* what a thread knows that reads this as a flag */
 } vm_cell;
@@ -62,7 +62,7 @@ typedef struct vm_check_code {
 } vm_check_code;
 enum vm_check_see {
     VM_SEE_NOTHING, VM_SEE_LOAD, VM_SEE_STORE, VM_SEE_ATOMIC, VM_SEE_COPY, VM_SEE_COMMIT, VM_SEE_WAIT, VM_SEE_BARRIER,
-    VM_SEE_FENCE, VM_SEE_CALL, VM_SEE_OTHER,
+    VM_SEE_FENCE, VM_SEE_CALL, VM_SEE_ASYNC, VM_SEE_OTHER,
     VM_SEE_SPECIAL = 64                 /* a flag: a load or store that is ordered, or reads read-only data */
 };
 
@@ -82,7 +82,7 @@ typedef struct vm_check_block {
     uint32_t base;                      /* the time it started */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS];
+    vm_gate gates[VM_BARRIERS + 1];     /* the last one: of the cluster, which is this block */
     vm_cell *cells;                     /* of shared memory */
     size_t cell_count;
 } vm_check_block;

@@ -58,7 +58,7 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
                                   uint32_t lane, unsigned times);
 const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINTF(2, 3);
 void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side);
-void vm_check_side_thread(const vm_warp *w, const vm_side *s, kiln_check_side *side);
+void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side);
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
 /* The allocation that holds the address, NULL: none. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
@@ -69,11 +69,19 @@ bool vm_check_look(vm_module *module, const kiln_allocator *mem);
 
 /* ---- vm_check_access.c ---- */
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; false: it must not be made */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_check_async.c ---- */
+uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 
 /* ---- vm_check_order.c ---- */
 /* True if what `s` says happened before what the lane does now. */
-bool vm_check_before(const vm_warp *w, const vm_side *s, uint32_t lane, bool shared);
+bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
+void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* what the warp knows is handed in */
+void vm_check_know_all(vm_warp *w);                 /* whatever was before now happened before what it does next */
+void vm_check_release(vm_warp *w, bool block);      /* a fence; block: for the block alone */
+void vm_check_complete(vm_warp *w, uint32_t m);     /* the lanes' asynchronous copies are done */
 void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_check_fence(vm_warp *w, const ptx_insn *in);
 void vm_check_commit(vm_warp *w, uint32_t m);

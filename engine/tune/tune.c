@@ -173,7 +173,8 @@ static kiln_status draw(sweep *s, kiln_error **error)
 /* The oldest job whose code is there; waits a little for the oldest of all. `count`: none yet. */
 static size_t find_ready(sweep *s)
 {
-    for (size_t i = 0; i < s->count; i++)
+    bool ordered = s->options->run.flags & KILN_RUN_CHECK; /* so that what is found first is so every time */
+    for (size_t i = 0; i < (ordered ? 1 : s->count); i++)
         if (kiln__code_done(s->jobs[i].code))
             return i;
     uint64_t start = kiln__now_ns();

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/vm.h"
+#include "sim/vm_checks.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -30,7 +30,7 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
     }
 }
 
-static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2])
+static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], bool checked)
 {
     const ptx_function *function = &vm_module_ptx(module)->functions[kernel];
     uint64_t bytes = function->param_bytes;
@@ -44,6 +44,8 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
                             .print = swallow, .user = &sum};
+        struct vm_watch watch = {.check = true};
+        launch.watch = checked ? &watch : NULL;
         vm_counters counters;
         vm_fault fault;
         fill(params, bytes, address, turn);
@@ -115,11 +117,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
-            run(device, module, (int)k, address);
+            run(device, module, (int)k, address, false);
+    vm_check *check = vm_check_new(NULL); /* and once more under the checks */
+    WANT(check);
+    vm_check_attach(device, check);
+    for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
+        if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
+            kernels++ < KERNELS)
+            run(device, module, (int)k, address, true);
+    for (size_t k = 0; k < vm_check_count(check); k++)
+        WANT(vm_check_at(check, k)->message && vm_check_at(check, k)->count);
+    if (vm_check_count(check) & 1) /* the device may go with them or without */
+        vm_check_attach(device, NULL);
     vm_module_unload(device, module);
     WANT(vm_memory_used(device) >= used); /* what a kernel's malloc() made stays */
     vm_storage_free(device, storage, IMAGE);
     vm_device_free(device);
+    vm_check_free(check);
     kiln__text_free(&log);
     return 0;
 }
