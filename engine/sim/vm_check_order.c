@@ -201,6 +201,12 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
     if (i->insn >= f->insn_count)
         return;
     const ptx_insn *in = &f->insns[i->insn];
+    bool masked = in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_SHFL || in->op == PTX_OP_VOTE || in->op == PTX_OP_MATCH ||
+                  in->op == PTX_OP_REDUX || in->op == PTX_OP_ELECT;
+    if (!masked) { /* mma and its kind: all lanes, by no mask */
+        join_lanes(w, lanes);
+        return;
+    }
     uint32_t slot = in->op == PTX_OP_SHFL ? (uint32_t)i->imm : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a : i->b;
     const vm_u32 *members = vm_r32(w, slot);
     uint32_t insn = vm_insn_of(w, i), left = lanes;

@@ -135,6 +135,16 @@ static const expected order_cases[] = {
     OK("half_warp", 1, 48),
 };
 
+static const expected async_cases[] = {
+    OK("mbarrier", 1, 64),
+    {"bug_mbarrier", 1, 64, 0, KILN_CHECK_RACE, "@mbarrier.other", "@mbarrier", 0, -1, "at offset ", 0},
+    OK("bulk", 1, 64),
+    {"bug_bulk_end", 1, 32, 0, KILN_CHECK_BOUNDS, NULL, NULL, 0, 0, "0 bytes past the end of the allocation of 4096 bytes", 0},
+    {"bug_bulk_over_reads", 1, 64, 0, KILN_CHECK_RACE, NULL, "@bulk_over_reads.other", 0, 0, "at offset ", 0},
+    OK("ldmatrix", 1, 32),
+    {"bug_ldmatrix", 1, 32, 0, KILN_CHECK_RACE, NULL, "@ldmatrix.other", 0, -1, "at offset ", 0},
+};
+
 /* The line of `source` that ends in the mark, 0: none. */
 static unsigned line_of(const char *source, const char *mark)
 {
@@ -207,10 +217,11 @@ static void run_cases(const expected *cases, size_t count, const char *name)
 }
 
 static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases), "memory"); }
+static void test_async(void) { run_cases(async_cases, KILN__COUNT(async_cases), "async"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
 int main(void)
 {
-    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order}};
+    static const check_case cases[] = {{"memory", test_memory}, {"order", test_order}, {"async", test_async}};
     return check_main("checks", cases, KILN__COUNT(cases));
 }

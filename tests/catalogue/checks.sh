@@ -1,0 +1,27 @@
+#!/bin/sh
+# checks.sh KILN SPEC SIZE...: some configurations of every variant of a spec at each size, under the checks of the simulated
+# device: nothing may be found. A SIZE is as in sizes.sh.
+set -eu
+kiln=$1 spec=$2
+shift 2
+KILN_CACHE_DIR=$(mktemp -d)
+export KILN_CACHE_DIR
+trap 'rm -rf "$KILN_CACHE_DIR"' EXIT
+variants=$("$kiln" show "$spec" --names)
+[ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
+failed=0
+for size; do
+    case $size in
+    *=*) arguments=$(echo ",$size" | sed 's/,/ -s /g') ;;
+    *) arguments="-s $size" ;;
+    esac
+    for variant in $variants; do
+        # shellcheck disable=SC2086  # a list of words
+        if ! output=$("$kiln" check "$spec" -v "$variant" $arguments -m 3 2>&1) ||
+           ! echo "$output" | grep -q "configurations* checked, nothing found"; then
+            failed=$((failed + 1))
+            printf '%s %s at %s:\n%s\n' "$spec" "$variant" "$size" "$output"
+        fi
+    done
+done
+[ "$failed" = 0 ] || { echo "$failed failed"; exit 1; }

@@ -1,0 +1,240 @@
+/* What the checks say of the host's doings, and what they are like from outside: repeatable, over when they are over, and
+ * whole where memory runs out. */
+#include <cuda.h>
+
+#include "check_bench.h"
+#include "sim/cu_internal.h"
+
+static char *text;
+static size_t text_length;
+
+static void load(void)
+{
+    if (!text)
+        text = check_read("check", "memory.ptx", &text_length);
+}
+
+static const kiln_check_finding *only(const check_bench *b, kiln_check_kind kind, bool note)
+{
+    CHECK(vm_check_count(b->check) == 1);
+    const kiln_check_finding *f = vm_check_count(b->check) ? vm_check_at(b->check, 0) : NULL;
+    CHECK(f && f->kind == kind && f->note == note && f->message[0]);
+    return f;
+}
+
+static void test_freed_by_host(void)
+{
+    load();
+    check_bench b = check_bench_new(text, text_length);
+    CHECK(vm_free(b.device, b.params.raw));
+    CHECK(check_bench_run(&b, "bug_read_freed_by_host", 1, 32, 0) == VM_OK);
+    const kiln_check_finding *f = only(&b, KILN_CHECK_FREED, false);
+    CHECK(f && strstr(f->allocation, "4096 bytes that was freed") && f->count == 32);
+    int32_t *out = vm_pointer(b.device, b.params.out, COUNT * sizeof *out);
+    CHECK((uint32_t)out[5] == 0xa5a5a5a5u); /* what could not be loaded */
+    vm_check_host_free(b.device, b.params.raw);
+    CHECK(vm_check_count(b.check) == 2 && vm_check_at(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
+    check_bench_end(&b);
+}
+
+static void test_leaks(void)
+{
+    load();
+    check_bench b = check_bench_new(text, text_length);
+    CHECK(check_bench_run(&b, "bug_leak", 1, 2, 0) == VM_OK);
+    vm_check_leaks(b.device, false);
+    CHECK(vm_check_count(b.check) == 2);
+    for (size_t k = 0; k < vm_check_count(b.check); k++) {
+        const kiln_check_finding *f = vm_check_at(b.check, k);
+        CHECK(f->kind == KILN_CHECK_LEAK && f->bytes == 96 && f->at.line > 0 && f->at.thread[0] == k);
+        CHECK_TEXT(f->at.file, "memory.cu");
+    }
+    vm_check_leaks(b.device, true); /* in, out and raw are the host's */
+    CHECK(vm_check_count(b.check) == 5);
+    check_bench_end(&b);
+}
+
+static void test_host_reads(void)
+{
+    load();
+    check_bench b = check_bench_new(text, text_length);
+    uint64_t fresh = vm_alloc(b.device, 256);
+    vm_check_host_reads(b.device, b.params.in, 64);
+    CHECK(vm_check_count(b.check) == 0);
+    CHECK(vm_pointer(b.device, fresh, 100) != NULL); /* taken for writing: those are written */
+    vm_check_host_reads(b.device, fresh, 100);
+    CHECK(vm_check_count(b.check) == 0);
+    CHECK(vm_pointer_read(b.device, fresh, 256) != NULL);
+    vm_check_host_reads(b.device, fresh, 256);
+    const kiln_check_finding *f = only(&b, KILN_CHECK_UNINITIALISED, true);
+    CHECK(f && f->bytes == 156 && f->address == fresh + 100);
+    check_bench_end(&b);
+}
+
+/* Copies on the device take along what is not written, and what was written can be forgotten. */
+static void test_copies(void)
+{
+    load();
+    check_bench b = check_bench_new(text, text_length);
+    CHECK(vm_pointer(b.device, b.params.raw, COUNT * 4) != NULL);
+    uint64_t fresh = vm_alloc(b.device, 4096);
+    vm_check_copied(b.device, b.params.raw, fresh, 4096);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
+    const kiln_check_finding *f = only(&b, KILN_CHECK_UNINITIALISED, false);
+    CHECK(f && f->count == 32);
+    check_bench_end(&b);
+
+    b = check_bench_new(text, text_length);
+    CHECK(vm_pointer(b.device, b.params.raw, COUNT * 4) != NULL);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
+    CHECK(vm_check_count(b.check) == 0);
+    vm_check_forget(b.device, b.params.raw + 28, 4);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
+    f = only(&b, KILN_CHECK_UNINITIALISED, false);
+    CHECK(f && f->count == 1 && f->address == b.params.raw + 28);
+    check_bench_end(&b);
+}
+
+/* Memory that was there before counts as written; when the checks are gone, kernels run as ever. */
+static void test_attach(void)
+{
+    load();
+    check_bench b = check_bench_new(text, text_length);
+    vm_check_attach(b.device, NULL);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_FAULT_ADDRESS && vm_check_count(b.check) == 0);
+    vm_check_attach(b.device, b.check);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 1);
+    vm_check_forget(b.device, b.params.raw, 4096);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 2);
+    check_bench_end(&b);
+}
+
+/* The same launch finds the same, word for word. */
+static void test_repeats(void)
+{
+    load();
+    size_t length;
+    char *order = check_read("check", "order.ptx", &length);
+    static const char *const kernels[] = {"bug_loop_tile", "bug_reduction", "bug_neighbour_block", "bug_copy_over_reads"};
+    for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
+        check_bench a = check_bench_new(order, length), b = check_bench_new(order, length);
+        check_bench_run(&a, kernels[k], 3, 64, 0);
+        check_bench_run(&b, kernels[k], 3, 64, 0);
+        CHECK(vm_check_count(a.check) > 0 && vm_check_count(a.check) == vm_check_count(b.check));
+        for (size_t n = 0; n < vm_check_count(a.check) && n < vm_check_count(b.check); n++) {
+            CHECK_TEXT(vm_check_at(a.check, n)->message, vm_check_at(b.check, n)->message);
+            CHECK(vm_check_at(a.check, n)->count == vm_check_at(b.check, n)->count);
+        }
+        check_bench_end(&a);
+        check_bench_end(&b);
+    }
+    kiln__free(NULL, order);
+}
+
+/* The 1st, 2nd, ... allocation fails: a launch says so or runs with less to remember, and nothing is lost. */
+static void test_oom(void)
+{
+    load();
+    static const char *const kernels[] = {"bug_shared_end", "bug_unwritten_half", "ok_malloc", "bug_double_free"};
+    bool whole = false;
+    for (long n = 0; n < 4000 && !whole; n++) {
+        check_oom oom = {.countdown = -1};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        vm_limits limits = {.memory = 64u << 20, .shared_per_block = 48u << 10, .step_budget = 1u << 20, .sm_count = 4, .cc = 90};
+        kiln__text log = {0};
+        ptx_module *ptx = NULL;
+        vm_module *module = NULL;
+        CHECK(ptx_parse(&mem, text, text_length, &ptx, &log) == PTX_OK);
+        vm_device *device = vm_device_new(&mem, &limits);
+        CHECK(device && vm_module_load(device, ptx, &module, &log) == PTX_OK);
+        uint64_t address = vm_alloc(device, COUNT * 4);
+        oom.countdown = n;
+        vm_check *check = vm_check_new(&mem);
+        if (check) {
+            vm_check_attach(device, check);
+            uint64_t fresh = vm_alloc(device, COUNT * 4);
+            struct { uint64_t in, out, raw; int32_t n; } params = {address, address, fresh ? fresh : address, COUNT};
+            struct vm_watch watch = {.check = true};
+            for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
+                vm_fault fault;
+                vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, kernels[k]), .grid = {1, 1, 1},
+                                    .block = {32, 1, 1}, .params = &params, .watch = &watch};
+                vm_fault_kind kind = vm_run(device, &launch, NULL, &fault);
+                CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
+            }
+            vm_check_leaks(device, true);
+        }
+        whole = !oom.failed;
+        oom.countdown = -1;
+        vm_module_unload(device, module);
+        vm_device_free(device);
+        vm_check_free(check);
+        kiln__text_free(&log);
+        CHECK(oom.live == 0);
+    }
+    CHECK(whole);
+}
+
+/* ---- by way of the driver ---- */
+
+static size_t reported;
+static kiln_check_kind reported_kind;
+
+static void report(void *user, const kiln_check_finding *f)
+{
+    CHECK(user == &reported && f->message[0]);
+    reported++;
+    reported_kind = f->kind;
+}
+
+static void test_driver(void)
+{
+    load();
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr in, out;
+    CHECK(sim_cuInit(0) == CUDA_SUCCESS && sim_cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    CHECK(sim_cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    char *image = kiln__alloc(NULL, text_length + 1);
+    memcpy(image, text, text_length);
+    image[text_length] = '\0';
+    CHECK(sim_cuModuleLoadData(&module, image) == CUDA_SUCCESS);
+    CHECK(sim_cuModuleGetFunction(&function, module, "bug_past_end") == CUDA_SUCCESS);
+    CHECK(kiln__sim_check_begin());
+    CHECK(!kiln__sim_check_begin());
+    CHECK(sim_cuMemAlloc(&in, 4096) == CUDA_SUCCESS && sim_cuMemAlloc(&out, 4096) == CUDA_SUCCESS);
+    int n = COUNT;
+    void *arguments[] = {&in, &out, &in, &n};
+    CHECK(sim_cuLaunchKernel(function, 33, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS);
+    CHECK(sim_cuCtxSynchronize() == CUDA_SUCCESS); /* no fault: it was kept from happening */
+    kiln__sim_check_end(report, &reported);
+    CHECK(reported == 1 && reported_kind == KILN_CHECK_BOUNDS);
+    CHECK(kiln__sim_check_begin());
+    CHECK(sim_cuMemFree(out) == CUDA_SUCCESS && sim_cuMemFree(out) == CUDA_ERROR_INVALID_VALUE);
+    kiln__sim_check_end(report, &reported);
+    CHECK(reported == 2 && reported_kind == KILN_CHECK_BAD_FREE);
+    CHECK(kiln__sim_check_begin());
+    char host[64];
+    CHECK(sim_cuMemAlloc(&out, 4096) == CUDA_SUCCESS && sim_cuMemsetD8(out, 1, 32) == CUDA_SUCCESS);
+    CHECK(sim_cuMemcpyDtoH(host, out, 32) == CUDA_SUCCESS && sim_cuMemcpyDtoH(host, out, 33) == CUDA_SUCCESS);
+    kiln__sim_check_end(report, &reported);
+    CHECK(reported == 3 && reported_kind == KILN_CHECK_UNINITIALISED);
+    CHECK(sim_cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+    kiln__sim_check_end(report, &reported); /* without a context: nothing */
+    CHECK(reported == 3);
+    kiln__free(NULL, image);
+}
+
+int main(void)
+{
+    static const check_case cases[] = {
+        {"freed by the host", test_freed_by_host}, {"leaks", test_leaks},     {"host reads", test_host_reads},
+        {"copies", test_copies},                   {"attach", test_attach},   {"repeats", test_repeats},
+        {"out of memory", test_oom},               {"driver", test_driver}};
+    int result = check_main("checks and the host", cases, KILN__COUNT(cases));
+    kiln__free(NULL, text);
+    return result;
+}
