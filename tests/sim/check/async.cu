@@ -68,16 +68,16 @@ K bug_bulk_end(int *in, int *out, int *raw, int n)
 }
 K bug_bulk_over_reads(int *in, int *out, int *raw, int n) // the next copy does not wait for the readers
 {
-    __shared__ uint64_t bar;
+    __shared__ uint64_t bar[2];
     __shared__ __align__(16) int s[256];
-    if (threadIdx.x == 0) init(&bar, 1);
+    if (threadIdx.x == 0) init(bar, 1), init(bar + 1, 1);
     __syncthreads();
     for (int k = 0; k < 2; k++) {
         if (threadIdx.x == 0) {
-            expect(&bar, 1024);
-            fetch(s, in + 256 * k, 1024, &bar); // @bulk_over_reads
+            expect(bar + k, 1024);
+            fetch(s, in + 256 * k, 1024, bar + k); // @bulk_over_reads
         }
-        wait(&bar, k & 1);
+        wait(bar + k, 0);
         for (int j = threadIdx.x; j < 256; j += 64)
             out[256 * k + j] = s[255 - j]; // @bulk_over_reads.other
     }
