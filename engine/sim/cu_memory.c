@@ -106,7 +106,7 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 /* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
 #define DEVICE_ONLY_END 0x400000000000ull
 
-static bool is_device(const sim_side *where)
+static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
     bool no_host = where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
@@ -117,11 +117,11 @@ static bool is_device(const sim_side *where)
 
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes)
 {
-    if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !is_device(from))
+    if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !side_is_device(from))
         return;
-    if (to->type == CU_MEMORYTYPE_HOST || (to->type == CU_MEMORYTYPE_UNIFIED && !is_device(to)))
+    if (to->type == CU_MEMORYTYPE_HOST || (to->type == CU_MEMORYTYPE_UNIFIED && !side_is_device(to)))
         vm_check_host_reads(from->context->device, from->address, bytes);
-    else if (to->context == from->context && is_device(to))
+    else if (to->context == from->context && side_is_device(to))
         vm_check_copied(from->context->device, to->address, from->address, bytes);
 }
 
@@ -129,7 +129,7 @@ static void *resolve(const sim_side *where, uint64_t address, size_t bytes)
 {
     vm_device *device = where->context->device;
     bool no_host = address >= VM_GLOBAL_BASE && address < DEVICE_ONLY_END;
-    if (is_device(where))
+    if (side_is_device(where))
         return where->write ? vm_pointer(device, address, bytes)
                             : (void *)(uintptr_t)vm_pointer_read(device, address, bytes);
     return no_host ? NULL : (void *)(uintptr_t)address;
