@@ -295,10 +295,10 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
         advance(r, &r->warps[slot * r->warps_per_block + k], now);
 }
 
-/* Nobody waits for stores but the end. */
+/* Nobody waits for stores, and for loads that nobody uses, but the end. */
 static uint32_t drained(const replay *r, uint32_t now)
 {
-    double last = fmax(fmax(r->l2_free, r->write_free), r->dram_free);
+    double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
     return last > now ? later(last) : now;
 }
 

@@ -1,0 +1,248 @@
+/* The estimate of times: device profiles as text, and kernels whose time on them follows from a few of their figures. */
+#include "sim/profile.h"
+#include "sim/vm_time.h"
+#include "vm_check.h"
+
+static char *profile_text;
+static size_t profile_length;
+static sim_profile_data h200;
+
+static void read_profile(void)
+{
+    char path[1024];
+    kiln_error *error = NULL;
+    kiln__text log = {0};
+    if (profile_text)
+        return;
+    snprintf(path, sizeof path, "%s/devices/h200.profile", KILN_SOURCE_DIR);
+    CHECK_OK(kiln__file_read(NULL, path, 0, &profile_text, &profile_length, &error), error);
+    CHECK(sim_profile_read(profile_text, profile_length, "h200", &h200, &log));
+    kiln__text_free(&log);
+    h200.model.code_rate = 4096; /* these kernels have no loops, and would wait for their code */
+}
+
+/* ---- profiles ---- */
+
+static bool reads(const char *text, size_t length, const char *complaint)
+{
+    sim_profile_data data;
+    kiln__text log = {0};
+    bool good = sim_profile_read(text, length, "p", &data, &log);
+    if (complaint && !strstr(kiln__text_get(&log), complaint)) {
+        fprintf(stderr, "'%s' is not in: %s\n", complaint, kiln__text_get(&log));
+        CU_FAIL("another complaint");
+    }
+    kiln__text_free(&log);
+    return good;
+}
+
+static bool reads_with(const char *line, const char *complaint)
+{
+    kiln__text text = {0};
+    kiln__text_add(&text, profile_text, profile_length);
+    kiln__text_puts(&text, line);
+    bool good = reads(kiln__text_get(&text), text.length, complaint);
+    kiln__text_free(&text);
+    return good;
+}
+
+static void test_profile(void)
+{
+    read_profile();
+    CHECK(h200.model.sm_count == 132 && h200.model.clock == 1980e6 && h200.model.l2_size == 52428800);
+    CHECK(h200.model.fp32 == 128 && h200.model.launch == 3.2 && h200.model.carveout_count == 10);
+    CHECK(h200.model.carveouts[9] == 228 * 1024.0);
+    CHECK(h200.memory == 150754820096u);
+    CHECK_TEXT(h200.title, "NVIDIA H200 (simulated)");
+    CHECK(reads_with("\n# a comment\n \t\r\n", NULL));
+    CHECK(!reads_with("sm_count: 4\n", "sm_count stands twice"));
+    CHECK(!reads_with("smcount: 4\n", "did you mean sm_count?"));
+    CHECK(!reads_with("nonsense\n", "a line is `key: value`"));
+    CHECK(!reads_with("shared_carveouts_kib: 1\n", "stands twice"));
+    CHECK(!reads("", 0, "missing: compute_capability"));
+    CHECK(!reads("title: \n", 8, "title: 1 to 95 characters"));
+    CHECK(!reads("sm_count: 0\n", 12, "sm_count: 0 is not within 1 and 4096"));
+    CHECK(!reads("sm_count: nan\n", 14, "is no number"));
+    CHECK(!reads("sm_count: 4x\n", 13, "'4x' is no number"));
+    CHECK(!reads("shared_carveouts_kib: 8 4\n", 26, "ascending"));
+    CHECK(!reads("shared_carveouts_kib: few\n", 26, "numbers with spaces between"));
+    CHECK(!reads("a\0b", 3, "of text is wanted"));
+    char line[600];
+    memset(line, 'x', sizeof line);
+    CHECK(!reads(line, sizeof line, "at most 511 characters"));
+}
+
+/* Without any one of its lines a profile is refused, unless that says nothing. */
+static void test_profile_whole(void)
+{
+    read_profile();
+    unsigned refused = 0;
+    for (size_t at = 0; at < profile_length;) {
+        const char *end = memchr(profile_text + at, '\n', profile_length - at);
+        size_t next = end ? (size_t)(end - profile_text) + 1 : profile_length;
+        kiln__text text = {0};
+        kiln__text_add(&text, profile_text, at);
+        kiln__text_add(&text, profile_text + next, profile_length - next);
+        bool says = profile_text[at] != '#' && profile_text[at] != '\n' && strncmp(profile_text + at, "shared_carv", 11) != 0;
+        CHECK(reads(kiln__text_get(&text), text.length, NULL) == !says);
+        refused += says;
+        kiln__text_free(&text);
+        at = next;
+    }
+    CHECK(refused > 40);
+}
+
+/* ---- times ---- */
+
+#define HEAD                                                                                                           \
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 stride)\n{\n"       \
+    ".reg .f32 %f<40>; .reg .b32 %r<10>; .reg .b64 %rd<10>; .shared .align 16 .b8 own[16384];\n"                       \
+    "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [stride]; mov.u32 %r2, %tid.x; mul.lo.s32 %r3, %r1, %r2;\n"           \
+    "mul.wide.u32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r4, own; add.s32 %r5, %r4, %r3;\n"                  \
+    "mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f3f800000;\n"
+
+typedef struct setup { vm_bench bench; vm_cost *cost; struct vm_trace *trace; vm_time_launch launch; } setup;
+
+/* Runs the kernel `HEAD (line count times) ret` with one block and traces it. `%d` in the line is a register of 32. */
+static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32_t stride, uint64_t limit, bool only,
+                      uint32_t blocks)
+{
+    setup s = {0};
+    kiln__text text = {0};
+    read_profile();
+    kiln__text_puts(&text, HEAD);
+    for (unsigned n = 0; n < count; n++) {
+        char made[200];
+        snprintf(made, sizeof made, line, 3 + n % 32, 3 + n % 32);
+        kiln__text_puts(&text, made);
+    }
+    kiln__text_puts(&text, "ret;\n}\n");
+    s.bench = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.threads = 1});
+    kiln__text_free(&text);
+    struct { uint64_t out; uint32_t stride; } params = {vm_alloc(s.bench.device, 16 << 20), stride};
+    s.cost = vm_cost_new(NULL, s.bench.module, &h200.model);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s.cost);
+    s.trace = vm_trace_new(NULL, 1, (threads + 31) / 32);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s.trace);
+    struct vm_watch watch = {.trace = s.trace, .trace_alone = true};
+    vm_launch launch = {.module = s.bench.module, .kernel = 0, .grid = {blocks, 1, 1}, .block = {threads, 1, 1},
+                        .params = &params, .watch = &watch};
+    s.trace->launch = &launch;
+    s.trace->cost = s.cost;
+    s.trace->limit = limit;
+    s.trace->only = only;
+    CU_ASSERT_EQUAL(vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault), VM_OK);
+    s.launch = (vm_time_launch){.model = &h200.model, .trace = s.trace, .cost = s.cost, .device = s.bench.device,
+                                .block_count = blocks, .resident = 1};
+    return s;
+}
+
+static void end(setup *s)
+{
+    vm_trace_free(s->trace);
+    vm_cost_free(s->cost);
+    vm_bench_end(&s->bench);
+}
+
+static double clocks_of(const char *line, unsigned count, uint32_t threads, uint32_t stride)
+{
+    setup s = trace_of(line, count, threads, stride, 1 << 20, false, 1);
+    vm_time_result result;
+    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    end(&s);
+    return result.clocks;
+}
+
+/* Clocks of one more line, when many have gone before: what is constant cancels out. */
+static double each(const char *line, uint32_t threads, uint32_t stride)
+{
+    return (clocks_of(line, 1200, threads, stride) - clocks_of(line, 400, threads, stride)) / 800;
+}
+
+static bool about(double got, double want)
+{
+    bool good = got > want * 0.97 - 0.01 && got < want * 1.03 + 0.01;
+    if (!good)
+        fprintf(stderr, "%g, not %g\n", got, want);
+    return good;
+}
+
+static void test_arithmetic(void)
+{
+    read_profile();
+    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));  /* 32 of them: a clock each, and one for
+                                                                                  eight, which share a line of code */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has a warp */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2)); /* two warps share one */
+    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 1024, 0), 8));  /* eight warps hide the chain of each */
+    CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4)); /* 64 lanes of four schedulers: two clocks each, two warps */
+    CHECK(about(each("sqrt.approx.f32 %%f%d, %%f%d;\n", 32, 0), 8)); /* 16 lanes of four schedulers */
+    CHECK(about(each("mov.b32 %%r6, %%r2;\n", 32, 0), 0));
+}
+
+static void test_shared(void)
+{
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 4), 4));   /* a wavefront a warp, four warps */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 0), 4));   /* a broadcast too */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 8), 8));   /* two lanes a bank */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 128), 4 * 32)); /* all 32 in one */
+}
+
+static void test_global(void)
+{
+    /* From the L1: as many clocks as lines. */
+    CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 1), 4));
+    CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 32), 4 * 32));
+}
+
+static void test_barrier(void)
+{
+    double one = each("bar.sync 0;\n", 32, 0), many = each("bar.sync 0;\n", 1024, 0);
+    CHECK(one >= h200.model.barrier_latency && many >= one && many < one + 64);
+}
+
+/* A trace that is cut short goes on as it was; a block that ends early leaves the same trace. */
+static void test_cut(void)
+{
+    vm_time_result whole, cut;
+    setup s = trace_of("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 4000, 64, 0, 1 << 20, false, 4);
+    CHECK(vm_time_estimate(NULL, &s.launch, &whole));
+    end(&s);
+    s = trace_of("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 4000, 64, 0, 1000, true, 4);
+    CHECK(s.bench.counters.blocks == 1 && s.trace->warps[0].traced == 1000 && s.trace->warps[0].issued > 4000);
+    CHECK(vm_time_estimate(NULL, &s.launch, &cut));
+    CHECK(about(cut.clocks / whole.clocks, 1));
+    end(&s);
+}
+
+/* ---- shortage of memory ---- */
+
+static void test_memory(void)
+{
+    setup s = trace_of("ld.global.f32 %%f%d, [%%rd3];\n", 20, 64, 8, 1 << 20, false, 3);
+    check_oom oom = {0};
+    const kiln_allocator mem = {check_oom_resize, &oom};
+    long n = 0;
+    for (bool done = false; !done && n < 1000; n++) {
+        oom = (check_oom){.countdown = n};
+        vm_cost *cost = vm_cost_new(&mem, s.bench.module, &h200.model);
+        struct vm_trace *trace = cost ? vm_trace_new(&mem, 2, 2) : NULL;
+        vm_time_result result;
+        done = trace && vm_time_estimate(&mem, &s.launch, &result);
+        CHECK(done == !oom.failed);
+        vm_trace_free(trace);
+        vm_cost_free(cost);
+        CHECK(oom.live == 0);
+    }
+    CHECK(n > 20 && n < 1000);
+    end(&s);
+    kiln__free(NULL, profile_text); /* the last test */
+}
+
+static const check_case cases[] = {
+    {"profile", test_profile}, {"profile, line by line", test_profile_whole}, {"arithmetic", test_arithmetic},
+    {"shared memory", test_shared}, {"global memory", test_global}, {"barrier", test_barrier},
+    {"a trace cut short", test_cut}, {"shortage of memory", test_memory},
+};
+KILN_SUITE("sim estimate", cases)
