@@ -89,7 +89,10 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {
-        add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->include));
+        /* The toolkit's headers, and the folders in which some of them name their neighbours as "info.h". */
+        static const char *const folders[] = {"", "/cooperative_groups", "/cooperative_groups/details", "/crt"};
+        for (size_t i = 0; i < KILN__COUNT(folders); i++)
+            add_option(list, kiln__arena_printf(&list->arena, "-I%s%s", try->nvrtc->include, folders[i]));
         if (*try->nvrtc->cccl)
             add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->cccl));
     }

@@ -99,6 +99,15 @@ static void test_headers(void)
         request = (kiln__compile_request){.name = "fp16.cu", .arch = 80, .source = source_fp16};
         CHECK_OK(compile(&request, &unit, &error), error);
         kiln__unit_free(&unit);
+        static const char *const toolkit[] = { /* some name headers beside them */
+            "cooperative_groups.h", "cooperative_groups/reduce.h", "mma.h", "cuda_bf16.h", "cuda_fp8.h", "cuda/atomic"};
+        for (size_t i = 0; i < KILN__COUNT(toolkit); i++) {
+            char source[128];
+            snprintf(source, sizeof source, "#include <%s>\nextern \"C\" __global__ void k(int *x) { *x = 1; }\n", toolkit[i]);
+            request = (kiln__compile_request){.name = "toolkit.cu", .arch = 90, .source = source};
+            CHECK_OK(compile(&request, &unit, &error), error);
+            kiln__unit_free(&unit);
+        }
     }
     /* a texture and a type of the run-time API: compiled without -minimal */
     request = (kiln__compile_request){.name = "t.cu", .arch = 80, .source = source_texture};
