@@ -1,6 +1,6 @@
 /* Checks (sim.h, CHECKS.md): while a context is checked, its launches are watched and its memory is shadowed. A program
- * asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a process, and then
- * what was found goes to standard error when the context goes, or the process. */
+ * asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a process, and
+ * then what was found goes to standard error when the context goes, or the process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static void put_finding(FILE *to, const kiln_check_finding *f)
 {
     fprintf(to, "%s%s: %s\n", f->note ? "note: " : "", kiln_check_text(f->kind), f->message);
     if (f->kernel[0])
-        fprintf(to, "    in kernel %s, %llu time%s\n", f->kernel, (unsigned long long)f->count, f->count == 1 ? "" : "s");
+        fprintf(to, "    in kernel %s, %llu time%s\n", f->kernel, (unsigned long long)f->count,
+                f->count == 1 ? "" : "s");
     if (f->at.what)
         put_side(to, &f->at);
     if (f->other.what)
@@ -51,7 +52,8 @@ static void put_all(const vm_check *check)
         errors += !vm_check_at(check, k)->note;
         put_finding(stderr, vm_check_at(check, k));
     }
-    fprintf(stderr, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes, notes == 1 ? "" : "s");
+    fprintf(stderr, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes,
+            notes == 1 ? "" : "s");
     if (vm_check_dropped(check))
         fprintf(stderr, "; more were found than are kept");
     if (vm_check_starved(check))

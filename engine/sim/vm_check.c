@@ -61,8 +61,8 @@ static const char *inlined_text(vm_check *check, const ptx_module *ptx, const pt
         const ptx_loc *outer = &ptx->locs[loc->inlined_at];
         const char *file = outer->file < ptx->file_count && ptx->files[outer->file] ? ptx->files[outer->file] : "?";
         const char *name = strrchr(file, '/');
-        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "", loc->inlined_from ? loc->inlined_from : "a function",
-                          name ? name + 1 : file, outer->line);
+        kiln__text_printf(&text, "%sin %s, called at %s:%u", k ? ", " : "",
+                          loc->inlined_from ? loc->inlined_from : "a function", name ? name + 1 : file, outer->line);
         loc = outer;
     }
     const char *kept = text.length ? kiln__arena_strdup(&check->arena, kiln__text_get(&text)) : none;
@@ -197,7 +197,8 @@ void vm_check_end(vm_run_state *run)
     if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
         return;
     bool known;
-    vm_found *found = look_up(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1, &known);
+    vm_found *found =
+        look_up(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1, &known);
     if (!found)
         return;
     found->finding.count++;
@@ -239,7 +240,8 @@ void vm_check_host_free(vm_device *device, uint64_t address)
     f->space = "global";
     f->allocation = vm_check_print(check, "%s", where);
     f->at.what = "free by the host";
-    f->message = vm_check_print(check, "free of 0x%" PRIx64 ", which is no allocation of the host's: it lies %s", address, where);
+    f->message = vm_check_print(check, "free of 0x%" PRIx64 ", which is no allocation of the host's: it lies %s",
+                                address, where);
 }
 
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
@@ -262,9 +264,10 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     f->bytes = missing;
     f->space = "global";
     f->at.what = "read by the host";
-    f->allocation = vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first, a->bytes);
-    f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that nothing has written, the first %s", missing,
-                                f->allocation);
+    f->allocation =
+        vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first, a->bytes);
+    f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that nothing has written, the first %s",
+                                missing, f->allocation);
 }
 
 void vm_check_leaks(vm_device *device, bool all)
@@ -286,7 +289,7 @@ void vm_check_leaks(vm_device *device, bool all)
         f->at.file = f->at.file ? f->at.file : none;
         f->at.inlined = f->at.inlined ? f->at.inlined : none;
         f->at.text = none;
-        f->message = vm_check_print(check, "%" PRIu64 " bytes at 0x%" PRIx64 ", allocated by %s, were never freed", a->bytes,
-                                    a->base, a->shadow->by_kernel ? "a kernel" : "the host");
+        f->message = vm_check_print(check, "%" PRIu64 " bytes at 0x%" PRIx64 ", allocated by %s, were never freed",
+                                    a->bytes, a->base, a->shadow->by_kernel ? "a kernel" : "the host");
     }
 }

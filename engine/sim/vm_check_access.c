@@ -1,6 +1,6 @@
-/* vm_check_access.c - loads, stores, atomics and asynchronous copies: are they inside, aligned, of something written, and
- * ordered. The common case is cheap: addresses relative to the first lane's repeat, so that what is to be looked at is
- * known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison. */
+/* vm_check_access.c - loads, stores, atomics and asynchronous copies: are they inside, aligned, of something written,
+ * and ordered. The common case is cheap: addresses relative to the first lane's repeat, so that what is to be looked at
+ * is known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,8 @@ static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn
 
 /* ---- inside and aligned ---- */
 
-static kiln_check_finding *start(look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane, uint32_t lanes)
+static kiln_check_finding *start(look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                 uint32_t lanes)
 {
     kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
     if (!f)
@@ -147,13 +148,14 @@ static void describe_shared(const look *k, uint64_t at, char *text, size_t size)
             best = symbol, start_of = module->address[s];
     }
     if (best && at - start_of < best->bytes)
-        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of, own_name(best->name), best->bytes);
-    else if (best)
-        snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes", at - start_of - best->bytes,
+        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
                  own_name(best->name), best->bytes);
+    else if (best)
+        snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                 at - start_of - best->bytes, own_name(best->name), best->bytes);
     else if (at >= run->shared_dynamic && at < run->shared_end)
-        snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)", at - run->shared_dynamic,
-                 run->shared_end - run->shared_dynamic);
+        snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
+                 at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
     else
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory",
                  run->shared_gap + (run->shared_end - run->shared_dynamic));
@@ -184,13 +186,17 @@ static void report_outside(look *k, uint32_t lane, uint32_t owner)
         const vm_module *module = k->w->runner->run->launch->module;
         const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
         int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
-        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at, own_name(symbol->name), symbol->bytes)
-                               : vm_check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0, own_name(symbol->name), symbol->bytes);
+        f->allocation =
+            at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
+                                    own_name(symbol->name), symbol->bytes)
+                   : vm_check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                                    (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
+                                    own_name(symbol->name), symbol->bytes);
     } else {
         f->allocation = describe(k, lane);
     }
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address, f->allocation);
+    f->message =
+        vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address, f->allocation);
 }
 
 static void report_misaligned(look *k, uint32_t lane)
@@ -199,8 +205,8 @@ static void report_misaligned(look *k, uint32_t lane)
     if (!f)
         return;
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is no multiple of %u, %s", f->at.what, f->space,
-                                f->address, k->a->bytes, f->allocation);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is no multiple of %u, %s", f->at.what,
+                                f->space, f->address, k->a->bytes, f->allocation);
 }
 
 /* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
@@ -280,21 +286,26 @@ static void report_race(look *k, const vm_mark *s, bool other_writes, uint32_t l
         return;
     f->address += offset;
     f->bytes = k->a->bytes;
-    f->other.what = pending ? "asynchronous copy" : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write") : "read";
+    f->other.what = pending        ? "asynchronous copy"
+                    : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
+                                   : "read";
     vm_check_side_thread(k->w, s, &f->other);
     f->other.has_thread = !(s->who & VM_MANY);
     f->allocation = describe(k, lane);
     if (pending)
-        f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s",
-                                    f->at.what, f->space, f->address, f->allocation);
+        f->message = vm_check_print(
+            k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
+            f->space, f->address, f->allocation);
     else
-        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s", f->at.what,
-                                    f->other.what, s->block != k->block ? "another block" : "another thread", f->space, f->address,
-                                    note ? " (the value is the same)" : "", f->allocation);
+        f->message =
+            vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s", f->at.what,
+                           f->other.what, s->block != k->block ? "another block" : "another thread", f->space,
+                           f->address, note ? " (the value is the same)" : "", f->allocation);
 }
 
 /* One side of a cell that is newer than the limit. */
-static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
+static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool other_writes, uint32_t lanes,
+                                               uint64_t offset)
 {
     if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
         return;
@@ -391,8 +402,9 @@ static void touch_constant(look *k, vm_cell *c, uint32_t lane)
         return;
     f->other.what = k->constant ? "write" : "read as read-only data";
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what,
-                                f->address, k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
+    f->message = vm_check_print(
+        k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what, f->address,
+        k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
 }
 
 /* Lanes of one store that write different values to one place: which one stays is left open. */
@@ -424,8 +436,10 @@ static void check_one_store(look *k)
                 f->other.what = f->at.what;
                 vm_check_side_thread(k->w, &other, &f->other);
                 f->allocation = describe(k, first);
-                f->message = vm_check_print(k->check, "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s",
-                                            first, lane, f->space, f->address, f->allocation);
+                f->message = vm_check_print(
+                    k->check,
+                    "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s", first,
+                    lane, f->space, f->address, f->allocation);
             }
             break;
         }
@@ -440,8 +454,8 @@ static void report_unwritten(look *k, uint32_t lane, uint32_t lanes, bool note)
     if (!f)
         return;
     f->allocation = describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich nothing has written, %s", f->at.what, f->space,
-                                f->address, note ? "some of " : "", f->allocation);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich nothing has written, %s", f->at.what,
+                                f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
 static void check_written(look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
@@ -566,7 +580,9 @@ static void see_parts(look *k, vm_access *a)
 static uint32_t see(look *k, vm_access *a)
 {
     const vm_run_state *run = k->w->runner->run;
-    uint32_t bad = 0, owner = a->space == PTX_SPACE_SHARED && k->see != VM_SEE_OTHER ? run->launch->module->check->owner[k->insn] : 0;
+    uint32_t bad = 0, owner = a->space == PTX_SPACE_SHARED && k->see != VM_SEE_OTHER
+                                  ? run->launch->module->check->owner[k->insn]
+                                  : 0;
     k->a = a;
     k->shared = a->space == PTX_SPACE_SHARED;
     k->write = a->kind & VM_WRITE;
@@ -575,7 +591,8 @@ static uint32_t see(look *k, vm_access *a)
         k->copies = a->kind & VM_WRITE;
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
-    vm_pattern *p = pattern_of(k->check, a, k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
+    vm_pattern *p =
+        pattern_of(k->check, a, k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
     uint64_t base = a->address[__builtin_ctz(a->lanes)], low = 0, end = 0, generation = 0;
     uint64_t first = base + (uint64_t)p->low, last = base + (uint64_t)p->high + a->bytes;
     vm_allocation *allocation = NULL;
@@ -588,8 +605,8 @@ static uint32_t see(look *k, vm_access *a)
             p->allocation = allocation;
             p->generation = generation;
         }
-        inside = allocation && first >= allocation->base && last >= first && last <= allocation->base + allocation->bytes &&
-                 !(allocation->constant && k->write);
+        inside = allocation && first >= allocation->base && last >= first &&
+                 last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);
     } else {
         inside = bounds_of(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
     }
@@ -606,7 +623,8 @@ static uint32_t see(look *k, vm_access *a)
     }
     k->p = p;
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
-    if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) && a->space != PTX_SPACE_LOCAL)
+    if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) &&
+        a->space != PTX_SPACE_LOCAL)
         check_one_store(k);
     if (k->shared)
         see_shared(k);
@@ -661,9 +679,16 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     kind &= ~(unsigned)VM_SEE_SPECIAL;
     const ptx_function *f = w->frame->function->ptx;
     const ptx_insn *in = &f->insns[i->insn];
-    look k = {.check = w->runner->run->device->check, .w = w, .code = i, .in = in, .insn = vm_insn_of(w, i), .see = kind,
-              .clock = &w->block->check->warps[w->index], .block = (uint32_t)w->block->number,
-              .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC), .copies = kind == VM_SEE_COPY};
+    look k = {.check = w->runner->run->device->check,
+              .w = w,
+              .code = i,
+              .in = in,
+              .insn = vm_insn_of(w, i),
+              .see = kind,
+              .clock = &w->block->check->warps[w->index],
+              .block = (uint32_t)w->block->number,
+              .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
+              .copies = kind == VM_SEE_COPY};
     k.now = k.check->time;
     vm_access list[VM_ACCESSES];
     bool fast = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED;
@@ -749,7 +774,8 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
         f->space = "global";
         f->address = address;
         f->allocation = vm_check_print(device->check, "%s", where);
-        f->message = vm_check_print(device->check, "free of 0x%" PRIx64 ", which no malloc gave or which is freed already: it lies %s",
+        f->message = vm_check_print(device->check,
+                                    "free of 0x%" PRIx64 ", which no malloc gave or which is freed already: it lies %s",
                                     address, where);
     }
     return good;

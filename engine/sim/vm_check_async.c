@@ -63,13 +63,15 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, unsigned op)
     VM_EACH(lane, m)
     {
         unsigned element = b->op || op == PTX_OP_ST_ASYNC ? ptx_type_bytes((ptx_type)b->type) : 1;
-        uint64_t bytes = op == PTX_OP_ST_BULK ? vm_r64(w, i->a)[lane]
-                         : op == PTX_OP_ST_ASYNC || op == PTX_OP_RED_ASYNC ? (uint64_t)element * b->count : vm_r32(w, i->a)[lane];
+        uint64_t bytes = op == PTX_OP_ST_BULK                              ? vm_r64(w, i->a)[lane]
+                         : op == PTX_OP_ST_ASYNC || op == PTX_OP_RED_ASYNC ? (uint64_t)element * b->count
+                                                                           : vm_r32(w, i->a)[lane];
         bool copy = op == PTX_OP_CP_BULK || op == PTX_OP_CP_REDUCE_BULK;
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
-        bool fine = stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
-                    (!copy || stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
-                    (!b->bar.space || op == PTX_OP_ST_BULK || barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+        bool fine =
+            stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
+            (!copy || stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
+            (!b->bar.space || op == PTX_OP_ST_BULK || barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;

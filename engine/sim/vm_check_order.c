@@ -65,8 +65,12 @@ void vm_check_block_start(vm_block *block)
         if (c->lanes)
             memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
         /* What a kernel launches knows all that was before it, and nothing of it runs beside what launched it. */
-        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch, .full = b->base, .synced = b->base, .lanes = c->lanes,
-                        .pending = c->pending, .pending_capacity = c->pending_capacity};
+        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch,
+                        .full = b->base,
+                        .synced = b->base,
+                        .lanes = c->lanes,
+                        .pending = c->pending,
+                        .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_LANES; v++)
             c->know[v] = b->base;
         settle(block, c);
@@ -150,8 +154,8 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
         if (!(members[lane] >> lane & 1)) {
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
             if (f)
-                f->message = vm_check_print(check, "%s by lane %u, which its member mask 0x%08x does not name", op_name(in),
-                                            lane, members[lane]);
+                f->message = vm_check_print(check, "%s by lane %u, which its member mask 0x%08x does not name",
+                                            op_name(in), lane, members[lane]);
         } else {
             uint32_t apart = 0;
             VM_EACH(other, members[lane] & lanes) apart |= (uint32_t)(members[other] != members[lane]) << other;
@@ -160,8 +164,9 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
             uint32_t other = (uint32_t)__builtin_ctz(apart);
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
             if (f)
-                f->message = vm_check_print(check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which name each other",
-                                            op_name(in), members[lane], lane, members[other], other);
+                f->message = vm_check_print(
+                    check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which name each other",
+                    op_name(in), members[lane], lane, members[other], other);
         }
         if (f)
             f->at.what = op_name(in);
@@ -190,8 +195,9 @@ static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         if (!f)
             continue;
         f->at.what = op_name(in);
-        f->message = vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane, j & 31,
-                                    w->dead >> (j & 31) & 1 ? "has left the kernel or never was" : "does not take part");
+        f->message =
+            vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane, j & 31,
+                           w->dead >> (j & 31) & 1 ? "has left the kernel or never was" : "does not take part");
     }
 }
 
@@ -201,13 +207,15 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
     if (i->insn >= f->insn_count)
         return;
     const ptx_insn *in = &f->insns[i->insn];
-    bool masked = in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_SHFL || in->op == PTX_OP_VOTE || in->op == PTX_OP_MATCH ||
-                  in->op == PTX_OP_REDUX || in->op == PTX_OP_ELECT;
+    bool masked = in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_SHFL || in->op == PTX_OP_VOTE ||
+                  in->op == PTX_OP_MATCH || in->op == PTX_OP_REDUX || in->op == PTX_OP_ELECT;
     if (!masked) { /* mma and its kind: all lanes, by no mask */
         join_lanes(w, lanes);
         return;
     }
-    uint32_t slot = in->op == PTX_OP_SHFL ? (uint32_t)i->imm : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a : i->b;
+    uint32_t slot = in->op == PTX_OP_SHFL                                      ? (uint32_t)i->imm
+                    : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
+                                                                               : i->b;
     const vm_u32 *members = vm_r32(w, slot);
     uint32_t insn = vm_insn_of(w, i), left = lanes;
     check_masks(w, in, insn, members, i->masked == vm_op_warp_sync ? lanes & w->mask : lanes);
@@ -258,9 +266,11 @@ void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         f->at.what = "barrier";
         if (barrier && barrier->arrived)
-            f->message = vm_check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id, need, barrier->need);
+            f->message = vm_check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id,
+                                        need, barrier->need);
         else
-            f->message = vm_check_print(check_of(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32", id, need);
+            f->message = vm_check_print(check_of(w),
+                                        "barrier %u for %u threads: there are 0 to 15, for a multiple of 32", id, need);
         return;
     }
     vm_check_arrive(w, id);
@@ -292,7 +302,8 @@ static uint32_t insn_at(const vm_path *path)
 static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
 {
     const ptx_function *f = first->frame->function->ptx;
-    if (first->pc->insn >= f->insn_count || !is_aligned(&f->insns[first->pc->insn]) || (!apart && (lanes | w->dead) == VM_ALL))
+    if (first->pc->insn >= f->insn_count || !is_aligned(&f->insns[first->pc->insn]) ||
+        (!apart && (lanes | w->dead) == VM_ALL))
         return;
     uint32_t other = VM_NO_INSN;
     for (uint32_t p = 0; p < w->path_count && apart; p++)
@@ -307,8 +318,9 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
         found->message = vm_check_print(check_of(w), "lanes of one warp meet barrier %u at different places", id);
     else {
         found->other.what = NULL;
-        found->message = vm_check_print(check_of(w), "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come", id,
-                                        lanes, ~(lanes | w->dead));
+        found->message =
+            vm_check_print(check_of(w), "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come",
+                           id, lanes, ~(lanes | w->dead));
     }
 }
 
@@ -377,22 +389,25 @@ void vm_check_stuck(vm_block *block)
         for (uint32_t p = 0; p < w->path_count; p++) {
             const vm_path *path = &w->paths[p];
             const ptx_function *f = path->frame->function->ptx;
-            if (path->state != VM_PATH_BARRIER || path->pc->insn >= f->insn_count || !is_aligned(&f->insns[path->pc->insn]))
+            if (path->state != VM_PATH_BARRIER || path->pc->insn >= f->insn_count ||
+                !is_aligned(&f->insns[path->pc->insn]))
                 continue;
             for (uint32_t s = 0; s < VM_LANES; s++) {
                 const vm_sync *sync = &w->syncs[s];
                 if (!(w->sync_used >> s & 1) || !sync->waiting || !sync->pc || is_end(sync))
                     continue;
-                kiln_check_finding *found = vm_check_find(
-                    w, KILN_CHECK_BARRIER, false, insn_at(path),
-                    (uint32_t)(sync->frame->function->first_tally + sync->pc->insn), (uint32_t)__builtin_ctz(path->arrived), 1);
+                kiln_check_finding *found =
+                    vm_check_find(w, KILN_CHECK_BARRIER, false, insn_at(path),
+                                  (uint32_t)(sync->frame->function->first_tally + sync->pc->insn),
+                                  (uint32_t)__builtin_ctz(path->arrived), 1);
                 if (!found)
                     continue;
                 found->at.what = "barrier";
                 found->other.what = "meeting point";
-                found->message = vm_check_print(block->runner->run->device->check,
-                                                "barrier in divergent code: lanes 0x%08x of a warp wait at it, lanes 0x%08x went past it",
-                                                path->arrived, sync->waiting);
+                found->message = vm_check_print(
+                    block->runner->run->device->check,
+                    "barrier in divergent code: lanes 0x%08x of a warp wait at it, lanes 0x%08x went past it",
+                    path->arrived, sync->waiting);
             }
         }
     }
@@ -409,20 +424,21 @@ void vm_check_deadlock(vm_block *block)
             const vm_path *path = &w->paths[p];
             const ptx_function *f = path->frame->function->ptx;
             bool barrier = path->state == VM_PATH_BARRIER;
-            kiln_check_finding *found = vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, insn_at(path),
-                                                      VM_NO_INSN, (uint32_t)__builtin_ctz(path->arrived),
-                                                      (unsigned)__builtin_popcount(path->arrived));
+            kiln_check_finding *found =
+                vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, insn_at(path), VM_NO_INSN,
+                              (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
             if (!found)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
             if (barrier)
-                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads came", path->barrier,
-                                                block->barriers[path->barrier].arrived,
+                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads came",
+                                                path->barrier, block->barriers[path->barrier].arrived,
                                                 block->barriers[path->barrier].need
-                                                    ? vm_check_print(check, "%u", block->barriers[path->barrier].need) : "all");
+                                                    ? vm_check_print(check, "%u", block->barriers[path->barrier].need)
+                                                    : "all");
             else
-                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never come", found->at.what,
-                                                path->arrived);
+                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never come",
+                                                found->at.what, path->arrived);
         }
     }
 }
@@ -453,7 +469,8 @@ void vm_check_commit(vm_warp *w, uint32_t m)
 void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1, sizeof *c->pending)) {
+    if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
+                    sizeof *c->pending)) {
         check_of(w)->starved = true;
         return;
     }

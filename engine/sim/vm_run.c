@@ -13,7 +13,8 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
-    runner->checked = run->launch->watch && run->launch->watch->check && run->device->check;
+    runner->checked =
+        run->launch->watch && run->launch->watch->check && run->device->check && run->launch->module->check;
     atomic_init(&runner->generation, UINT64_MAX);
     uint32_t count = run->launch->module->cache_count;
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);

@@ -1,5 +1,5 @@
-/* vm_shadow.c - what the checks remember of an allocation: a bit for each byte that was written, and cells, in pages that
- * come to be when they are touched. */
+/* vm_shadow.c - what the checks remember of an allocation: a bit for each byte that was written, and cells, in pages
+ * that come to be when they are touched. */
 #include <string.h>
 
 #include "sim/vm_checks_internal.h"

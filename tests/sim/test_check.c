@@ -139,7 +139,8 @@ static const expected async_cases[] = {
     OK("mbarrier", 1, 64),
     {"bug_mbarrier", 1, 64, 0, KILN_CHECK_RACE, "@mbarrier.other", "@mbarrier", 0, -1, "at offset ", 0},
     OK("bulk", 1, 64),
-    {"bug_bulk_end", 1, 32, 0, KILN_CHECK_BOUNDS, NULL, NULL, 0, 0, "0 bytes past the end of the allocation of 4096 bytes", 0},
+    {"bug_bulk_end", 1, 32, 0, KILN_CHECK_BOUNDS, NULL, NULL, 0, 0,
+     "0 bytes past the end of the allocation of 4096 bytes", 0},
     {"bug_bulk_over_reads", 1, 64, 0, KILN_CHECK_RACE, NULL, "@bulk_over_reads.other", 0, 0, "at offset ", 0},
     OK("ldmatrix", 1, 32),
     {"bug_ldmatrix", 1, 32, 0, KILN_CHECK_RACE, NULL, "@ldmatrix.other", 0, -1, "at offset ", 0},
@@ -172,10 +173,10 @@ static void show(const check_bench *b)
 {
     for (size_t k = 0; k < vm_check_count(b->check); k++) {
         const kiln_check_finding *f = vm_check_at(b->check, k);
-        fprintf(stderr, "  %s%s %s:%u (%s) block %u thread %u: %s; other %s %s:%u thread %u; %llu\n", f->note ? "note: " : "",
-                kiln_check_text(f->kind), f->at.file, f->at.line, f->at.inlined, f->at.block[0], f->at.thread[0], f->message,
-                f->other.what ? f->other.what : "-", f->other.file, f->other.line, f->other.thread[0],
-                (unsigned long long)f->count);
+        fprintf(stderr, "  %s%s %s:%u (%s) block %u thread %u: %s; other %s %s:%u thread %u; %llu\n",
+                f->note ? "note: " : "", kiln_check_text(f->kind), f->at.file, f->at.line, f->at.inlined,
+                f->at.block[0], f->at.thread[0], f->message, f->other.what ? f->other.what : "-", f->other.file,
+                f->other.line, f->other.thread[0], (unsigned long long)f->count);
     }
 }
 
@@ -185,7 +186,8 @@ static bool fits(const expected *e, const kiln_check_finding *f, const char *sou
     return (int)f->kind == e->kind && f->note == e->note && (!e->line || (line && is_at(&f->at, file, line))) &&
            (!other || is_at(&f->other, file, other)) && (e->block < 0 || f->at.block[0] == (unsigned)e->block) &&
            (e->thread < 0 || f->at.thread[0] == (unsigned)e->thread) &&
-           (!e->allocation || strstr(f->allocation, e->allocation)) && strcmp(f->kernel, e->kernel) == 0 && f->message[0];
+           (!e->allocation || strstr(f->allocation, e->allocation)) && strcmp(f->kernel, e->kernel) == 0 &&
+           f->message[0];
 }
 
 /* All that is found must be at the line; one must be as expected in all. */

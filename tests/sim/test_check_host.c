@@ -1,5 +1,5 @@
-/* What the checks say of the host's doings, and what they are like from outside: repeatable, over when they are over, and
- * whole where memory runs out. */
+/* What the checks say of the host's doings, and what they are like from outside: repeatable, over when they are over,
+ * and whole where memory runs out. */
 #include <cuda.h>
 
 #include "check_bench.h"
@@ -117,7 +117,8 @@ static void test_repeats(void)
     load();
     size_t length;
     char *order = check_read("check", "order.ptx", &length);
-    static const char *const kernels[] = {"bug_loop_tile", "bug_reduction", "bug_neighbour_block", "bug_copy_over_reads"};
+    static const char *const kernels[] = {"bug_loop_tile", "bug_reduction", "bug_neighbour_block",
+                                          "bug_copy_over_reads"};
     for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
         check_bench a = check_bench_new(order, length), b = check_bench_new(order, length);
         check_bench_run(&a, kernels[k], 3, 64, 0);
@@ -142,7 +143,8 @@ static void test_oom(void)
     for (long n = 0; n < 4000 && !whole; n++) {
         check_oom oom = {.countdown = -1};
         kiln_allocator mem = {check_oom_resize, &oom};
-        vm_limits limits = {.memory = 64u << 20, .shared_per_block = 48u << 10, .step_budget = 1u << 20, .sm_count = 4, .cc = 90};
+        vm_limits limits = {
+            .memory = 64u << 20, .shared_per_block = 48u << 10, .step_budget = 1u << 20, .sm_count = 4, .cc = 90};
         kiln__text log = {0};
         ptx_module *ptx = NULL;
         vm_module *module = NULL;

@@ -58,7 +58,8 @@ static void show_text(const cli *c, const check_view *view, const kiln_tuning_to
     else
         out_puts("nothing found");
     if (notes)
-        out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s", c->args.notes ? "" : " (--notes shows them)");
+        out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
+                   c->args.notes ? "" : " (--notes shows them)");
     out_puts("\n");
     if (view->failed) {
         out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
@@ -123,7 +124,8 @@ static int check_run(cli *c)
     else
         show_text(c, &view, &totals);
     if (status != KILN_OK && !c->args.json)
-        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : kiln_error_message(error));
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown"
+                                                      : kiln_error_message(error));
     kiln_tuning_free(tuning);
     kiln_error_free(error);
     return findings_severe(&view.found) ? CLI_FOUND : status != KILN_OK ? cli_exit_code(status) : view.code;
@@ -141,7 +143,8 @@ static const cli_option options[] = {
      "Stop after so many configurations."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after so long."},
-    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer as well."},
+    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL,
+     "Do not check the answer as well."},
     {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
      "Also show what may be meant so, such as two threads that write the same value to one place."},
 };
@@ -151,13 +154,14 @@ const cli_command cli_check_command = {
     .name = "check",
     .summary = "run configurations of a spec under all checks, on the simulated device",
     .arguments = "SPEC",
-    .about = "Runs every configuration of a spec that its constraints allow on the simulated device and looks for what a "
-             "GPU would not tell: accesses out of bounds, misaligned, or of freed memory; reads of what nothing has "
-             "written; races in shared memory, and between blocks in global memory; barriers that not all threads "
-             "reach; warp operations whose lanes do not take part; read-only data that is written; leaks. Each place is "
-             "reported once, with its source line, a thread and the allocation.\n\n"
-             "The exit code is 1 where something is found that is more than a note, else that of the first "
-             "configuration that failed.",
+    .about =
+        "Runs every configuration of a spec that its constraints allow on the simulated device and looks for what a "
+        "GPU would not tell: accesses out of bounds, misaligned, or of freed memory; reads of what nothing has "
+        "written; races in shared memory, and between blocks in global memory; barriers that not all threads "
+        "reach; warp operations whose lanes do not take part; read-only data that is written; leaks. Each place is "
+        "reported once, with its source line, a thread and the allocation.\n\n"
+        "The exit code is 1 where something is found that is more than a note, else that of the first "
+        "configuration that failed.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

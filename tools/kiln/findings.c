@@ -84,8 +84,11 @@ static const char *place_text(const kiln_check_side *side)
 
 static const char *thread_text(const kiln_check_side *side)
 {
-    const char *block = side->has_block ? cli_printf("block (%u,%u,%u)", side->block[0], side->block[1], side->block[2]) : "";
-    return side->has_thread ? cli_printf("%s, thread (%u,%u,%u)", block, side->thread[0], side->thread[1], side->thread[2]) : block;
+    const char *block =
+        side->has_block ? cli_printf("block (%u,%u,%u)", side->block[0], side->block[1], side->block[2]) : "";
+    return side->has_thread
+               ? cli_printf("%s, thread (%u,%u,%u)", block, side->thread[0], side->thread[1], side->thread[2])
+               : block;
 }
 
 static void show_side(const kiln_check_side *side)
@@ -112,7 +115,8 @@ void findings_text(const findings *list, bool notes, bool runs)
         const kiln_check_finding *f = &item->f;
         if (f->note && !notes)
             continue;
-        out_printf("\n%s%s%s%s", f->note ? out_bold() : out_red(), f->note ? "note: " : "", kiln_check_text(f->kind), out_plain());
+        out_printf("\n%s%s%s%s", f->note ? out_bold() : out_red(), f->note ? "note: " : "", kiln_check_text(f->kind),
+                   out_plain());
         if (*place_text(&f->at))
             out_printf("  %s", place_text(&f->at));
         if (f->kernel[0])
@@ -125,7 +129,8 @@ void findings_text(const findings *list, bool notes, bool runs)
             show_side(&f->other);
         out_printf("  %s time%s", cli_whole(item->count), item->count == 1 ? "" : "s");
         if (runs)
-            out_printf(" in %s configuration%s, first %s", cli_whole(item->runs), item->runs == 1 ? "" : "s", item->first ? item->first : "");
+            out_printf(" in %s configuration%s, first %s", cli_whole(item->runs), item->runs == 1 ? "" : "s",
+                       item->first ? item->first : "");
         out_puts("\n");
     }
 }
