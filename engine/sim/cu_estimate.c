@@ -45,14 +45,13 @@ static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms,
     }
 }
 
-bool sim_estimate_launch(sim_context *context, const sim_function *function, uint32_t resident, const vm_launch *launch,
+void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
                          struct vm_watch *watch, sim_estimate *estimate)
 {
     const sim_model *model = sim_current_profile()->model;
     *estimate = (sim_estimate){0};
-    (void)context;
     if (!mine.active || !model)
-        return true;
+        return;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
     uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], sms = (uint64_t)model->sm_count;
     uint32_t warps = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
@@ -61,9 +60,10 @@ bool sim_estimate_launch(sim_context *context, const sim_function *function, uin
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
-    if (!estimate->trace) {
+    if (!estimate->trace) { /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
         sim_estimate_drop(estimate);
-        return false;
+        mine.failed++;
+        return;
     }
     choose_blocks(estimate->trace, blocks, sms, traced);
     uint64_t limit = INSNS_MOST / ((uint64_t)traced * warps);
@@ -77,7 +77,6 @@ bool sim_estimate_launch(sim_context *context, const sim_function *function, uin
                        sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     watch->trace_alone = !watch->profile && !watch->tally && !watch->see && !watch->check;
     watch->trace = estimate->trace;
-    return true;
 }
 
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)

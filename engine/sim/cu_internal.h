@@ -319,8 +319,8 @@ typedef struct sim_estimate {          /* of one launch; all zero where none is 
     uint64_t blocks;
     double shared;                     /* bytes of a block */
 } sim_estimate;
-/* Before and after the launch; false: out of memory. */
-bool sim_estimate_launch(sim_context *context, const sim_function *function, uint32_t resident, const vm_launch *launch,
+/* Before and after the launch. */
+void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
                          struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
 void sim_estimate_drop(sim_estimate *estimate);
