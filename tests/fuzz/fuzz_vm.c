@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/vm_checks.h"
+#include "sim/vm_count.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -39,12 +40,14 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     vm_resources resources;
     vm_kernel_resources(module, kernel, &resources);
     size_t sum = 0;
+    vm_profile *profile = vm_profile_new(NULL, module);
+    WANT(profile);
     for (unsigned turn = 0; turn < 2; turn++) {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
         vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
                             .print = swallow, .user = &sum};
-        struct vm_watch watch = {.check = true};
+        struct vm_watch watch = {.check = true, .profile = turn ? profile : NULL};
         launch.watch = checked ? &watch : NULL;
         vm_counters counters;
         vm_fault fault;
@@ -54,6 +57,10 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         WANT(kind != VM_OK || counters.blocks >= turn + 1); /* more if it launches some */
         WANT(memchr(fault.message, 0, sizeof fault.message) && memchr(fault.file, 0, sizeof fault.file));
     }
+    kiln_counters sums = {0};
+    vm_profile_sum(profile, &sums, NULL);
+    WANT(sums.lanes <= sums.executed * 32 && sums.global_load_sectors <= sums.global_load_lanes * 2);
+    vm_profile_free(profile);
     free(params);
 }
 
