@@ -77,7 +77,8 @@ static double truth(const conf_case *each, double a, double b, double *bound)
     case CONF_SIN:
     case CONF_COS:
         r = each->kind == CONF_SIN ? sin(a) : cos(a);
-        *bound = fabs(a) <= 3.14159265358979 ? exp2(-20.5) : fabs(a) <= 314.159265 ? exp2(-14.7) : INFINITY;
+        *bound = fabs(a) <= 6.28318530717958 ? exp2(each->kind == CONF_SIN ? -20.5 : -20.4)
+                                              : fabs(a) <= 314.159265 ? exp2(-14.7) : INFINITY;
         return r;
     case CONF_LG2:
         r = log2(a);
