@@ -273,7 +273,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_HANDLE;
+    return VM_CUDA_INVALID_VALUE; /* as of an H200, rather than an invalid handle */
 }
 
 static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer, uint64_t stream)

@@ -224,8 +224,10 @@ static uint32_t get_occupancy(const call_state *s)
 
 static uint32_t create(const call_state *s, bool stream)
 {
-    enum { NON_BLOCKING = 1, DISABLE_TIMING = 2 }; /* nothing else is allowed in a kernel */
-    if (narrow(s, 1) != (stream ? NON_BLOCKING : DISABLE_TIMING))
+    /* Nothing else is allowed in a kernel, says the manual; but a GPU takes streams without a flag, too. */
+    enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
+    uint32_t flags = narrow(s, 1);
+    if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
         return failed(s, VM_CUDA_INVALID_VALUE);
     uint64_t handle = vm_child_handle(s->w, stream);
     return handle ? put_wide(s, 0, handle) : failed(s, VM_CUDA_MEMORY);

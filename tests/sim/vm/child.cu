@@ -127,10 +127,11 @@ __global__ void streams(int *to)
 
 __global__ void moves(int *to)
 {
-    cudaMemsetAsync(to, 0x11, 16, 0);
-    cudaMemcpyAsync(to + 4, to, 8, cudaMemcpyDeviceToDevice, 0); // after the fill
-    cudaMemset2DAsync(to + 8, 16, 0x22, 8, 3, 0);                // words 8 9, 12 13, 16 17
-    cudaMemcpy2DAsync(to + 20, 8, to + 8, 16, 8, 3, cudaMemcpyDeviceToDevice, 0);
+    to[40] = (int)cudaMemsetAsync(to, 0x11, 16, 0);
+    to[41] = (int)cudaMemcpyAsync(to + 4, to, 8, cudaMemcpyDeviceToDevice, 0); // after the fill
+    to[42] = (int)cudaMemset2DAsync(to + 8, 16, 0x22, 8, 3, 0);                // words 8 9, 12 13, 16 17
+    to[43] = (int)cudaMemcpy2DAsync(to + 20, 8, to + 8, 16, 8, 3, cudaMemcpyDeviceToDevice, 0);
+    to[44] = (int)cudaGetLastError();
     int local;
     to[30] = (int)cudaMemsetAsync(&local, 0, 4, 0);
     to[31] = (int)cudaMemset2DAsync(to, 4, 0, 8, 2, 0);
