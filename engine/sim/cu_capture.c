@@ -180,7 +180,7 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     if (!from) {
         if (into && (event->recorded || event->capture)) /* of work outside of the graph */
             return invalidate(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-        return event->capture ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* of a capture that has ended */
     }
     if (from->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -202,7 +202,7 @@ CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
     if (!event->capture)
         return sim_forbid(context);
     sim_capture *capture = sim_object_find(context, (const void *)(uintptr_t)event->capture, SIM_CAPTURE);
-    return capture ? invalidate(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_CAPTURED_EVENT;
+    return capture ? invalidate(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- beginning and ending ---- */
@@ -340,8 +340,8 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
     if (capture->origin != stream)
         return sim_end(invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        return sim_end(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    if (capture->invalid)
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* it ends all the same */
+    else if (capture->invalid)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
         joined(context, capture, &result);

@@ -75,8 +75,9 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. */
-static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult error, sim_context **context,
+/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. `unknown`: the error for memory that is not
+ * shared at all. */
+static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
     CUresult result = sim_begin_work(context);
@@ -84,7 +85,7 @@ static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult 
         return result;
     *host = sim_host_at(*context, (uintptr_t)pointer);
     if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
-        return sim_end_work(*context, error);
+        return sim_end_work(*context, *host ? CUDA_ERROR_INVALID_VALUE : unknown);
     result = sim_forbid(*context);
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
 }
@@ -149,8 +150,10 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     bool read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
     if (!is_mapped(start, bytes, !read_only))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
-    if (vm_overlaps(context->device, start, bytes))
-        return sim_end_work(context, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    const sim_host *host = sim_host_at(context, start);
+    if (vm_overlaps(context->device, start, bytes)) /* with what was registered, or with what the driver made */
+        return sim_end_work(context, host && host->sharing != SIM_REGISTERED
+                                         ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     if (!vm_adopt(context->device, start, pointer, bytes, read_only))
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     return sim_end_work(context, note(context, pointer, bytes, SIM_REGISTERED, flags));

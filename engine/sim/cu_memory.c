@@ -61,10 +61,8 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     CUresult result = sim_begin_work(&context);
     if (result != CUDA_SUCCESS)
         return result;
-    if (pointer == 0) /* nothing to free, as with free(NULL) */
-        return sim_end_work(context, CUDA_SUCCESS);
-    result = sim_forbid(context);
-    if (result == CUDA_SUCCESS && !sim_memory_free(context, pointer)) {
+    result = sim_forbid(context); /* also of nothing, which is otherwise as free(NULL) */
+    if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(context, pointer)) {
         vm_check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
     }
@@ -106,38 +104,36 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
 /* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
 #define DEVICE_ONLY_END 0x400000000000ull
 
+static bool no_host(const sim_side *where)
+{
+    return where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
+}
+
+/* With unified addressing a device's address is one also where the call says that it is the host's. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
-    bool no_host = where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
-    return where->type == CU_MEMORYTYPE_DEVICE ||
-           (where->type == CU_MEMORYTYPE_UNIFIED &&
-            (no_host || vm_range(where->context->device, where->address, &base, &size)));
+    return where->type == CU_MEMORYTYPE_DEVICE || no_host(where) ||
+           (where->type == CU_MEMORYTYPE_UNIFIED && vm_range(where->context->device, where->address, &base, &size));
 }
 
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes)
 {
     if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !side_is_device(from))
         return;
-    if (to->type == CU_MEMORYTYPE_HOST || (to->type == CU_MEMORYTYPE_UNIFIED && !side_is_device(to)))
+    if (to->type != CU_MEMORYTYPE_ARRAY && !side_is_device(to))
         vm_check_host_reads(from->context->device, from->address, bytes);
-    else if (to->context == from->context && side_is_device(to))
+    else if (to->type != CU_MEMORYTYPE_ARRAY && to->context == from->context)
         vm_check_copied(from->context->device, to->address, from->address, bytes);
-}
-
-static void *resolve(const sim_side *where, uint64_t address, size_t bytes)
-{
-    vm_device *device = where->context->device;
-    bool no_host = address >= VM_GLOBAL_BASE && address < DEVICE_ONLY_END;
-    if (side_is_device(where))
-        return where->write ? vm_pointer(device, address, bytes)
-                            : (void *)(uintptr_t)vm_pointer_read(device, address, bytes);
-    return no_host ? NULL : (void *)(uintptr_t)address;
 }
 
 void *sim_side_resolve(const sim_side *where, size_t bytes)
 {
-    return where->address ? resolve(where, where->address, bytes) : NULL;
+    vm_device *device = where->context->device;
+    if (!where->address || !side_is_device(where))
+        return (void *)(uintptr_t)where->address;
+    return where->write ? vm_pointer(device, where->address, bytes)
+                        : (void *)(uintptr_t)vm_pointer_read(device, where->address, bytes);
 }
 
 /* ---- fills ---- */

@@ -135,7 +135,9 @@ CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         if (!is_device(&map[i].location))
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) /* it cannot be taken from where the pool lies */
+        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* it cannot be taken from where the pool lies */
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             result = CUDA_ERROR_INVALID_VALUE;
     }
     return sim_end(result);

@@ -398,7 +398,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     result = sim_capture_enter(context, stream, &capturing);
     sim_end(result);
     if (result != CUDA_SUCCESS || !capturing) /* the flag is about captures */
-        return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
@@ -452,7 +452,7 @@ static CUresult record(CUevent event, CUstream stream, bool external)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     result = sim_capture_enter(context, stream, &capturing);
     if (result == CUDA_SUCCESS && !capturing && external) /* the flag is about captures */
-        result = CUDA_ERROR_INVALID_VALUE;
+        result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS && capturing && !external) {
         result = sim_capture_record(context, capturing, found);
         return sim_end(result);

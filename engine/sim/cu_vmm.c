@@ -219,9 +219,11 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
         return result;
     sim_range *range = range_of(context, pointer, bytes);
     sim_physical *physical = physical_of(context, handle);
-    if (!range || !physical || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0 || offset != 0 ||
+    if (!range || !physical || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0 ||
         bytes > physical->bytes || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (offset != 0)
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
     size_t at = find(range, pointer);
     if (at < range->count && range->maps[at].base < pointer + bytes)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -252,6 +254,15 @@ static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size
     return reached == pointer + bytes;
 }
 
+/* True if nothing is mapped in [pointer, pointer + bytes), in whole units of the range. */
+static bool bare(const sim_range *range, uint64_t pointer, uint64_t bytes)
+{
+    if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)
+        return false;
+    size_t at = find(range, pointer);
+    return at == range->count || range->maps[at].base >= pointer + bytes;
+}
+
 CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 {
     sim_context *context;
@@ -260,6 +271,8 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
     if (result != CUDA_SUCCESS)
         return result;
     sim_range *range = range_of(context, pointer, bytes);
+    if (bare(range, pointer, bytes)) /* no error, as on a GPU */
+        return sim_end_work(context, CUDA_SUCCESS);
     if (!whole(range, pointer, bytes, &first, &count))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     if (mmap(range->host + (pointer - range->base), bytes, PROT_NONE,

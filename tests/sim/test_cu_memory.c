@@ -59,6 +59,20 @@ static void test_memory(void)
     FAILS(INVALID_VALUE, call_cuMemsetD32Async(a, 0, 251, NULL));
     FAILS(INVALID_VALUE, call_cuMemsetD32Async(a, 0, SIZE_MAX / 2, NULL));
 
+    /* a device address is one also where the host's is asked for */
+    unsigned word = 0;
+    OK(call_cuMemsetD32(a, 0x01020304, 2));
+    OK(call_cuMemsetD32(b, 5, 1));
+    OK(call_cuMemcpyHtoD(b, (const void *)(uintptr_t)(a + 4), 4));
+    OK(call_cuMemcpyDtoH(&word, b, 4));
+    CHECK(word == 0x01020304);
+    OK(call_cuMemsetD32(b, 6, 1));
+    OK(call_cuMemcpyDtoH((void *)(uintptr_t)a, b, 4));
+    OK(call_cuMemcpyDtoH(&word, a, 4));
+    CHECK(word == 6);
+    FAILS(INVALID_VALUE, call_cuMemcpyHtoD(b, (const void *)(uintptr_t)(a + 998), 4));
+    FAILS(INVALID_VALUE, call_cuMemcpyDtoH((void *)(uintptr_t)(a + 998), b, 4));
+
     FAILS(INVALID_VALUE, call_cuMemFree(a + 1));
     OK(call_cuMemFree(0));
     OK(call_cuMemFree(a));
@@ -107,7 +121,7 @@ static void test_host_memory(void)
     OK(call_cuMemHostGetDevicePointer(&address, own + 4, 0));
     CHECK(address == (uintptr_t)own + 4);
     FAILS(INVALID_VALUE, call_cuMemFreeHost(own));
-    FAILS(HOST_MEMORY_NOT_REGISTERED, call_cuMemHostUnregister(own + 1));
+    FAILS(INVALID_VALUE, call_cuMemHostUnregister(own + 1));
     OK(call_cuMemHostUnregister(own));
     FAILS(HOST_MEMORY_NOT_REGISTERED, call_cuMemHostUnregister(own));
     FAILS(INVALID_VALUE, call_cuMemAllocManaged(&address, 4, 0));
