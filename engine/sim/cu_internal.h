@@ -263,9 +263,8 @@ void sim_module_close(sim_context *context, sim_module *module); /* with its fun
  * cuThreadExchangeStreamCaptureMode describes it. Under the state lock. */
 CUresult sim_forbid(sim_context *context);
 CUresult sim_forbid_any(sim_context *context); /* that is under way in the context, in whatever mode */
-/* A stream that stands for the legacy one and a call that waits. */
-extern char sim_waits;
-#define SIM_WAITS ((CUstream)(void *)&sim_waits)
+/* The stream of copies and fills that wait: they end captures of blocking streams, in every mode, and no others. */
+#define SIM_WAITS CU_STREAM_LEGACY
 /* The shared memory that holds the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
 /* Frees device memory, whatever kind of call allocated it. False: it is not the start of memory that can be freed. */

@@ -332,9 +332,7 @@ CUresult sim_op_run(sim_context **context, const sim_op *op)
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op, sim_node **captured)
 {
     sim_stream *capturing = NULL;
-    /* What waits is as if in the legacy stream: of captures it disturbs those of blocking streams, in every mode, and
-     * no others. */
-    CUresult result = sim_capture_enter(*context, stream == SIM_WAITS ? NULL : stream, &capturing);
+    CUresult result = sim_capture_enter(*context, stream, &capturing);
     if (result != CUDA_SUCCESS)
         return result;
     if (!capturing)

@@ -37,7 +37,6 @@ static struct {
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT,
          .idle = PTHREAD_COND_INITIALIZER};
 
-char sim_waits; /* see SIM_WAITS */
 
 static atomic_ullong total_ns, total_instructions;
 

@@ -8,7 +8,7 @@
 
 bool sim_stream_known(const sim_context *context, CUstream stream)
 {
-    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD || stream == SIM_WAITS ||
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
            sim_object_find(context, stream, SIM_STREAM);
 }
 
@@ -38,7 +38,7 @@ static _Thread_local uint64_t own_stream;
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
 {
     if (stream != CU_STREAM_PER_THREAD)
-        return sim_is_legacy(stream) || stream == SIM_WAITS ? NULL : sim_object_find(context, stream, SIM_STREAM);
+        return sim_is_legacy(stream) ? NULL : sim_object_find(context, stream, SIM_STREAM);
     sim_stream *own = sim_object_find(context, (const void *)(uintptr_t)own_stream, SIM_STREAM);
     if (!own && make)
         own = stream_new(context, CU_STREAM_DEFAULT, 0);
