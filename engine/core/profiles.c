@@ -63,7 +63,7 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     return status;
 }
 
-/* The folders in which profiles are: here, the search path's, and `devices` beside each of these. */
+/* The folders in which profiles are: here, the search path's, and `devices` in each of these. */
 static const char *folder_at(const kiln_engine *engine, size_t index, kiln__arena *arena)
 {
     if (index == 0)
@@ -72,7 +72,7 @@ static const char *folder_at(const kiln_engine *engine, size_t index, kiln__aren
     if (index / 2 >= engine->search_count)
         return NULL;
     const char *folder = engine->search_path[index / 2];
-    return index % 2 == 0 ? folder : kiln__arena_printf(arena, "%s/../devices", folder);
+    return index % 2 == 0 ? folder : kiln__arena_printf(arena, "%s/devices", folder);
 }
 
 kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, kiln__arena *arena, const char **name,

@@ -14,7 +14,7 @@ static void read_profile(void)
     kiln__text log = {0};
     if (profile_text)
         return;
-    snprintf(path, sizeof path, "%s/devices/h200.profile", KILN_SOURCE_DIR);
+    snprintf(path, sizeof path, "%s/specs/devices/h200.profile", KILN_SOURCE_DIR);
     CHECK_OK(kiln__file_read(NULL, path, 0, &profile_text, &profile_length, &error), error);
     CHECK(sim_profile_read(profile_text, profile_length, "h200", &h200, &log));
     kiln__text_free(&log);
