@@ -37,7 +37,6 @@ static struct {
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT,
          .idle = PTHREAD_COND_INITIALIZER};
 
-
 static atomic_ullong total_ns, total_instructions;
 
 /* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
