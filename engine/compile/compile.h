@@ -85,6 +85,9 @@ bool kiln__compile_wait(kiln__compile_job *job, double seconds);
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
 void kiln__compile_cancel(kiln__compile_job *job);   /* frees a job that nobody will take; running: it ends unread */
 
+/* Builds a unit out of parts, all of them in one block. */
+kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error);
+
 /* Options that would write files, load plugins or read from where the engine cannot see are refused. */
 kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, kiln_error **error);
 

@@ -4,6 +4,7 @@
 
 #include <nvrtc.h>
 
+#include "base/wire.h"
 #include "compile/compile.h"
 
 /* X(function, needed: 1, or 0 where older libraries lack it) */
@@ -44,15 +45,7 @@ struct kiln__nvrtc {
 #undef KILN_X
 };
 
-/* Builds a unit out of parts, all of them in one block. */
-kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error);
-
-/* ---- messages between the library and a worker ----
- * A message is a header and a body of fields; a field is a 64-bit length and that many bytes. Both sides treat what
- * arrives as foreign bytes. */
-#define KILN__MESSAGE_MAGIC 0x314b574bu /* "KWK1" */
-#define KILN__MESSAGE_MAX ((uint64_t)1 << 30)
-typedef struct kiln__message_header { uint32_t magic, kind; uint64_t length; } kiln__message_header;
+/* ---- messages between the library and a worker (base/wire.h) ---- */
 enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT };
 
 /* A message in memory that starts with room for its header. */

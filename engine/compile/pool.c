@@ -114,7 +114,7 @@ static int add_slot(kiln__compiler *compiler)
     self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
                                   .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
                                   .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
-                                  .wake = compiler->wake, .socket = -1, .pidfd = -1};
+                                  .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
     if (failed)

@@ -2,8 +2,6 @@
 #ifndef KILN_COMPILE_POOL_H
 #define KILN_COMPILE_POOL_H
 
-#include <sys/types.h>
-
 #include "compile/internal.h"
 
 typedef struct kiln__outcome {
@@ -18,10 +16,7 @@ typedef struct kiln__worker {
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced */
     double timeout; /* seconds a compile; <= 0: no limit */
-    int wake;       /* readable: stop whatever is going on */
-    int socket;     /* -1: there is no process */
-    int pidfd;
-    pid_t pid;
+    kiln__child child; /* its `wake`: stop whatever is going on */
 } kiln__worker;
 
 /* Sends a request and waits for the result; starts the process first where there is none. After a crash, a hang or an

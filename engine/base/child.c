@@ -1,0 +1,208 @@
+/* child.c - a process of another program from the side that started it: starting, talking, time limits, ending. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/wire.h"
+
+extern char **environ;
+
+/* ---- starting and ending ---- */
+
+int kiln__child_start(kiln__child *child, const char *const *arguments)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return errno;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (failed)
+        goto no_actions;
+    failed = posix_spawnattr_init(&attributes);
+    if (failed)
+        goto no_attributes;
+    /* The socket is the process's standard input; what a library prints is not for the host's terminal. */
+    failed = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
+    if (!failed)
+        failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!failed)
+        failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    /* A process group of its own: Ctrl-C is for the host to handle. No signal stays blocked or ignored. */
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    if (!failed)
+        failed = posix_spawn(&child->pid, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments,
+                             environ);
+    posix_spawnattr_destroy(&attributes);
+no_attributes:
+    posix_spawn_file_actions_destroy(&actions);
+no_actions:
+    close(pair[1]);
+    if (failed) {
+        close(pair[0]);
+        return failed;
+    }
+    child->socket = pair[0];
+    child->pidfd = pidfd_open(child->pid, 0); /* -1 on kernels before 5.3 */
+    return 0;
+}
+
+int kiln__child_end(kiln__child *child)
+{
+    if (child->socket < 0)
+        return -1;
+    close(child->socket);
+    child->socket = -1;
+    /* A host that ignores SIGCHLD lets the number go to another process: the pidfd cannot hit that one. */
+    if (child->pidfd < 0 || pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0) != 0)
+        if (child->pidfd < 0)
+            kill(child->pid, SIGKILL);
+    int how = -1;
+    pid_t got;
+    do
+        got = waitpid(child->pid, &how, 0);
+    while (got < 0 && errno == EINTR);
+    if (child->pidfd >= 0)
+        close(child->pidfd);
+    child->pidfd = -1;
+    return got == child->pid ? how : -1;
+}
+
+int kiln__child_end_closed(kiln__child *child)
+{
+    struct pollfd gone = {.fd = child->pidfd, .events = POLLIN};
+    if (child->pidfd >= 0)
+        while (poll(&gone, 1, 2000) < 0 && errno == EINTR)
+            continue;
+    return kiln__child_end(child);
+}
+
+bool kiln__child_is_gone(const kiln__child *child)
+{
+    char byte;
+    ssize_t got = recv(child->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got >= 0 || errno != EAGAIN; /* nothing is due: end of file, an error, or bytes that nobody asked for */
+}
+
+void kiln__child_describe(int how, char *text, size_t room)
+{
+    if (how >= 0 && WIFSIGNALED(how))
+        snprintf(text, room, "it was ended by signal %d, %s%s", WTERMSIG(how), strsignal(WTERMSIG(how)),
+                 WTERMSIG(how) == SIGKILL ? " (the system does that when memory runs out)" : "");
+    else if (how >= 0 && WIFEXITED(how))
+        snprintf(text, room, "it exited with status %d", WEXITSTATUS(how));
+    else
+        snprintf(text, room, "how it ended is not known");
+}
+
+/* ---- talking ---- */
+
+uint64_t kiln__deadline_in(double seconds)
+{
+    return seconds > 0 && seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0;
+}
+
+static kiln__io await(const kiln__child *child, short events, uint64_t deadline)
+{
+    for (;;) {
+        struct pollfd fds[2] = {{.fd = child->socket, .events = events}, {.fd = child->wake, .events = POLLIN}};
+        int limit = -1;
+        if (deadline) {
+            uint64_t now = kiln__now_ns();
+            if (now >= deadline)
+                return KILN__IO_LATE;
+            uint64_t ms = (deadline - now) / 1000000 + 1;
+            limit = ms > 1000000 ? 1000000 : (int)ms;
+        }
+        int ready = poll(fds, 2, limit);
+        if (ready < 0 && errno != EINTR)
+            return KILN__IO_CLOSED;
+        if (ready > 0 && fds[1].revents)
+            return KILN__IO_STOPPED;
+        if (ready > 0 && fds[0].revents) /* ready, or an error that the call itself will report */
+            return KILN__IO_DONE;
+    }
+}
+
+kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline)
+{
+    return await(child, POLLIN, deadline);
+}
+
+kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline)
+{
+    const char *bytes = message->data;
+    size_t length = message->length;
+    while (length > 0) {
+        ssize_t put = send(child->socket, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (put >= 0) {
+            bytes += put;
+            length -= (size_t)put;
+            continue;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return KILN__IO_CLOSED;
+        kiln__io ready = await(child, POLLOUT, deadline);
+        if (ready != KILN__IO_DONE)
+            return ready;
+    }
+    return KILN__IO_DONE;
+}
+
+static kiln__io receive_all(const kiln__child *child, char *bytes, size_t length, uint64_t deadline)
+{
+    while (length > 0) {
+        ssize_t got = recv(child->socket, bytes, length, MSG_DONTWAIT);
+        if (got > 0) {
+            bytes += got;
+            length -= (size_t)got;
+            continue;
+        }
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0 || errno != EAGAIN)
+            return KILN__IO_CLOSED;
+        kiln__io ready = await(child, POLLIN, deadline);
+        if (ready != KILN__IO_DONE)
+            return ready;
+    }
+    return KILN__IO_DONE;
+}
+
+kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
+                             char **body, size_t *length)
+{
+    kiln__message_header header;
+    kiln__io result = receive_all(child, (char *)&header, sizeof header, deadline);
+    if (result != KILN__IO_DONE)
+        return result;
+    if (header.magic != KILN__MESSAGE_MAGIC || header.length > KILN__MESSAGE_MAX)
+        return KILN__IO_MALFORMED;
+    *kind = header.kind;
+    *length = (size_t)header.length;
+    *body = kiln__alloc(mem, *length);
+    if (!*body)
+        return KILN__IO_MEMORY;
+    result = receive_all(child, *body, *length, deadline);
+    if (result != KILN__IO_DONE) {
+        kiln__free(mem, *body);
+        *body = NULL;
+    }
+    return result;
+}

@@ -1,0 +1,74 @@
+/* wire.h - messages between the library and the processes that it starts, and those processes.
+ *
+ * A message is a header and a body of fields; a field is a 64-bit number, or such a length and that many bytes. Both
+ * sides treat what arrives as foreign bytes: whatever they are, reading them ends in a value or in `failed`. */
+#ifndef KILN_BASE_WIRE_H
+#define KILN_BASE_WIRE_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+#define KILN__MESSAGE_MAGIC 0x314b574bu /* "KWK1" */
+#define KILN__MESSAGE_MAX ((uint64_t)1 << 30)
+typedef struct kiln__message_header { uint32_t magic, kind; uint64_t length; } kiln__message_header;
+
+/* ---- writing (wire.c): a message in memory with its header first; `failed` of the text is looked at once ---- */
+void kiln__wire_begin(kiln__text *out, uint32_t kind);
+void kiln__wire_number(kiln__text *out, uint64_t number);
+void kiln__wire_real(kiln__text *out, double number);
+void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length);
+void kiln__wire_string(kiln__text *out, const char *text); /* with its NUL, so that the reader may point into it */
+void kiln__wire_end(kiln__text *out); /* sets the header's length */
+
+/* ---- reading: a position that fails for good at the first field that does not fit ---- */
+typedef struct kiln__wire {
+    const char *at;
+    size_t left;
+    bool failed;
+} kiln__wire;
+uint64_t kiln__wire_read_number(kiln__wire *in);
+double kiln__wire_read_real(kiln__wire *in);
+const char *kiln__wire_read_bytes(kiln__wire *in, size_t *length);
+const char *kiln__wire_read_string(kiln__wire *in);
+size_t kiln__wire_read_count(kiln__wire *in); /* of a list whose items take at least a number each */
+kiln_status kiln__wire_read_status(kiln__wire *in);
+
+/* ---- the side of the process that was started: a blocking socket ---- */
+bool kiln__socket_receive(int fd, void *data, size_t length); /* false: it closed */
+bool kiln__socket_send(int fd, const kiln__text *message);    /* false: it closed, or the message is not whole */
+/* The next message; *body is the caller's to free. False: the end of the connection, or no message (*body NULL). */
+bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
+
+/* ---- the side that started it (child.c): a process of another program, whose standard input is a socket ---- */
+typedef struct kiln__child {
+    pid_t pid;
+    int socket; /* -1: there is no process */
+    int pidfd;
+    int wake;   /* readable: stop waiting; -1: nothing does that */
+} kiln__child;
+
+typedef enum kiln__io { KILN__IO_DONE, KILN__IO_CLOSED, KILN__IO_LATE, KILN__IO_STOPPED, KILN__IO_MALFORMED,
+                        KILN__IO_MEMORY } kiln__io;
+
+/* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
+ * 0, or an errno. `wake` stays as it is. */
+int kiln__child_start(kiln__child *child, const char *const *arguments);
+/* Ends it and says how it ended, as waitpid does; -1 if that cannot be known, or there was none. The second one waits a
+ * moment for a process that closed its socket, so that its own end is seen and not our kill. */
+int kiln__child_end(kiln__child *child);
+int kiln__child_end_closed(kiln__child *child);
+/* It ended, or said something unasked, while nothing was due. */
+bool kiln__child_is_gone(const kiln__child *child);
+/* "it was ended by signal 11, Segmentation fault" */
+void kiln__child_describe(int how, char *text, size_t room);
+
+/* Deadlines are times of kiln__now_ns(); 0: none. */
+uint64_t kiln__deadline_in(double seconds); /* <= 0: none */
+kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* until there is something to read */
+kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
+/* *body is the caller's to free. */
+kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
+                             char **body, size_t *length);
+
+#endif
