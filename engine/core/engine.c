@@ -51,7 +51,7 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;
     const char *device = options->device ? options->device : options->context ? NULL : environment("KILN_DEVICE");
-    engine->device_name = device ? kiln__arena_strdup(arena, device) : NULL;
+    engine->device_name = engine->device_given = device ? kiln__arena_strdup(arena, device) : NULL;
     if (!(engine->flags & KILN_NO_CACHE)) {
         engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);
         if (!engine->cache_dir && !arena->failed)

@@ -23,6 +23,7 @@ struct kiln_engine {
     double compile_timeout;
     uint64_t memory_limit;             /* 0: what device and host have */
     const char *device_name;           /* as asked for; NULL: choose */
+    const char *device_given;          /* the same before a profile's file became its name */
     const char *cache_dir, *worker;    /* resolved at open; NULL: none */
     const char **search_path;          /* folders, in order */
     size_t search_count;

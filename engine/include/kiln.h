@@ -466,6 +466,15 @@ typedef struct kiln_progress {
  * Return nonzero to end the sweep with what there is (status KILN_ERROR_INTERRUPTED). */
 typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kiln_sample *sample);
 
+/* Where samples are measured: in this process, or in one that kiln-worker runs, so that a fault of the device, an
+ * endless kernel or a crash of the driver costs one sample. That cannot be where the engine has a caller's context,
+ * host functions of the application or no worker program, nor where the run has outputs or KILN_RUN_CHECK. */
+typedef enum kiln_isolation {
+    KILN_ISOLATE_NEVER,             /* here. After a fault a sweep on a GPU ends; an endless kernel hangs it */
+    KILN_ISOLATE_GPU,               /* elsewhere on a GPU, here with a warning if it cannot be; here on the simulator */
+    KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
+} kiln_isolation;
+
 typedef struct kiln_tune_options {
     size_t size;                    /* sizeof(kiln_tune_options) */
     const char *const *variants;    /* NULL: all */
@@ -480,6 +489,10 @@ typedef struct kiln_tune_options {
     double max_seconds;             /* 0: no limit */
     kiln_tune_fn callback;
     void *user;
+    kiln_isolation isolation;
+    double sample_timeout;          /* seconds a sample measured elsewhere may take from its first launch on; 0: 60 (on
+                                       the simulator 600) and, once one has worked, 5 and 50 times what the shortest
+                                       took; either with twice the budget added */
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;

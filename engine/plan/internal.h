@@ -30,6 +30,8 @@ struct kiln__shared {
     uint64_t flush_bytes;
     void *staging;               /* host memory that outputs are read into, one after the other */
     uint64_t staging_bytes;
+    void (*on_launch)(void *user); /* NULL: nobody wants to know */
+    void *on_launch_user;
 };
 kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes `values` over, also on failure. */

@@ -66,5 +66,7 @@ kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__cod
 typedef struct kiln__shared kiln__shared;
 kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__shared **shared, kiln_error **error);
 void kiln__shared_free(kiln__shared *shared);
+/* `notify` is called in each run of its plans when inputs and references are there and the first launch is next. */
+void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
 #endif

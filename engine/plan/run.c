@@ -108,6 +108,8 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         status = kiln__plan_poison(plan, error);
     if (status == KILN_OK && options->flags & KILN_RUN_CHECK)
         forget_poison(plan);
+    if (status == KILN_OK && plan->shared->on_launch)
+        plan->shared->on_launch(plan->shared->on_launch_user);
     if (status == KILN_OK)
         status = run_once(plan, &first, error);
     if (status == KILN_OK && first.estimated >= 0) {

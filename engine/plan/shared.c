@@ -17,6 +17,12 @@ kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__
     return KILN_OK;
 }
 
+void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user)
+{
+    shared->on_launch = notify;
+    shared->on_launch_user = user;
+}
+
 kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key)
 {
     kiln__entry *entry = shared->entries;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tune/internal.h"
+#include "tune/runner.h"
 
 /* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
  * that stopping throws little away. */
@@ -22,6 +23,7 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln__tune_source *source;
     kiln__shared *shared;
+    kiln__runner *runner; /* measures in another process; NULL: this one does */
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead;
@@ -183,16 +185,29 @@ static size_t find_ready(sweep *s)
     return done ? 0 : s->count;
 }
 
-static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result *result, kiln_error **error)
+static bool tick(void *user)
 {
+    return report(user, NULL);
+}
+
+/* *fatal: the status is not the sample's, the sweep has to end with it. */
+static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result *result, bool *fatal,
+                            kiln_error **error)
+{
+    if (s->runner) {
+        kiln_status its = kiln__runner_run(s->runner, taken->sample, code, tick, s, result, fatal, error);
+        kiln__code_free(code);
+        return its;
+    }
     kiln_plan *plan = NULL;
     kiln_status status = kiln__plan_make(s->engine, taken->config, code, &plan, error);
     taken->config = NULL; /* the plan's, also where that failed */
-    if (status != KILN_OK)
-        return status;
-    kiln__plan_share(plan, s->shared);
-    status = kiln_plan_run(plan, &s->options->run, result, error);
-    kiln_plan_free(plan);
+    if (status == KILN_OK) {
+        kiln__plan_share(plan, s->shared);
+        status = kiln_plan_run(plan, &s->options->run, result, error);
+        kiln_plan_free(plan);
+    }
+    *fatal = is_fatal(status);
     return status;
 }
 
@@ -216,23 +231,28 @@ static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
     totals->cache_hits += hit;
     totals->cache_misses += !hit;
     totals->compile_work_seconds += (double)code.compile_ns / 1e9;
+    bool fatal = is_fatal(status);
     if (status == KILN_OK) {
         uint64_t compile_ns = code.compile_ns, start = kiln__now_ns();
         kiln_result *result = &taken.sample->result;
-        status = run_code(s, &taken, &code, result, &why);
+        status = run_code(s, &taken, &code, result, &fatal, &why);
         totals->run_seconds += seconds_since(start);
         result->compile_ns = compile_ns;
         result->cache_hits = hit;
         result->cache_misses = !hit;
     }
     kiln__config_free(taken.config);
-    if (is_fatal(status)) {
+    if (fatal && status == KILN_ERROR_INTERRUPTED) {
+        kiln_error_free(why);
+        return interrupted(s, error);
+    }
+    if (fatal) {
         pass_on(why, error);
         return status;
     }
     kiln_status lost = KILN_OK;
     kiln_error *lost_why = NULL;
-    bool sticky = status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
+    bool sticky = !s->runner && status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
     if (sticky)
         lost = recover(s, why, &lost_why);
     status = add(s, taken.sample, status, why, error);
@@ -273,6 +293,28 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
+/* The process that measures, where that is wanted. */
+static kiln_status open_runner(sweep *s, kiln_error **error)
+{
+    kiln_isolation wanted = s->options->isolation;
+    kiln_error *why = NULL;
+    if (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated))
+        return KILN_OK;
+    if (wanted == KILN_ISOLATE_ALWAYS)
+        return kiln__runner_open(s->engine, s->spec, s->options, &s->runner, error);
+    /* A GPU that takes one process at a time is in use by this one. */
+    kiln_status status = kiln__runner_open(s->engine, s->spec, s->options, &s->runner, &why);
+    if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
+                   kiln_error_message(why));
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    if (status != KILN_OK)
+        pass_on(why, error);
+    return status;
+}
+
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -286,7 +328,8 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     s->tuning = kiln__tuning_new(engine->mem);
     if (!s->jobs || !s->tuning)
         return kiln__fail_memory(error);
-    return kiln__shared_open(engine, s->spec, &s->shared, error);
+    status = kiln__shared_open(engine, s->spec, &s->shared, error);
+    return status == KILN_OK ? open_runner(s, error) : status;
 }
 
 static void close_sweep(sweep *s)
@@ -295,6 +338,7 @@ static void close_sweep(sweep *s)
         kiln__code_cancel(s->jobs[i].code);
         kiln__config_free(s->jobs[i].config);
     }
+    kiln__runner_close(s->runner);
     kiln__shared_free(s->shared);
     kiln__tune_source_free(s->source);
     kiln__free(s->engine->mem, s->jobs);
@@ -316,6 +360,9 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     kiln_tune_options whole = *options; /* run options that were left zero are the defaults */
     if (whole.run.size == 0)
         whole.run.size = sizeof whole.run;
+    if (!(whole.sample_timeout >= 0) || whole.isolation > KILN_ISOLATE_ALWAYS) /* NaN too */
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: isolation is %u and "
+                          "sample_timeout %g", (unsigned)whole.isolation, whole.sample_timeout);
     sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
     kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;

@@ -69,11 +69,11 @@ typedef struct cli_args {
     const char *over, *at_block;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths;
-    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere;
+    bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
     bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit;
     bool has_max_size;
-    double budget, precision, max_seconds, compile_timeout;
+    double budget, precision, max_seconds, compile_timeout, sample_timeout;
 } cli_args;
 
 typedef struct cli_command cli_command;

@@ -91,6 +91,8 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
         .callback = on_progress,
         .user = view,
     };
+    options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
+    options->sample_timeout = args->sample_timeout;
     cli_make_run(c, &options->run);
     if (!cli_make_files(c, &args->inputs, "--input", &options->run.inputs))
         return CLI_USAGE;
@@ -106,6 +108,8 @@ static int tune_run(cli *c)
     kiln_error *error = NULL;
     if (c->args.flush_l2 && c->args.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (c->args.isolate && c->args.no_isolate)
+        return cli_usage(c, "--isolate and --no-isolate exclude each other");
     int code = cli_spec(c);
     if (!code)
         code = make_options(c, &view, &options);
@@ -161,7 +165,17 @@ static const cli_option options[] = {
 };
 static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
 
-static const cli_option run_options[] = {CLI_INPUT_OPTION, CLI_RUN_OPTIONS};
+static const cli_option run_options[] = {
+    CLI_INPUT_OPTION,
+    CLI_RUN_OPTIONS,
+    {"isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(isolate), NULL, CLI_NOTHING, NULL,
+     "Measure in a process of its own, which a kernel that faults or never ends can lose. Default: on a GPU."},
+    {"no-isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
+     "Measure inside this process. A fault ends the sweep on a GPU then."},
+    {"sample-timeout", 0, CLI_NUMBER, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,
+     "End a configuration that runs longer from its first launch on, where it is measured in a process of its own. "
+     "Default: 60 on a GPU, 600 on the simulated device; less once it is known what working ones take."},
+};
 static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
 const cli_command cli_tune_command = {
@@ -171,7 +185,9 @@ const cli_command cli_tune_command = {
     .about = "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
              "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
              "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
-             "the sweep goes on.\n\n"
+             "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
+             "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
+             "device.\n\n"
              "On the simulated device configurations are checked but not measured. With a profile that has the figures "
              "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
              "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "

@@ -1,5 +1,6 @@
-/* kiln-worker: compiles for a process of kiln that started it. Not for use by hand: its standard input is a socket.
- * It limits itself, because NVRTC may use without bound whatever a kernel makes it use. */
+/* kiln-worker: compiles for a process of kiln that started it, or with --run runs and measures for one. Not for use by
+ * hand: its standard input is a socket. A compiling one limits itself, because NVRTC may use without bound whatever a
+ * kernel makes it use. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "compile/compile.h"
+#include "tune/runner.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -46,7 +48,8 @@ int main(int count, char **arguments)
 {
     const char *library = option(count, arguments, "--nvrtc");
     const char *parent = option(count, arguments, "--parent");
-    if (!library || !parent) {
+    bool runs = option(count, arguments, "--run") != NULL;
+    if ((!library && !runs) || !parent) {
         static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
         return write(STDERR_FILENO, usage, sizeof usage - 1) > 0 ? 2 : 3;
     }
@@ -56,9 +59,11 @@ int main(int count, char **arguments)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
         return 3;
+    limit(RLIMIT_CORE, 0);
+    if (runs) /* a driver reserves address space and keeps a cache as it likes */
+        return kiln__runner_serve(STDIN_FILENO);
     signal(SIGXFSZ, SIG_IGN);
     limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
-    limit(RLIMIT_CORE, 0);
     limit(RLIMIT_STACK, STACK_BYTES);
     if (!SANITIZED) { /* their shadow memory takes terabytes of address space */
         uint64_t memory = kiln__host_memory(), most = (uint64_t)16 << 30, least = (uint64_t)4 << 30;

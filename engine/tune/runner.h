@@ -1,0 +1,75 @@
+/* runner.h - measuring in a process of its own: the messages, the process, and the side that started it.
+ *
+ * The library sends KILN__RUNNER_OPEN once and hears KILN__RUNNER_READY; then for each sample KILN__RUNNER_RUN, and
+ * hears KILN__RUNNER_LAUNCHING when inputs and expected answers are there and the first launch is next (unless it does
+ * not come to that), and KILN__RUNNER_RESULT at its end. Messages and fields are those of base/wire.h. */
+#ifndef KILN_TUNE_RUNNER_H
+#define KILN_TUNE_RUNNER_H
+
+#include "base/wire.h"
+#include "tune/internal.h"
+
+enum { KILN__RUNNER_OPEN = 16, KILN__RUNNER_READY, KILN__RUNNER_RUN, KILN__RUNNER_LAUNCHING, KILN__RUNNER_RESULT };
+
+/* ---- messages (protocol.c): what is read points into the body or the arena; false: malformed, or no memory ---- */
+
+/* What stays the same for a sweep. The files of inputs are read by the runner; a sweep writes no outputs. */
+typedef struct kiln__runner_setup {
+    const char *version;             /* KILN_VERSION of the sender: the two are of one build */
+    const char *device;
+    unsigned flags;                  /* of kiln_options */
+    uint64_t memory_limit;
+    const char *search_path;         /* folders, ':' between */
+    const char *name, *text;         /* of the spec; text is not NUL-terminated */
+    size_t text_length;
+    kiln_choice choice;              /* its sizes alone */
+    kiln_run_options run;
+} kiln__runner_setup;
+void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
+bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup);
+
+void kiln__runner_write_ready(kiln__text *message, kiln_status status, const char *why);
+bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *status, const char **why);
+
+typedef struct kiln__runner_request {
+    const char *variant;
+    const kiln_setting *params;
+    size_t param_count;
+    kiln__unit unit;
+} kiln__runner_request;
+void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request);
+bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request);
+
+void kiln__runner_write_launching(kiln__text *message);
+
+typedef struct kiln__runner_answer {
+    kiln_status status;
+    int cuda;                        /* CUresult behind it, 0: none */
+    bool lost;                       /* the runner's context is lost: it is of no more use */
+    const char *why;
+    kiln_result result;              /* where status is KILN_OK; nothing of compiling or of the cache */
+} kiln__runner_answer;
+void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
+bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer);
+
+/* ---- the process (runner.c) ---- */
+
+/* What kiln-worker does with --run: answers the requests that arrive on the socket `fd` until it closes. The exit
+ * status. */
+int kiln__runner_serve(int fd);
+
+/* ---- the side of the sweep (isolate.c) ---- */
+
+typedef struct kiln__runner kiln__runner;
+/* Starts the process, so that what is wrong with it shows before anything is compiled; fails where the engine cannot be
+ * used by another process. The engine, the spec and the options must outlive it. */
+kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                              kiln__runner **runner, kiln_error **error);
+void kiln__runner_close(kiln__runner *runner); /* NULL is fine */
+/* Runs a sample there; starts another process first where the last one was ended. `tick` is asked about ten times a
+ * second; false stops the sample. *ends: the status is no matter of the sample, the sweep has to end with it. */
+kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__code *code,
+                             bool (*tick)(void *user), void *user, kiln_result *result, bool *ends,
+                             kiln_error **error);
+
+#endif

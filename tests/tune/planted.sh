@@ -1,0 +1,47 @@
+#!/bin/sh
+# planted.sh KILN DEVICE [WORKER]: a sweep over every kind of bad configuration, measured in a process of its own: every
+# one has to be there with its reason, and what is good has to work. WORKER is planted_worker, by default
+# the one of KILN's build tree (KILN is build/tools/kiln).
+set -u
+kiln=$(realpath "$1") device=$2
+here=$(cd "$(dirname "$0")" && pwd)
+real=$(dirname "$kiln")/kiln-worker
+worker=${3:-$(dirname "$kiln")/../tests/planted_worker}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$kiln" tune "$here/planted.yaml" -d "$device" --isolate \
+    --cache-dir "$work" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-20}" --sample-timeout "${SAMPLE_TIMEOUT:-6}" \
+    --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
+code=$?
+cat "$work/out" "$work/err"
+[ "$code" = 7 ] && { echo "SKIP: there is no $device"; exit 77; }
+failed=0
+[ "$code" = 0 ] || { echo "FAIL: the sweep ended with $code"; failed=1; }
+
+# expect CONFIGURATION STATUS COUNT: so many of the samples that match have that status.
+expect() {
+    found=$(grep -E -- "$1" "$work/samples.csv" | grep -c -- ",$2,")
+    if [ "$found" = "$3" ]; then
+        echo "ok: $1 $2"
+    else
+        echo "FAIL: $1: $found samples with $2, not $3"
+        failed=1
+    fi
+}
+expect '^[0-9]*,planted,.*compile_error' KILN_ERROR_COMPILE 1
+expect '^[0-9]*,planted,.*compiler_crash' KILN_ERROR_COMPILE 1
+expect '^[0-9]*,planted,.*compiler_hang' KILN_ERROR_TIMEOUT 1
+expect '^[0-9]*,planted,.*illegal_address' KILN_ERROR_DEVICE 1
+expect '^[0-9]*,planted,.*misaligned_address' KILN_ERROR_DEVICE 1
+expect '^[0-9]*,planted,.*endless' KILN_ERROR_TIMEOUT 1
+expect '^[0-9]*,planted,.*wrong_answer' KILN_ERROR_WRONG_ANSWER 1
+expect '^[0-9]*,planted,.*runner_killed' KILN_ERROR_DEVICE 1
+expect '^[0-9]*,refused,' KILN_ERROR_LAUNCH 1
+expect '^[0-9]*,too_large,' KILN_ERROR_DEVICE_MEMORY 1
+expect '^[0-9]*,planted,.*good' KILN_OK 1
+expect '^[0-9]*,reference,' KILN_OK 1
+expect '^[0-9]*,after,' KILN_OK 3
+cat "$work/samples.csv"
+[ "$failed" = 0 ] && echo "every planted failure cost one sample"
+exit $failed

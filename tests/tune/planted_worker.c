@@ -1,0 +1,85 @@
+/* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER), hands the messages on, and does what
+ * a configuration of planted.yaml asks for: as a compiler it crashes or hangs, as a runner it dies in mid-sample. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tune/runner.h"
+
+static bool holds(const char *body, size_t length, const char *text)
+{
+    return memmem(body, length, text, strlen(text)) != NULL;
+}
+
+static void act(const kiln__message_header *header, const char *body)
+{
+    size_t length = (size_t)header->length;
+    if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed"))
+        raise(SIGKILL);
+    if (header->kind == KILN__RUNNER_OPEN || header->kind == KILN__RUNNER_RUN)
+        return;
+    if (holds(body, length, "#define KIND compiler_crash\n"))
+        raise(SIGSEGV);
+    if (holds(body, length, "#define KIND compiler_hang\n"))
+        for (;;)
+            pause();
+}
+
+/* Hands one answer on; *more: it was not the last one to the request. */
+static bool hand_back(const kiln__child *real, bool *more)
+{
+    uint32_t kind = 0;
+    char *body = NULL;
+    size_t length = 0;
+    if (kiln__child_receive(real, NULL, 0, &kind, &body, &length) != KILN__IO_DONE)
+        return false;
+    kiln__text message = {0};
+    kiln__wire_begin(&message, kind);
+    kiln__text_add(&message, body, length);
+    kiln__wire_end(&message);
+    bool sent = kiln__socket_send(STDIN_FILENO, &message);
+    *more = kind == KILN__RUNNER_LAUNCHING;
+    kiln__text_free(&message);
+    kiln__free(NULL, body);
+    return sent;
+}
+
+int main(int count, char **arguments)
+{
+    const char *program = getenv("KILN_PLANTED_WORKER"), *own[16];
+    char self[32];
+    bool runs = false, more = false;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!program || count >= 15)
+        return 2;
+    snprintf(self, sizeof self, "%ld", (long)getpid());
+    own[0] = program;
+    for (int i = 1; i <= count; i++) {
+        own[i] = i > 1 && i < count && strcmp(arguments[i - 1], "--parent") == 0 ? self : arguments[i];
+        runs |= i < count && strcmp(arguments[i], "--run") == 0;
+    }
+    kiln__child real = {.socket = -1, .pidfd = -1, .wake = -1};
+    if (kiln__child_start(&real, own) != 0)
+        return 3;
+    bool good = runs || hand_back(&real, &more); /* a compiler speaks first */
+    kiln__message_header header;
+    char *body = NULL;
+    while (good && kiln__socket_message(STDIN_FILENO, &header, &body)) {
+        act(&header, body);
+        kiln__text message = {0};
+        kiln__wire_begin(&message, header.kind);
+        kiln__text_add(&message, body, (size_t)header.length);
+        kiln__wire_end(&message);
+        good = kiln__child_send(&real, &message, 0) == KILN__IO_DONE;
+        kiln__text_free(&message);
+        kiln__free(NULL, body);
+        do
+            good = good && hand_back(&real, &more);
+        while (good && more);
+    }
+    kiln__child_end(&real);
+    return good ? 0 : 1;
+}

@@ -1,0 +1,468 @@
+/* Measuring in another process: its messages as foreign bytes, what cannot be moved there, programs that are no runner,
+ * and its end in mid-sample. tune/planted.sh has a sweep over every kind of failure. */
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "tune/runner.h"
+
+/* ---- messages ---- */
+
+static const kiln_setting settings[] = {{"N", {KILN_INT, {.i = -3}}}, {"RATE", {KILN_FLOAT, {.f = 0.25}}},
+                                        {"FAST", {KILN_BOOL, {.i = 1}}}, {"MODE", {KILN_TEXT, {.text = "ca"}}}};
+
+static void check_settings(const kiln_setting *got, size_t count)
+{
+    CU_ASSERT_EQUAL_FATAL(count, KILN__COUNT(settings));
+    for (size_t i = 0; i < count; i++) {
+        CHECK_TEXT(got[i].name, settings[i].name);
+        CU_ASSERT_EQUAL(got[i].value.kind, settings[i].value.kind);
+    }
+    CU_ASSERT_EQUAL(got[0].value.as.i, -3);
+    CU_ASSERT_EQUAL(got[1].value.as.f, 0.25);
+    CU_ASSERT_EQUAL(got[2].value.as.i, 1);
+    CHECK_TEXT(got[3].value.as.text, "ca");
+}
+
+static void write_open(kiln__text *message)
+{
+    static const kiln_file_binding inputs[] = {{"x", "x.npy"}, {"y", "dir/y.npy"}};
+    kiln__runner_setup setup = {.version = "1.2", .device = "cuda:3", .flags = 6, .memory_limit = 1ull << 40,
+                                .search_path = "a:b", .name = "a/b.yaml", .text = "a\0b", .text_length = 3,
+                                .choice = {.sizes = settings, .size_count = KILN__COUNT(settings)},
+                                .run = {.flags = KILN_RUN_NO_VERIFY, .budget = 0.5, .precision = 0.02,
+                                        .min_repetitions = 3, .max_repetitions = 9, .inputs = inputs,
+                                        .input_count = 2}};
+    kiln__runner_write_open(message, &setup);
+}
+
+static void write_run(kiln__text *message)
+{
+    kiln__runner_request request = {.variant = "plain", .params = settings, .param_count = KILN__COUNT(settings),
+                                    .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+    kiln__runner_write_run(message, &request);
+}
+
+static void write_result(kiln__text *message)
+{
+    kiln__runner_answer answer = {.status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
+                                  .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7}};
+    kiln__runner_write_result(message, &answer);
+}
+
+static void write_ready(kiln__text *message)
+{
+    kiln__runner_write_ready(message, KILN_ERROR_NO_DEVICE, "none");
+}
+
+static bool read_open(const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__runner_setup setup;
+    bool good = kiln__runner_read_open(body, length, &arena, &setup);
+    kiln__arena_free(&arena);
+    return good;
+}
+
+static bool read_run(const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__runner_request request;
+    bool good = kiln__runner_read_run(body, length, &arena, &request);
+    kiln__arena_free(&arena);
+    return good;
+}
+
+static bool read_result(const char *body, size_t length)
+{
+    kiln__runner_answer answer;
+    return kiln__runner_read_result(body, length, &answer);
+}
+
+static bool read_ready(const char *body, size_t length)
+{
+    kiln_status status;
+    const char *why;
+    return kiln__runner_read_ready(body, length, &status, &why);
+}
+
+static void messages_come_back(void)
+{
+    const size_t skip = sizeof(kiln__message_header);
+    kiln__arena arena = {0};
+    kiln__text open = {0}, request = {0}, result = {0};
+    write_open(&open);
+    kiln__runner_setup setup;
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_open(open.data + skip, open.length - skip, &arena, &setup));
+    CHECK_TEXT(setup.version, "1.2");
+    CHECK_TEXT(setup.device, "cuda:3");
+    CHECK_TEXT(setup.search_path, "a:b");
+    CHECK_TEXT(setup.name, "a/b.yaml");
+    CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && !setup.choice.size_set);
+    CHECK(setup.text_length == 3 && memcmp(setup.text, "a\0b", 3) == 0);
+    check_settings(setup.choice.sizes, setup.choice.size_count);
+    CHECK(setup.run.flags == KILN_RUN_NO_VERIFY && setup.run.budget == 0.5 && setup.run.precision == 0.02);
+    CHECK(setup.run.min_repetitions == 3 && setup.run.max_repetitions == 9 && setup.run.input_count == 2);
+    CHECK_TEXT(setup.run.inputs[1].path, "dir/y.npy");
+    CHECK_TEXT(setup.run.inputs[0].buffer, "x");
+    write_run(&request);
+    kiln__runner_request got;
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
+    CHECK_TEXT(got.variant, "plain");
+    check_settings(got.params, got.param_count);
+    CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
+    write_result(&result);
+    kiln__runner_answer answer;
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
+    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.lost);
+    CHECK_TEXT(answer.why, "because");
+    CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
+    CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7);
+    kiln__text_free(&open);
+    kiln__text_free(&request);
+    kiln__text_free(&result);
+    kiln__arena_free(&arena);
+}
+
+/* Every cut of each message, one byte too many and each byte changed: refused or read, never read past. The copies are
+ * on the heap, where the sanitizer sees a step too far. */
+static void messages_are_foreign_bytes(void)
+{
+    static const struct { void (*write)(kiln__text *); bool (*read)(const char *, size_t); } kinds[] = {
+        {write_open, read_open}, {write_run, read_run}, {write_result, read_result}, {write_ready, read_ready}};
+    for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
+        kiln__text message = {0};
+        kinds[k].write(&message);
+        const char *body = message.data + sizeof(kiln__message_header);
+        size_t length = message.length - sizeof(kiln__message_header);
+        kiln__message_header header;
+        memcpy(&header, message.data, sizeof header);
+        CHECK(header.magic == KILN__MESSAGE_MAGIC && header.length == length);
+        CHECK(kinds[k].read(body, length));
+        for (size_t cut = 0; cut < length; cut++) {
+            char *copy = malloc(cut + 1);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+            memcpy(copy, body, cut);
+            char *exact = realloc(copy, cut ? cut : 1);
+            CHECK(!kinds[k].read(exact, cut));
+            free(exact);
+        }
+        char *longer = malloc(length + 1), *changed = malloc(length);
+        CU_ASSERT_TRUE_FATAL(longer && changed);
+        memcpy(longer, body, length);
+        longer[length] = 0;
+        CHECK(!kinds[k].read(longer, length + 1));
+        static const unsigned char masks[] = {0x01, 0x80, 0xff};
+        for (size_t at = 0; at < length; at++)
+            for (size_t m = 0; m < KILN__COUNT(masks); m++) {
+                memcpy(changed, body, length);
+                changed[at] = (char)(changed[at] ^ masks[m]);
+                kinds[k].read(changed, length);
+            }
+        free(longer);
+        free(changed);
+        kiln__text_free(&message);
+    }
+}
+
+/* ---- sweeps ---- */
+
+typedef struct fixture {
+    char folder[64];
+    kiln_engine *engine;
+    kiln_spec *spec;
+    long pid;            /* of the runner, as the log said last */
+    unsigned runners, again;
+    long killed;
+    unsigned kills, most_kills; /* of processes in mid-sample */
+    bool stop;           /* end the sweep instead */
+} fixture;
+
+static void listen(void *user, kiln_log_level level, const char *message)
+{
+    static const char says[] = "samples are measured in process ";
+    fixture *f = user;
+    (void)level;
+    if (strncmp(message, says, sizeof says - 1) == 0) {
+        f->pid = strtol(message + sizeof says - 1, NULL, 10);
+        f->runners++;
+    }
+    f->again += strstr(message, "tried once more") != NULL;
+}
+
+static void setup(fixture *f, const char *worker, unsigned flags)
+{
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-runner-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    kiln_error *error = NULL;
+    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 1,
+                            .worker = worker, .flags = flags, .log = listen, .log_user = f};
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/planted.yaml", &f->spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->spec);
+}
+
+static void teardown(fixture *f)
+{
+    kiln_spec_free(f->spec);
+    kiln_engine_close(f->engine);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+static const char *const after[] = {"after"}, *const planted[] = {"planted"};
+static const kiln_setting endless[] = {{"KIND", {KILN_TEXT, {.text = "endless"}}}};
+#define ISOLATED(names) {.size = sizeof(kiln_tune_options), .variants = names, .variant_count = 1,                     \
+                         .isolation = KILN_ISOLATE_ALWAYS}
+
+/* Seconds of processor time that a process took; negative: there is none. */
+static double busy(long pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = '\0';
+    const char *at = strrchr(text, ')');
+    unsigned long user = 0, system_ = 0;
+    if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system_) != 2)
+        return -1;
+    return (double)(user + system_) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Kills the runner, or at last ends the sweep, when it has computed for a second: only the endless kernel does that. */
+static int disturb(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    fixture *f = user;
+    (void)progress;
+    if (sample || f->pid == f->killed || busy(f->pid) < 1)
+        return 0;
+    if (f->kills == f->most_kills)
+        return f->stop;
+    f->killed = f->pid;
+    f->kills += kill((pid_t)f->pid, SIGKILL) == 0;
+    return 0;
+}
+
+static void measures_elsewhere(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = ISOLATED(after);
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
+    CU_ASSERT_EQUAL(f.runners, 1); /* one process for all */
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        CU_ASSERT_EQUAL(sample->status, KILN_OK);
+        CHECK(sample->result.verified && sample->result.host_seconds > 0);
+    }
+    kiln_tuning_free(tuning);
+    tuning = NULL;
+    options.isolation = KILN_ISOLATE_GPU; /* this is none */
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
+    CU_ASSERT_EQUAL(f.runners, 1);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+/* Sweeps the one configuration that never ends. */
+static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning, kiln_error **error)
+{
+    kiln_tune_options options = ISOLATED(planted);
+    options.params = endless;
+    options.param_count = 1;
+    options.sample_timeout = limit;
+    options.callback = disturb;
+    options.user = f;
+    return kiln_tune(f->engine, f->spec, &options, tuning, error);
+}
+
+/* Killed, tried once more, killed again: recorded. */
+static void survives_its_end(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    f.most_kills = 2;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    CHECK_OK(sweep_endless(&f, 120, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 1);
+    const kiln_sample *sample = kiln_tuning_sample(tuning, 0);
+    CU_ASSERT_EQUAL(sample->status, KILN_ERROR_DEVICE);
+    CHECK(strstr(sample->message, "signal 9, Killed") != NULL);
+    CU_ASSERT_EQUAL(f.kills, 2);
+    CU_ASSERT_EQUAL(f.again, 1);
+    CU_ASSERT_EQUAL(f.runners, 2);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+static void ends_what_takes_too_long(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    CHECK_OK(sweep_endless(&f, 0.5, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 1);
+    CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, 0)->status, KILN_ERROR_TIMEOUT);
+    CHECK(strstr(kiln_tuning_sample(tuning, 0)->message, "limit of 0.5 s") != NULL);
+    CHECK(busy(f.pid) < 0); /* ended and waited for */
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+/* Killed once, the sample is tried again, in another process; there the callback ends the sweep. */
+static void the_callback_stops_a_sample(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    f.most_kills = 1;
+    f.stop = true;
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    CU_ASSERT_EQUAL(sweep_endless(&f, 120, &tuning, &error), KILN_ERROR_INTERRUPTED);
+    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 0 of 1 configurations");
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
+    CU_ASSERT_EQUAL(f.kills, 1);
+    CU_ASSERT_EQUAL(f.again, 1);
+    CU_ASSERT_EQUAL(f.runners, 2);
+    CHECK(busy(f.pid) < 0);
+    kiln_error_free(error);
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+/* ---- what cannot be ---- */
+
+static kiln_status nothing(void *user, kiln_call *call)
+{
+    (void)user;
+    (void)call;
+    return KILN_OK;
+}
+
+static void refused(fixture *f, kiln_tune_options options, kiln_status status, const char *part)
+{
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    CU_ASSERT_EQUAL(kiln_tune(f->engine, f->spec, &options, &tuning, &error), status);
+    CHECK(tuning == NULL);
+    if (!strstr(kiln_error_message(error), part))
+        fprintf(stderr, "got %s\n", kiln_error_message(error));
+    CHECK(strstr(kiln_error_message(error), part) != NULL);
+    kiln_error_free(error);
+}
+
+static void refuses_what_cannot_be_moved(void)
+{
+    fixture f;
+    kiln_error *error = NULL;
+    kiln_tune_options options = ISOLATED(after);
+    setup(&f, KILN_TEST_WORKER, KILN_NO_WORKERS);
+    refused(&f, options, KILN_ERROR_NOT_FOUND, "which this engine was told not to use");
+    CHECK_OK(kiln_register_host(f.engine, "mine", KILN_HOST_STEP, nothing, NULL, &error), error);
+    refused(&f, options, KILN_ERROR_UNSUPPORTED, "host functions of its own ('mine')");
+    teardown(&f);
+    setup(&f, KILN_TEST_WORKER, 0);
+    options.run = (kiln_run_options){.size = sizeof options.run, .flags = KILN_RUN_CHECK};
+    refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
+    options.run.flags = 0;
+    options.sample_timeout = -1;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "sample_timeout -1");
+    teardown(&f);
+}
+
+static void programs_that_are_no_runner(void)
+{
+    static const struct { const char *program, *part; } want[] = {
+        {"/nonexistent/kiln-worker", "cannot be started: No such file or directory"},
+        {"/", "cannot be started: Permission denied"},
+        {"/bin/false", "ended at once: it exited with status 1"},
+        {"/bin/cat", "ended at once"}, /* does not know the options */
+    };
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        fixture f;
+        setup(&f, want[i].program, 0);
+        kiln_tune_options options = ISOLATED(after);
+        refused(&f, options, KILN_ERROR_IO, want[i].part);
+        teardown(&f);
+    }
+}
+
+/* With the 1st, 2nd, ... allocation failing: an error, never a leak, and no process that is left behind. */
+static void survives_no_memory(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = ISOLATED(after);
+    options.max_configurations = 1;
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error); /* the code is in the cache then */
+    kiln_tuning_free(tuning);
+    int finished = 0;
+    for (long n = 0; !finished && n < 10000; n += n < 10 ? 1 : n / 5) {
+        check_oom oom = {.countdown = -1};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_options with = {.size = sizeof with, .device = "sim", .cache_dir = f.folder, .jobs = 1,
+                             .worker = KILN_TEST_WORKER, .allocator = &mem};
+        kiln_engine *engine = NULL;
+        kiln_spec *spec = NULL;
+        kiln_device_info info;
+        CHECK_OK(kiln_engine_open(&with, &engine, &error), error);
+        CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/planted.yaml", &spec, &error), error);
+        CHECK_OK(kiln_engine_device(engine, &info, &error), error);
+        kiln__runner *runner = NULL;
+        oom.countdown = n;
+        kiln_status status = kiln__runner_open(engine, spec, &options, &runner, &error);
+        finished = !oom.failed;
+        oom.countdown = -1;
+        CHECK((status == KILN_OK) == (runner != NULL));
+        CHECK(status == KILN_OK ? finished : status == KILN_ERROR_MEMORY);
+        kiln_error_free(error);
+        error = NULL;
+        kiln__runner_close(runner);
+        tuning = NULL;
+        oom.failed = 0;
+        oom.countdown = n;
+        status = kiln_tune(engine, spec, &options, &tuning, &error);
+        finished &= !oom.failed;
+        oom.countdown = -1;
+        CHECK(status == KILN_OK || (oom.failed && error));
+        kiln_error_free(error);
+        error = NULL;
+        kiln_tuning_free(tuning);
+        kiln_spec_free(spec);
+        kiln_engine_close(engine);
+        CU_ASSERT_EQUAL(oom.live, 0);
+    }
+    CHECK(finished);
+    teardown(&f);
+}
+
+static const check_case cases[] = {
+    {"messages come back", messages_come_back},
+    {"messages are foreign bytes", messages_are_foreign_bytes},
+    {"measures elsewhere", measures_elsewhere},
+    {"survives its end in mid-sample", survives_its_end},
+    {"ends what takes too long", ends_what_takes_too_long},
+    {"the callback stops a sample", the_callback_stops_a_sample},
+    {"refuses what cannot be moved", refuses_what_cannot_be_moved},
+    {"programs that are no runner", programs_that_are_no_runner},
+    {"survives no memory", survives_no_memory},
+};
+KILN_SUITE("tune.runner", cases)
