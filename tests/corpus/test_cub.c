@@ -44,9 +44,12 @@ static void sorts(const char *kernel, size_t size, int (*order)(const void *, co
     address = vm_bench_zeros(&b, ALL * size, &data);
     for (size_t i = 0; i < ALL; i++) {
         uint64_t r = run_random(&seed);
-        float f = (float)(int32_t)r * 0.37f;
-        double d = (double)(int64_t)r * 1e-7;
-        memcpy(data + i * size, order == by_float ? (void *)&f : order == down_double ? (void *)&d : (void *)&r, size);
+        union { uint64_t r; float f; double d; } value = {.r = r};
+        if (order == by_float)
+            value.f = (float)(int32_t)r * 0.37f;
+        else if (order == down_double)
+            value.d = (double)(int64_t)r * 1e-7;
+        memcpy(data + i * size, &value, size);
     }
     memcpy(want, data, ALL * size);
     for (size_t k = 0; k < BLOCKS; k++)
