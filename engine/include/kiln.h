@@ -6,6 +6,7 @@
  *   kiln_spec     a checked problem spec. Immutable once loaded.
  *   kiln_plan     one variant of a spec at one configuration and one set of sizes: compiled, ready to launch.
  *   kiln_tuning   the outcome of a sweep.
+ *   kiln_recording  a search space that was measured before, read from a file. Immutable once loaded.
  *
  * Threads
  *   A kiln_engine and a kiln_spec may be used by many threads at once. A kiln_plan, a kiln_tuning and a kiln_error
@@ -516,6 +517,67 @@ typedef struct kiln_tuning_totals {
     double run_seconds;             /* filling, launching, verifying, measuring */
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
+
+/* ---- recorded spaces: searching without a device ---------------------------------------------------------------- */
+
+/* Strategies by number; NULL past the last. The first is the default. */
+KILN_API const char *kiln_strategy_name(size_t number);
+KILN_API const char *kiln_strategy_about(size_t number);
+
+/* A space whose configurations were all measured once: Kernel Tuner's cache file or T4 results, gzipped or not. */
+typedef struct kiln_recording kiln_recording;
+KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
+                                         kiln_error **error);
+KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is fine */
+
+typedef struct kiln_recording_info {
+    const char *path, *format;      /* "Kernel Tuner", "T4" */
+    const char *kernel, *device;    /* "" where the file does not say */
+    int cut_off;                    /* the file ends early: what is there was read */
+    size_t params, configurations, failed;
+    double optimum, median, worst;  /* seconds, of those that ran; 0 where none did */
+    double mean_cost;               /* seconds that trying one took: compiling, checking, measuring */
+    double budget;                  /* seconds in which random search comes within 5 % of the way from the optimum to
+                                       the median; 0 where strategies cannot be compared */
+    size_t draws;                   /* the configurations that it tries in that time */
+} kiln_recording_info;
+KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
+
+typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
+    size_t size;
+    const char *strategy;           /* NULL: the default */
+    uint64_t seed;
+    uint64_t max_configurations;    /* 0: no limit */
+    double max_seconds;             /* on the replay's clock; 0: no limit */
+} kiln_replay_options;
+
+typedef struct kiln_replay_step {
+    uint64_t number;                /* from 1 */
+    double clock;                   /* seconds that the search has taken, this configuration's cost with it */
+    double seconds;                 /* its time; 0: it failed */
+    const char *failure;            /* the file's word for why, NULL */
+    int best;                       /* the best so far */
+    const kiln_setting *params;
+    size_t param_count;
+} kiln_replay_step;
+/* Non-zero ends the replay, which is no error. */
+typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
+
+/* Searches the recorded space on a simulated clock: trying a configuration takes as long as it took. */
+KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
+                                 kiln_replay_fn each, void *user, kiln_error **error);
+
+/* How much better than random search a strategy is over the time `budget` (engine/search/README.md defines it). */
+#define KILN_SCORE_STEPS 100
+typedef struct kiln_score {
+    double score;                   /* 0: random search, 1: the optimum at once */
+    double curve[KILN_SCORE_STEPS]; /* the same at equal parts of the budget; `score` is their mean */
+    double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */
+    double share;                   /* optimum / best after 100 configurations, the median over the seeds */
+} kiln_score;
+/* Seeds 1 to `seeds` (at least 1). An error where nothing can be compared: all failed or are equally fast. */
+KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
+                                          kiln_score *score, kiln_error **error);
 
 /* ---- the simulated device's instruction set -------------------------------------------------------------------- */
 

@@ -591,3 +591,54 @@ kiln_status kiln__index_at(kiln__index *x, uint64_t number, kiln_setting *settin
         settings[i] = (kiln_setting){x->space->variant->params[i].name, x->space->axes[i].values[x->choice[i]]};
     return KILN_OK;
 }
+
+/* ---- by positions ---- */
+
+size_t kiln__index_values(const kiln__index *x, size_t param, const kiln_value **values)
+{
+    *values = x->space->axes[param].values;
+    return x->space->axes[param].count;
+}
+
+kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *positions, kiln_error **error)
+{
+    kiln_status status = kiln__index_at(x, number, x->settings, error);
+    if (status != KILN_OK)
+        return status;
+    for (size_t i = 0; i < x->params; i++) {
+        const kiln__axis *axis = &x->space->axes[i];
+        size_t v = 0;
+        while (v + 1 < axis->count && !kiln__value_equal(axis->values[v], x->settings[i].value))
+            v++;
+        positions[i] = (uint32_t)v;
+    }
+    return KILN_OK;
+}
+
+/* In the order in which the tree is counted, so that nothing is computed here that was not computed there. */
+static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
+{
+    for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)
+        if (!take(x, at, positions[at]) || !descend(x, x->branches[at].first_child, positions))
+            return false;
+    return true;
+}
+
+kiln_status kiln__index_holds(kiln__index *x, const uint32_t *positions, bool *holds, kiln_error **error)
+{
+    if (!x->lost) {
+        *holds = !x->impossible && descend(x, x->root, positions);
+        if (!x->lost)
+            return KILN_OK;
+    }
+    kiln_error *why = NULL;
+    for (size_t i = 0; i < x->params; i++)
+        x->settings[i] = (kiln_setting){x->space->variant->params[i].name, x->space->axes[i].values[positions[i]]};
+    kiln_status status = kiln__space_check(x->space, x->settings, &why);
+    *holds = status == KILN_OK;
+    if (status == KILN_OK || status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_SPEC) { /* cannot be computed */
+        kiln_error_free(why);
+        return KILN_OK;
+    }
+    return kiln__fail_memory(error);
+}

@@ -15,4 +15,10 @@ uint64_t kiln__index_count(const kiln__index *index);
 /* The configuration of a number below the count: settings[param_count] in the variant's order. Each valid one has one
  * number; their order is the index's own, the same for the same space. */
 kiln_status kiln__index_at(kiln__index *index, uint64_t number, kiln_setting *settings, kiln_error **error);
+
+/* The same by positions: which of its values each param has, from 0. A pinned param has one. */
+size_t kiln__index_values(const kiln__index *index, size_t param, const kiln_value **values);
+kiln_status kiln__index_positions(kiln__index *index, uint64_t number, uint32_t *positions, kiln_error **error);
+/* Whether the constraints allow it; each position lies below its param's number of values. */
+kiln_status kiln__index_holds(kiln__index *index, const uint32_t *positions, bool *holds, kiln_error **error);
 #endif

@@ -138,6 +138,23 @@ static void numbered(const kiln__space *space, const kiln__variant *variant, uin
             seen[rank] = 1;
     }
     CHECK(kiln__index_at(index, valid, settings, NULL) == KILN_ERROR_ARGUMENT);
+    uint32_t positions[8] = {0};
+    for (uint64_t rank = 0; rank < raw; rank++) { /* and by positions, tried one by one */
+        bool fine = false;
+        uint64_t rest = rank;
+        for (size_t i = variant->param_count; i-- > 0; rest /= variant->params[i].count)
+            positions[i] = (uint32_t)(rest % variant->params[i].count);
+        CHECK_OK(kiln__index_holds(index, positions, &fine, &error), error);
+        CHECK(fine == (seen[rank] == 1));
+    }
+    for (uint64_t n = 0; n < valid && n < 20; n++) {
+        uint64_t rank = 0;
+        CHECK_OK(kiln__index_at(index, n, settings, &error), error);
+        CHECK_OK(kiln__index_positions(index, n, positions, &error), error);
+        for (size_t i = 0; i < variant->param_count; i++)
+            rank = rank * variant->params[i].count + positions[i];
+        CHECK(rank == rank_of(variant, settings));
+    }
     kiln__index_free(index);
     free(seen);
 }

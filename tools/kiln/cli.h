@@ -67,11 +67,12 @@ typedef struct cli_args {
     cli_list words;                   /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block;
+    const char *replay, *strategy, *plot;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
-    cli_list variants, params, sizes, inputs, outputs, paths;
+    cli_list variants, params, sizes, inputs, outputs, paths, strategies;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
     bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
-    uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit;
+    uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout;
 } cli_args;
@@ -97,8 +98,8 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(check) X(tune) X(profile) X(study) X(inspect) X(devices) X(sim) X(cache) X(doctor)              \
-    X(completion) X(man) X(help) X(version)
+    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(devices) X(sim)       \
+    X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X

@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "replay.h"
 #include "tune.h"
 
 /* The handler lives here and not in the library: it sets a flag that the callback sees. A second signal ends at once,
@@ -110,6 +111,12 @@ static int tune_run(cli *c)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
+    if (c->args.replay)
+        return replay_run(c);
+    if (c->args.words.count == 0)
+        return cli_usage(c, "needs a spec, or --replay with a recorded file");
+    if (c->args.strategy || c->args.seed)
+        return cli_usage(c, "--strategy and --seed are for --replay: a sweep tries every configuration");
     int code = cli_spec(c);
     if (!code)
         code = make_options(c, &view, &options);
@@ -163,6 +170,17 @@ static const cli_option options[] = {
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write every sample to a file as comma-separated values."},
 };
+static const cli_option replay_options[] = {
+    {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
+     "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
+     "needed; trying a configuration takes as long as it took, on a simulated clock. Default limit: the time that `kiln "
+     "compare-strategies` compares over."},
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+     "How to search: `kiln compare-strategies` shows all. Default: surrogate."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The same seed searches the same way. Default: 0."},
+};
+static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
 
 static const cli_option run_options[] = {
@@ -181,7 +199,7 @@ static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_option
 const cli_command cli_tune_command = {
     .name = "tune",
     .summary = "sweep all configurations of a spec and rank them",
-    .arguments = "SPEC",
+    .arguments = "SPEC | --replay FILE",
     .about = "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
              "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
              "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
@@ -194,16 +212,17 @@ const cli_command cli_tune_command = {
              "little time at any size.\n\n"
              "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
              "worked, the exit code is that of the first failure.",
-    .min_words = 1,
+    .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&group, &run_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln tune matmul", "All variants at the default size."},
                                       {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512",
                                        "A part of the space."},
                                       {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
                                        "Ranked by an estimate for a GPU that is not here."},
                                       {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
+                                      {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
                                       {0}},
     .run = tune_run,
 };

@@ -1,0 +1,126 @@
+/* evolve.c - strategies that keep a population. Members are replaced one at a time, as answers come, so that any number
+ * may be outstanding. */
+#include <math.h>
+#include <string.h>
+
+#include "search/internal.h"
+
+enum { MEMBERS = 20 };
+
+typedef struct population { size_t members[MEMBERS], count, at; } population;
+
+static double value_of(const kiln__search *s, const population *p, size_t member)
+{
+    return s->entries[p->members[member]].value;
+}
+
+static void admit(const kiln__search *s, population *p, size_t entry)
+{
+    if (s->entries[entry].value == HUGE_VAL)
+        return;
+    if (p->count < MEMBERS) {
+        p->members[p->count++] = entry;
+        return;
+    }
+    size_t worst = 0;
+    for (size_t m = 1; m < MEMBERS; m++)
+        if (value_of(s, p, m) > value_of(s, p, worst))
+            worst = m;
+    if (s->entries[entry].value < value_of(s, p, worst))
+        p->members[worst] = entry;
+}
+
+static const uint32_t *random_member(kiln__search *s, const population *p)
+{
+    return kiln__search_point(s, p->members[kiln__random_below(&s->random, p->count)]);
+}
+
+/* ---- genetic ---- */
+
+static const uint32_t *tournament(kiln__search *s, const population *p)
+{
+    size_t one = (size_t)kiln__random_below(&s->random, p->count);
+    size_t two = (size_t)kiln__random_below(&s->random, p->count);
+    return kiln__search_point(s, p->members[value_of(s, p, one) <= value_of(s, p, two) ? one : two]);
+}
+
+static kiln_status genetic_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
+{
+    (void)error;
+    population *p = state;
+    *tag = 1;
+    *found = p->count == MEMBERS;
+    if (!*found)
+        return KILN_OK;
+    const uint32_t *mother = tournament(s, p), *father = tournament(s, p);
+    memcpy(s->next, mother, s->width * sizeof *s->next);
+    for (size_t i = 1; i < s->width && mother[0] == father[0]; i++)
+        if (kiln__random_below(&s->random, 2))
+            s->next[i] = father[i];
+    while (kiln__random_below(&s->random, 2))
+        kiln__search_kick(s, 1);
+    return KILN_OK;
+}
+
+static kiln_status genetic_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
+{
+    (void)error;
+    admit(s, state, entry);
+    return KILN_OK;
+}
+
+const kiln__strategy kiln__strategy_genetic = {
+    .name = "genetic", .state_size = sizeof(population), .propose = genetic_propose, .told = genetic_told};
+
+/* ---- differential evolution ---- */
+
+/* A position moved by a real number, kept on its axis. */
+static uint32_t moved(double position, uint32_t values)
+{
+    double at = rint(position);
+    return at <= 0 ? 0 : at >= values - 1.0 ? values - 1 : (uint32_t)at;
+}
+
+static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
+{
+    (void)error;
+    const double weight = 0.7, crossing = 0.7;
+    population *p = state;
+    *found = p->count == MEMBERS;
+    if (!*found)
+        return KILN_OK;
+    size_t target = p->at++ % MEMBERS;
+    const uint32_t *from = kiln__search_point(s, p->members[target]), *best = kiln__search_point(s, s->best);
+    const uint32_t *a = random_member(s, p), *b = random_member(s, p);
+    const kiln__part *part = &s->points->parts[from[0]];
+    bool alike = best[0] == from[0] && a[0] == from[0] && b[0] == from[0];
+    *tag = (uint32_t)target + 1;
+    memcpy(s->next, from, s->width * sizeof *s->next);
+    for (size_t i = 1; alike && i <= part->axis_count; i++) {
+        if (kiln__random_unit(&s->random) >= crossing)
+            continue;
+        double step = weight * ((double)best[i] - from[i]) + weight * ((double)a[i] - b[i]);
+        if (part->axes[i - 1].ordered)
+            s->next[i] = moved(from[i] + step + kiln__random_unit(&s->random) - 0.5, part->axes[i - 1].values);
+        else
+            s->next[i] = kiln__random_below(&s->random, 2) ? best[i] : a[i];
+    }
+    if (!alike || kiln__search_entry(s, s->next) != KILN__NO_ENTRY)
+        kiln__search_kick(s, 1); /* members of other variants, or all alike by now */
+    return KILN_OK;
+}
+
+static kiln_status evolution_told(kiln__search *s, void *state, size_t entry, kiln_error **error)
+{
+    (void)error;
+    population *p = state;
+    uint32_t tag = s->entries[entry].tag;
+    if (tag == 0 || p->count < MEMBERS)
+        admit(s, p, entry);
+    else if (s->entries[entry].value < value_of(s, p, tag - 1))
+        p->members[tag - 1] = entry;
+    return KILN_OK;
+}
+
+const kiln__strategy kiln__strategy_evolution = {
+    .name = "evolution", .state_size = sizeof(population), .propose = evolution_propose, .told = evolution_told};

@@ -1,0 +1,56 @@
+/* points.h - what strategies search: a finite set of points, each some positions on the axes of one of several parts.
+ * A part is a variant, an axis a param, a position which of its values. README.md says more. */
+#ifndef KILN_SEARCH_POINTS_H
+#define KILN_SEARCH_POINTS_H
+
+#include "space/space.h"
+
+typedef struct kiln__part_axis {
+    uint32_t values;    /* how many; at least 1 unless the set is empty */
+    bool ordered;       /* neighbours in the list are near each other: numbers, not texts */
+} kiln__part_axis;
+
+typedef struct kiln__part { size_t axis_count; const kiln__part_axis *axes; } kiln__part;
+
+/* A point is uint32_t[width]: the number of its part, then a position for each axis of it, then zeros. */
+typedef struct kiln__points {
+    const kiln_allocator *mem;
+    uint64_t count;     /* of the valid points */
+    size_t part_count, width;
+    const kiln__part *parts;
+    /* The valid point of a number below the count. */
+    kiln_status (*at)(void *user, uint64_t number, uint32_t *point, kiln_error **error);
+    /* Whether positions that lie on their axes are a valid point. */
+    kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
+    void *user;
+} kiln__points;
+
+/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. */
+typedef struct kiln__union kiln__union;
+kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
+                             const kiln__variant *const *variants, size_t count, kiln__union **made,
+                             kiln_error **error);
+void kiln__union_free(kiln__union *whole); /* NULL is fine */
+const kiln__points *kiln__union_points(const kiln__union *whole);
+/* settings[param_count of the point's variant] */
+void kiln__union_settings(const kiln__union *whole, const uint32_t *point, kiln_setting *settings);
+
+/* The points that differ in one axis: by one step in its list (any other value of one that is not ordered), or by any
+ * value. */
+typedef enum kiln__neighbourhood { KILN__ADJACENT, KILN__HAMMING } kiln__neighbourhood;
+/* Appends the valid neighbours of a valid point to *list (width numbers each; capacity in points); *count grows. */
+kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
+                                    uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
+
+/* ---- random numbers that are the same everywhere ---- */
+
+typedef struct kiln__random { uint64_t state; } kiln__random;
+uint64_t kiln__random_next(kiln__random *random);
+uint64_t kiln__random_below(kiln__random *random, uint64_t bound); /* bound >= 1 */
+double kiln__random_unit(kiln__random *random);                    /* [0, 1) */
+
+/* A permutation of [0, count) chosen by a seed, computed and not held: kiln__shuffled() of 0, 1, 2, ... */
+typedef struct kiln__shuffle { uint64_t count, seed; unsigned half; } kiln__shuffle;
+kiln__shuffle kiln__shuffle_start(uint64_t count, uint64_t seed);
+uint64_t kiln__shuffled(const kiln__shuffle *shuffle, uint64_t index); /* index < count */
+#endif

@@ -1,0 +1,211 @@
+/* search.c - what all strategies have in common: nothing is given out twice, nothing invalid, and what they know. */
+#include <math.h>
+#include <string.h>
+
+#include "search/internal.h"
+
+static const kiln__strategy *const strategies[] = {
+#define X(name, about) &kiln__strategy_##name,
+    KILN__STRATEGIES(X)
+#undef X
+};
+static const char *const abouts[] = {
+#define X(name, about) about,
+    KILN__STRATEGIES(X)
+#undef X
+};
+
+const kiln__strategy *kiln__strategy_find(const char *name)
+{
+    if (!name || !*name)
+        return strategies[0];
+    for (size_t i = 0; i < KILN__COUNT(strategies); i++)
+        if (strcmp(strategies[i]->name, name) == 0)
+            return strategies[i];
+    return NULL;
+}
+
+const char *kiln_strategy_name(size_t number)
+{
+    return number < KILN__COUNT(strategies) ? strategies[number]->name : NULL;
+}
+
+const char *kiln_strategy_about(size_t number)
+{
+    return number < KILN__COUNT(abouts) ? abouts[number] : NULL;
+}
+
+/* ---- what was given out ---- */
+
+/* The slot of a point in the table, or the free one where it belongs. */
+static size_t slot_of(const kiln__search *s, const uint32_t *point)
+{
+    size_t bytes = s->width * sizeof *point, slot = (size_t)kiln__hash(point, bytes).low & (s->table_size - 1);
+    while (s->table[slot] && memcmp(kiln__search_point(s, s->table[slot] - 1), point, bytes) != 0)
+        slot = (slot + 1) & (s->table_size - 1);
+    return slot;
+}
+
+size_t kiln__search_entry(const kiln__search *s, const uint32_t *point)
+{
+    if (!s->table)
+        return KILN__NO_ENTRY;
+    uint32_t found = s->table[slot_of(s, point)];
+    return found ? found - 1 : KILN__NO_ENTRY;
+}
+
+static bool grow_table(kiln__search *s)
+{
+    size_t size = s->table_size ? 2 * s->table_size : 64;
+    uint32_t *table = kiln__calloc(s->mem, size, sizeof *table);
+    if (!table)
+        return false;
+    kiln__free(s->mem, s->table);
+    s->table = table;
+    s->table_size = size;
+    for (size_t i = 0; i < s->count; i++)
+        s->table[slot_of(s, kiln__search_point(s, i))] = (uint32_t)i + 1;
+    return true;
+}
+
+static bool add_entry(kiln__search *s, const uint32_t *point, uint32_t tag)
+{
+    if (s->count >= UINT32_MAX - 1 || (2 * (s->count + 1) > s->table_size && !grow_table(s)) ||
+        !kiln__grow(s->mem, &s->coords, &s->coords_capacity, s->count + 1, s->width * sizeof *s->coords) ||
+        !kiln__grow(s->mem, &s->entries, &s->entry_capacity, s->count + 1, sizeof *s->entries))
+        return false;
+    memcpy(s->coords + s->count * s->width, point, s->width * sizeof *point);
+    s->entries[s->count] = (kiln__entry){.value = HUGE_VAL, .tag = tag};
+    s->table[slot_of(s, point)] = (uint32_t)s->count + 1;
+    s->count++;
+    return true;
+}
+
+/* ---- drawing ---- */
+
+kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *holds, kiln_error **error)
+{
+    return s->points->holds(s->points->user, point, holds, error);
+}
+
+kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
+{
+    *found = false;
+    while (s->drawn < s->points->count) {
+        uint64_t number = s->in_order ? s->drawn : kiln__shuffled(&s->shuffle, s->drawn);
+        kiln_status status = s->points->at(s->points->user, number, s->next, error);
+        if (status != KILN_OK)
+            return status;
+        if (kiln__search_entry(s, s->next) == KILN__NO_ENTRY) {
+            *found = true;
+            return KILN_OK;
+        }
+        s->drawn++;
+    }
+    return KILN_OK;
+}
+
+void kiln__search_kick(kiln__search *s, unsigned changes)
+{
+    const kiln__part *part = &s->points->parts[s->next[0]];
+    size_t free_axes = 0;
+    for (size_t i = 0; i < part->axis_count; i++)
+        free_axes += part->axes[i].values > 1;
+    for (unsigned c = 0; c < changes && free_axes; c++) {
+        size_t pick = (size_t)kiln__random_below(&s->random, free_axes), i = 0;
+        for (;; i++)
+            if (part->axes[i].values > 1 && pick-- == 0)
+                break;
+        uint32_t values = part->axes[i].values;
+        s->next[1 + i] = (s->next[1 + i] + 1 + (uint32_t)kiln__random_below(&s->random, values - 1)) % values;
+    }
+}
+
+/* ---- the door ---- */
+
+kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
+                              kiln__search **search, kiln_error **error)
+{
+    kiln__search *s = kiln__calloc(points->mem, 1, sizeof *s);
+    if (!s)
+        return kiln__fail_memory(error);
+    s->points = points;
+    s->mem = points->mem;
+    s->strategy = strategy;
+    s->width = points->width;
+    s->random.state = seed;
+    s->shuffle = kiln__shuffle_start(points->count, kiln__random_next(&s->random));
+    s->in_order = strategy == &kiln__strategy_exhaustive;
+    s->best = KILN__NO_ENTRY;
+    s->next = kiln__calloc(s->mem, s->width, sizeof *s->next);
+    s->state = kiln__calloc(s->mem, 1, strategy->state_size);
+    if (!s->next || !s->state) {
+        kiln__search_free(s);
+        return kiln__fail_memory(error);
+    }
+    *search = s;
+    return KILN_OK;
+}
+
+void kiln__search_free(kiln__search *s)
+{
+    if (!s)
+        return;
+    if (s->strategy->end && s->state)
+        s->strategy->end(s, s->state);
+    kiln__free(s->mem, s->state);
+    kiln__free(s->mem, s->next);
+    kiln__free(s->mem, s->table);
+    kiln__free(s->mem, s->coords);
+    kiln__free(s->mem, s->entries);
+    kiln__free(s->mem, s);
+}
+
+kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln_error **error)
+{
+    enum { TRIES = 64 }; /* of proposals that are invalid or known; then one is drawn */
+    kiln_status status = KILN_OK;
+    uint32_t tag = 0;
+    bool have = false, more = s->strategy->propose != NULL;
+    for (unsigned i = 0; i < TRIES && more && !have; i++) {
+        status = s->strategy->propose(s, s->state, &tag, &more, error);
+        if (status == KILN_OK && more && kiln__search_entry(s, s->next) == KILN__NO_ENTRY)
+            status = kiln__search_holds(s, s->next, &have, error);
+        if (status != KILN_OK)
+            return status;
+    }
+    if (!have) {
+        tag = 0;
+        status = kiln__search_draw(s, &have, error);
+        if (status != KILN_OK)
+            return status;
+    }
+    if (have && !add_entry(s, s->next, tag))
+        return kiln__fail_memory(error);
+    if (have)
+        memcpy(point, s->next, s->width * sizeof *point);
+    *found = have;
+    return KILN_OK;
+}
+
+kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double value, kiln_error **error)
+{
+    size_t entry = kiln__search_entry(s, point);
+    if (entry == KILN__NO_ENTRY) {
+        if (!add_entry(s, point, 0))
+            return kiln__fail_memory(error);
+        entry = s->count - 1;
+    }
+    kiln__entry *e = &s->entries[entry];
+    if (e->told)
+        return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was told of twice");
+    e->told = true;
+    e->value = value < HUGE_VAL ? value : HUGE_VAL; /* NaN too: it failed */
+    s->told_count++;
+    if (e->value < HUGE_VAL && (s->best == KILN__NO_ENTRY || e->value < s->entries[s->best].value))
+        s->best = entry;
+    return s->strategy->told ? s->strategy->told(s, s->state, entry, error) : KILN_OK;
+}
+
+const kiln__strategy kiln__strategy_exhaustive = {.name = "exhaustive", .state_size = 1};
+const kiln__strategy kiln__strategy_random = {.name = "random", .state_size = 1};

@@ -1,0 +1,33 @@
+/* search.h - strategies: which point to try next, given what is known of those tried. README.md describes them. */
+#ifndef KILN_SEARCH_H
+#define KILN_SEARCH_H
+
+#include "search/points.h"
+
+/* The first one is the default. X(name, about) */
+#define KILN__STRATEGIES(X)                                                                                            \
+    X(surrogate, "a forest learns from what was measured and says what is worth trying next; the default")             \
+    X(exhaustive, "every configuration in order")                                                                      \
+    X(random, "uniformly at random, none twice")                                                                       \
+    X(greedy, "to the best of the adjacent configurations until there is none better, then anew from a random one")    \
+    X(ils, "iterated local search: to the first better one of those that differ in one param, then a few params "      \
+           "changed at random")                                                                                        \
+    X(annealing, "simulated annealing: worse steps are taken too, more and more rarely")                               \
+    X(genetic, "a population whose members are crossed and mutated")                                                   \
+    X(evolution, "differential evolution: members move along differences of others")
+
+typedef struct kiln__strategy kiln__strategy;
+const kiln__strategy *kiln__strategy_find(const char *name); /* NULL or "": the default. NULL: none of it */
+
+/* One search. Asking and telling depend on the seed and what was told, in its order, alone. One thread at a time. */
+typedef struct kiln__search kiln__search;
+kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *strategy, uint64_t seed,
+                              kiln__search **search, kiln_error **error);
+void kiln__search_free(kiln__search *search); /* NULL is fine */
+/* The next point to try: valid, and none twice; *found is false once all were given out. May be asked for before
+ * earlier ones were told: a strategy that cannot go on without an answer then gives one at random. */
+kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
+/* What came of a point that was asked for, less being better; HUGE_VAL for one that failed. Once a point. A point that
+ * was never asked for counts as known from elsewhere, and is not given out any more. */
+kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, kiln_error **error);
+#endif

@@ -1,0 +1,307 @@
+/* surrogate.c - the default strategy: a forest of random trees is fitted to what was measured and says of other
+ * configurations how fast they should be, and how sure it is. The most promising one is next. */
+#include <math.h>
+#include <string.h>
+
+#include "search/internal.h"
+
+enum {
+    TREES = 24,
+    LEARN_MOST = 400,        /* the forest learns from so many: the best, and the rest at random */
+    DEEPEST = 24,
+    POOL_MOST = 4096,        /* random points at hand */
+    POOL_STEP = 32,          /* drawn anew at each proposal */
+    LOOK = 384,              /* of them are looked at for each proposal */
+    TOP = 6,                 /* configurations whose neighbours are looked at */
+    FIRST = 12,              /* answers at random before anything is fitted */
+    CUTS = 8,                /* random cuts of which the best is taken */
+    LEAF = 3                 /* rows that are not cut any more are fewer */
+};
+
+/* Goals, as logarithms of the share of the best, end here: how bad the bad ones are is of no interest. */
+static const double worst_goal = 2;
+/* How often the spread of the trees counts is drawn anew for each proposal, from 0 to this. */
+static const double most_bold = 2;
+
+typedef struct node {        /* below <= cut: left, else left + 1; left 0: a leaf */
+    uint32_t axis, cut, left;
+    float mean;
+} node;
+
+typedef struct surrogate {
+    node *nodes;
+    size_t node_count, node_capacity;
+    size_t roots[TREES];
+    size_t fitted;           /* answers that the forest has seen */
+    uint32_t *rows;          /* entries it learns from */
+    float *goals;            /* what each was, by number of the row */
+    uint32_t *order;
+    size_t row_capacity, goal_capacity, order_capacity;
+    uint32_t *pool;
+    size_t pool_count, pool_capacity;
+    uint64_t pool_drawn;
+    uint32_t *near;
+    size_t near_count, near_capacity;
+} surrogate;
+
+/* ---- fitting ---- */
+
+static bool by_value_before(const kiln__search *s, uint32_t one, uint32_t other)
+{
+    return s->entries[one].value < s->entries[other].value;
+}
+
+/* Puts the `count` least of rows[0..n) first: quickselect. */
+static void select_best(kiln__search *s, uint32_t *rows, size_t n, size_t count)
+{
+    size_t low = 0, high = n;
+    while (high - low > 1 && count > low && count < high) {
+        uint32_t pivot = rows[low + kiln__random_below(&s->random, high - low)], kept;
+        size_t i = low, less = low, more = high;
+        while (i < more) {
+            kept = rows[i];
+            if (by_value_before(s, kept, pivot)) {
+                rows[i++] = rows[less];
+                rows[less++] = kept;
+            } else if (by_value_before(s, pivot, kept)) {
+                rows[i] = rows[--more];
+                rows[more] = kept;
+            } else {
+                i++;
+            }
+        }
+        if (count <= less)
+            high = less;
+        else if (count >= more)
+            low = more;
+        else
+            return;
+    }
+}
+
+/* Rows to learn from with their goals: logarithms, those far above the best and those that failed all alike. */
+static size_t gather(kiln__search *s, surrogate *f)
+{
+    size_t n = 0;
+    if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows) ||
+        !kiln__grow(s->mem, &f->goals, &f->goal_capacity, s->told_count, sizeof *f->goals) ||
+        !kiln__grow(s->mem, &f->order, &f->order_capacity, s->told_count, sizeof *f->order))
+        return 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->entries[i].told)
+            f->rows[n++] = (uint32_t)i;
+    select_best(s, f->rows, n, LEARN_MOST / 2);
+    for (size_t i = LEARN_MOST / 2; i < LEARN_MOST && i < n; i++) {
+        size_t k = i + (size_t)kiln__random_below(&s->random, n - i);
+        uint32_t kept = f->rows[i];
+        f->rows[i] = f->rows[k];
+        f->rows[k] = kept;
+    }
+    n = n < LEARN_MOST ? n : LEARN_MOST;
+    double best = s->entries[s->best].value;
+    for (size_t i = 0; i < n; i++) {
+        double value = s->entries[f->rows[i]].value, goal = worst_goal;
+        if (value < HUGE_VAL && best > 0)
+            goal = fmin(log(value / best), worst_goal);
+        else if (value < HUGE_VAL)
+            goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
+        f->goals[i] = (float)goal;
+        f->order[i] = (uint32_t)i;
+    }
+    return n;
+}
+
+static uint32_t position(const kiln__search *s, const surrogate *f, uint32_t row, uint32_t axis)
+{
+    return kiln__search_point(s, f->rows[row])[axis];
+}
+
+/* How much less the squares are about two means than about one, for a cut through order[from..to). */
+static double gain_of(const kiln__search *s, const surrogate *f, size_t from, size_t to, uint32_t axis, uint32_t cut)
+{
+    double left = 0, right = 0;
+    size_t left_count = 0, right_count = 0;
+    for (size_t i = from; i < to; i++) {
+        double goal = (double)f->goals[f->order[i]];
+        if (position(s, f, f->order[i], axis) <= cut) {
+            left += goal;
+            left_count++;
+        } else {
+            right += goal;
+            right_count++;
+        }
+    }
+    if (!left_count || !right_count)
+        return -1;
+    return left * left / (double)left_count + right * right / (double)right_count;
+}
+
+/* The best of some random cuts of random axes; false: all rows are alike. */
+static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t to, uint32_t *axis, uint32_t *cut)
+{
+    double best = -1;
+    unsigned tries = 4 * CUTS;
+    for (unsigned got = 0; got < CUTS && tries > 0; tries--) {
+        uint32_t a = (uint32_t)kiln__random_below(&s->random, s->width);
+        uint32_t one = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
+        uint32_t other = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
+        if (one == other)
+            continue;
+        uint32_t low = one < other ? one : other, high = one < other ? other : one;
+        uint32_t c = low + (uint32_t)kiln__random_below(&s->random, high - low);
+        double gain = gain_of(s, f, from, to, a, c);
+        got++;
+        if (gain > best) {
+            best = gain;
+            *axis = a;
+            *cut = c;
+        }
+    }
+    return best >= 0;
+}
+
+/* As deep as DEEPEST. */
+static bool grow_tree(kiln__search *s, surrogate *f, size_t at, size_t from, size_t to, unsigned depth)
+{
+    double sum = 0;
+    uint32_t axis = 0, cut = 0;
+    for (size_t i = from; i < to; i++)
+        sum += (double)f->goals[f->order[i]];
+    f->nodes[at] = (node){.mean = (float)(sum / (double)(to - from))};
+    if (to - from < LEAF || depth == DEEPEST || !choose_cut(s, f, from, to, &axis, &cut))
+        return true;
+    size_t middle = from;
+    for (size_t i = from; i < to; i++)
+        if (position(s, f, f->order[i], axis) <= cut) {
+            uint32_t kept = f->order[i];
+            f->order[i] = f->order[middle];
+            f->order[middle++] = kept;
+        }
+    if (!kiln__grow(s->mem, &f->nodes, &f->node_capacity, f->node_count + 2, sizeof *f->nodes))
+        return false;
+    size_t left = f->node_count;
+    f->node_count += 2;
+    f->nodes[at].axis = axis;
+    f->nodes[at].cut = cut;
+    f->nodes[at].left = (uint32_t)left;
+    return grow_tree(s, f, left, from, middle, depth + 1) && grow_tree(s, f, left + 1, middle, to, depth + 1);
+}
+
+static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
+{
+    size_t rows = gather(s, f);
+    if (!rows)
+        return kiln__fail_memory(error);
+    f->node_count = 0;
+    for (size_t t = 0; t < TREES; t++) {
+        if (!kiln__grow(s->mem, &f->nodes, &f->node_capacity, f->node_count + 1, sizeof *f->nodes))
+            return kiln__fail_memory(error);
+        f->roots[t] = f->node_count++;
+        if (!grow_tree(s, f, f->roots[t], 0, rows, 0))
+            return kiln__fail_memory(error);
+    }
+    f->fitted = s->told_count;
+    return KILN_OK;
+}
+
+/* ---- choosing ---- */
+
+/* What the point is worth: less is better. Where the trees disagree it may be better than they say. */
+static double promise(const surrogate *f, const uint32_t *point, double boldness)
+{
+    double sum = 0, squares = 0;
+    for (size_t t = 0; t < TREES; t++) {
+        const node *n = &f->nodes[f->roots[t]];
+        while (n->left)
+            n = &f->nodes[n->left + (point[n->axis] > n->cut)];
+        sum += (double)n->mean;
+        squares += (double)n->mean * (double)n->mean;
+    }
+    double mean = sum / TREES, spread = squares / TREES - mean * mean;
+    return mean - boldness * sqrt(fmax(spread, 0));
+}
+
+static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
+{
+    for (unsigned i = 0; i < POOL_STEP && f->pool_drawn < s->points->count; i++) {
+        size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
+        if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
+            return kiln__fail_memory(error);
+        uint64_t number = kiln__shuffled(&s->shuffle, s->points->count - 1 - f->pool_drawn); /* from the far end */
+        kiln_status status = s->points->at(s->points->user, number, f->pool + slot * s->width, error);
+        if (status != KILN_OK)
+            return status;
+        f->pool_drawn++;
+        f->pool_count += slot == f->pool_count;
+    }
+    return KILN_OK;
+}
+
+typedef struct choice { const uint32_t *point; double worth; } choice;
+
+static void consider(const kiln__search *s, const surrogate *f, const uint32_t *point, double boldness, choice *best)
+{
+    if (kiln__search_entry(s, point) != KILN__NO_ENTRY)
+        return;
+    double worth = promise(f, point, boldness);
+    if (!best->point || worth < best->worth)
+        *best = (choice){point, worth};
+}
+
+/* The points about the best ones, which a random draw of a large space would hardly ever hold. */
+static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
+{
+    size_t top = s->told_count < TOP ? s->told_count : TOP, n = 0;
+    for (size_t i = 0; i < s->count; i++) /* rows has room for all that were told */
+        if (s->entries[i].told && s->entries[i].value < HUGE_VAL)
+            f->rows[n++] = (uint32_t)i;
+    top = top < n ? top : n;
+    select_best(s, f->rows, n, top);
+    f->near_count = 0;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < top && status == KILN_OK; i++)
+        status = kiln__points_neighbours(s->points, KILN__HAMMING, kiln__search_point(s, f->rows[i]), &f->near,
+                                         &f->near_capacity, &f->near_count, error);
+    return status;
+}
+
+static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
+{
+    surrogate *f = state;
+    *tag = 1;
+    *found = s->best != KILN__NO_ENTRY && s->told_count >= FIRST;
+    if (!*found)
+        return KILN_OK;
+    kiln_status status = fill_pool(s, f, error);
+    if (status == KILN_OK && s->told_count > f->fitted + f->fitted / 100)
+        status = fit(s, f, error);
+    if (status == KILN_OK && f->row_capacity < s->told_count &&
+        !kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = look_near(s, f, error);
+    if (status != KILN_OK)
+        return status;
+    choice best = {0};
+    double boldness = most_bold * kiln__random_unit(&s->random);
+    for (size_t i = 0; i < f->near_count; i++)
+        consider(s, f, f->near + i * s->width, boldness, &best);
+    size_t start = f->pool_count ? (size_t)kiln__random_below(&s->random, f->pool_count) : 0;
+    for (size_t i = 0; i < f->pool_count && i < LOOK; i++)
+        consider(s, f, f->pool + (start + i) % f->pool_count * s->width, boldness, &best);
+    *found = best.point != NULL;
+    if (best.point)
+        memcpy(s->next, best.point, s->width * sizeof *s->next);
+    return KILN_OK;
+}
+
+static void surrogate_end(kiln__search *s, void *state)
+{
+    surrogate *f = state;
+    void *const held[] = {f->nodes, f->rows, f->goals, f->order, f->pool, f->near};
+    for (size_t i = 0; i < KILN__COUNT(held); i++)
+        kiln__free(s->mem, held[i]);
+}
+
+const kiln__strategy kiln__strategy_surrogate = {
+    .name = "surrogate", .state_size = sizeof(surrogate), .propose = surrogate_propose, .end = surrogate_end};

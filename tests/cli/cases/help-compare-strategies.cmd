@@ -1,0 +1,1 @@
+kiln compare-strategies --help
