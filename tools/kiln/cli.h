@@ -98,7 +98,7 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(devices) X(sim)       \
+    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(devices) X(sim)                   \
     X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
