@@ -39,6 +39,7 @@ has_library libxxhash || want libxxhash-dev
 has_library libelf || want libelf-dev
 has_library liblz4 || want liblz4-dev
 has_library libzstd || want libzstd-dev
+has_library sqlite3 || want libsqlite3-dev
 has_library jansson || want libjansson-dev
 has_library zlib || want zlib1g-dev
 has_library cunit || want libcunit1-dev

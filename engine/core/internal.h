@@ -29,4 +29,5 @@ bool kiln__search_path_make(kiln_engine *engine, const char *option);
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
 /* NULL with arena->failed unset: there is no home to put it in. */
 const char *kiln__cache_folder_find(kiln__arena *arena, const char *option);
+const char *kiln__store_path_find(kiln__arena *arena, const char *option); /* likewise */
 #endif

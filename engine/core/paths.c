@@ -150,25 +150,37 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
     return NULL;
 }
 
-/* ---- the cache ---- */
+/* ---- the cache and the store ---- */
+
+/* $VARIABLE/below of the XDG specification, else below the home folder. NULL: there is no home. */
+static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
+{
+    const char *base = environment(variable);
+    if (base && *base == '/') /* the XDG specification: relative paths are invalid and ignored */
+        return kiln__arena_printf(arena, "%s/%s", base, below);
+    const char *home = environment("HOME");
+    if (home)
+        return kiln__arena_printf(arena, "%s/%s/%s", home, fallback, below);
+    char room[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found && found->pw_dir && *found->pw_dir)
+        return kiln__arena_printf(arena, "%s/%s/%s", found->pw_dir, fallback, below);
+    return NULL;
+}
 
 const char *kiln__cache_folder_find(kiln__arena *arena, const char *option)
 {
     if (!option || !*option)
         option = environment("KILN_CACHE_DIR");
-    if (option)
-        return kiln__arena_strdup(arena, option);
-    const char *base = environment("XDG_CACHE_HOME");
-    if (base && *base == '/') /* the XDG specification: relative paths are invalid and ignored */
-        return kiln__arena_printf(arena, "%s/kiln", base);
-    const char *home = environment("HOME");
-    if (home)
-        return kiln__arena_printf(arena, "%s/.cache/kiln", home);
-    char room[4096];
-    struct passwd entry, *found = NULL;
-    if (getpwuid_r(getuid(), &entry, room, sizeof room, &found) == 0 && found && found->pw_dir && *found->pw_dir)
-        return kiln__arena_printf(arena, "%s/.cache/kiln", found->pw_dir);
-    return NULL;
+    return option ? kiln__arena_strdup(arena, option) : home_folder(arena, "XDG_CACHE_HOME", ".cache", "kiln");
+}
+
+const char *kiln__store_path_find(kiln__arena *arena, const char *option)
+{
+    if (!option || !*option)
+        option = environment("KILN_STORE");
+    return option ? kiln__arena_strdup(arena, option)
+                  : home_folder(arena, "XDG_DATA_HOME", ".local/share", "kiln/samples.db");
 }
 
 /* ---- the files that a spec names ---- */

@@ -7,6 +7,7 @@
  *   kiln_plan     one variant of a spec at one configuration and one set of sizes: compiled, ready to launch.
  *   kiln_tuning   the outcome of a sweep.
  *   kiln_recording  a search space that was measured before, read from a file. Immutable once loaded.
+ *   kiln_store    a database of samples.
  *
  * Threads
  *   A kiln_engine and a kiln_spec may be used by many threads at once. A kiln_plan, a kiln_tuning and a kiln_error
@@ -454,6 +455,7 @@ typedef struct kiln_sample {
     kiln_status status;             /* KILN_OK, or how it failed */
     const char *message;            /* why it failed, "" if it did not */
     kiln_result result;             /* valid where status is KILN_OK */
+    int reused;                     /* 1: not made now but taken from the store */
 } kiln_sample;
 
 typedef struct kiln_progress {
@@ -476,6 +478,11 @@ typedef enum kiln_isolation {
     KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
 } kiln_isolation;
 
+/* A database that samples are kept in; see below. */
+typedef struct kiln_store kiln_store;
+
+#define KILN_TUNE_FRESH 1u      /* make every sample anew; the store is written to all the same */
+
 typedef struct kiln_tune_options {
     size_t size;                    /* sizeof(kiln_tune_options) */
     const char *const *variants;    /* NULL: all */
@@ -494,6 +501,9 @@ typedef struct kiln_tune_options {
     double sample_timeout;          /* seconds a sample measured elsewhere may take from its first launch on; 0: 60 (on
                                        the simulator 600) and, once one has worked, 5 and 50 times what the shortest
                                        took; either with twice the budget added */
+    kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
+                                       them is unchanged; NULL: nowhere. Referenced for the call */
+    unsigned flags;                 /* KILN_TUNE_FRESH */
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
@@ -511,6 +521,7 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
 typedef struct kiln_tuning_totals {
     uint64_t configurations, failed, verified;
     uint64_t cache_hits, cache_misses;
+    uint64_t reused;                /* of the configurations: taken from the store */
     double seconds;                 /* wall time */
     double compile_seconds;         /* wall time of the runner for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */
@@ -578,6 +589,66 @@ typedef struct kiln_score {
 /* Seeds 1 to `seeds` (at least 1). An error where nothing can be compared: all failed or are equally fast. */
 KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
                                           kiln_score *score, kiln_error **error);
+
+/* ---- the store: samples kept -------------------------------------------------------------------------------------- */
+
+#define KILN_STORE_READ 1u      /* only read: nothing is made, nothing moved; works on read-only media */
+
+/* Opens a store, a SQLite database, and makes it with its folder where there is none. `path` NULL: $KILN_STORE, else
+ * $XDG_DATA_HOME/kiln/samples.db, else ~/.local/share/kiln/samples.db. A damaged one is moved aside, which the engine's
+ * log is told as a warning, and a new one made. Many processes may have one open; a kiln_store may be used by many
+ * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. */
+KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
+                                     kiln_error **error);
+KILN_API void kiln_store_close(kiln_store *store); /* NULL is fine */
+KILN_API const char *kiln_store_path(const kiln_store *store);
+
+/* A sample with all that determined it. Strings and arrays live for the callback. */
+typedef struct kiln_record {
+    const char *key;                /* 32 hexadecimal digits: of all that determined it */
+    const char *spec, *variant;
+    const kiln_setting *params;
+    size_t param_count;
+    const kiln_setting *sizes;
+    size_t size_count;
+    const char *inputs;             /* 32 hexadecimal digits: of inputs, buffers, steps, verification as the spec has them */
+    const char *run;                /* how it was run: "verify budget=1 precision=0.01" */
+    const char *device, *device_id, *uuid; /* name; "cuda:0"; "" where the driver tells none */
+    const char *cc, *driver;        /* "9.0", "13.0"; "" where there is none */
+    const char *nvrtc, *kiln;       /* versions */
+    const char *source_key;         /* 32 hexadecimal digits: of the source, headers, options, compiler; "" if it got not so far */
+    kiln_status status;
+    const char *message;
+    int reusable;                   /* 0: it failed in a way that may differ the next time, and is tried again */
+    kiln_result result;
+    const double *times;            /* seconds of each repetition, in order; on the simulated device of the host's time */
+    size_t time_count;
+    int64_t made;                   /* microseconds since 1970 */
+} kiln_record;
+/* Return nonzero to be shown no more. */
+typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
+
+/* Which records; NULL and 0 mean any. */
+typedef struct kiln_store_filter {
+    size_t size;                    /* sizeof(kiln_store_filter) */
+    const char *spec, *variant;
+    const char *device;             /* a part of the name in any case, or the id, or the uuid */
+    int failed;                     /* 1: only failed ones; -1: only others */
+    int64_t before;                 /* microseconds since 1970: only those made earlier */
+} kiln_store_filter;
+
+/* In the order in which they were made. `filter` may be NULL. The callback must not use the store. */
+KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
+                                     kiln_error **error);
+/* Removes what the filter lets through. */
+KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
+                                      kiln_error **error);
+/* Comma-separated values with a heading, everything in them. Of two records with one key the one made later stays.
+ * An import takes all of a file or, where a line is wrong (the message has its number), nothing. */
+KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
+                                       uint64_t *written, kiln_error **error);
+KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
+                                       kiln_error **error);
 
 /* ---- the simulated device's instruction set -------------------------------------------------------------------- */
 

@@ -313,8 +313,8 @@ static void free_job(kiln__code_job *job)
     kiln__free(mem, job);
 }
 
-kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
-                             kiln__code_job **result, kiln_error **error)
+kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+                               kiln__code_job **result, kiln_error **error)
 {
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK && arch == 0)
@@ -338,18 +338,43 @@ kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, in
                                       error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
-    kiln__cache *cache = status == KILN_OK ? kiln__engine_cache(engine) : NULL;
-    if (status == KILN_OK && !(cache && kiln__cache_get(cache, &job->key, &job->unit))) {
-        status = kiln__engine_compiler(engine, error);
-        if (status == KILN_OK)
-            status = kiln__compile_start(engine->compiler, &job->request, &job->compile, error);
-    }
     if (status != KILN_OK) {
         free_job(job);
         return status;
     }
     *result = job;
     return KILN_OK;
+}
+
+kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error)
+{
+    kiln_engine *engine = job->engine;
+    kiln__cache *cache = kiln__engine_cache(engine);
+    if (cache && kiln__cache_get(cache, &job->key, &job->unit))
+        return KILN_OK;
+    kiln_status status = kiln__engine_compiler(engine, error);
+    if (status == KILN_OK)
+        status = kiln__compile_start(engine->compiler, &job->request, &job->compile, error);
+    if (status != KILN_OK)
+        free_job(job);
+    return status;
+}
+
+kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+                             kiln__code_job **result, kiln_error **error)
+{
+    kiln__code_job *job = NULL;
+    kiln_status status = kiln__code_prepare(engine, config, arch, cubin, &job, error);
+    if (status == KILN_OK)
+        status = kiln__code_begin(job, error);
+    if (status == KILN_OK)
+        *result = job;
+    return status;
+}
+
+kiln__hash128 kiln__code_key(const kiln__code_job *job)
+{
+    return kiln__hash(job->material.data, job->material.length);
 }
 
 bool kiln__code_done(kiln__code_job *job)

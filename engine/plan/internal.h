@@ -138,6 +138,8 @@ struct kiln_plan {
     uint64_t *values;            /* arguments of a launch that is worked out as it runs */
     void **pointers;
     kiln__shared *shared, *own;  /* own: made for this plan alone */
+    double *times;               /* of the last run's repetitions, in order */
+    size_t time_count;
 };
 
 /* ---- layout.c: inputs, shapes, memory, contents ---- */
@@ -205,6 +207,8 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
 kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
 kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                                kiln_error **error);
+/* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
+bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
 /* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
 double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */

@@ -10,6 +10,7 @@
  * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
  * GPU's time is made while the checked run goes on (run.c). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "plan/internal.h"
 
@@ -106,6 +107,24 @@ static kiln_status group(timer *t, unsigned count, double *samples)
     return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "waiting for a repetition") : status;
 }
 
+bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count)
+{
+    size_t had = plan->time_count;
+    double *grown = kiln__realloc(plan->mem, plan->times, (had + count) * sizeof *grown);
+    if (!grown)
+        return false;
+    memcpy(grown + had, times, count * sizeof *grown);
+    plan->times = grown;
+    plan->time_count = had + count;
+    return true;
+}
+
+const double *kiln__plan_times(const kiln_plan *plan, size_t *count)
+{
+    *count = plan->time_count;
+    return plan->times;
+}
+
 static double seconds_since(uint64_t start)
 {
     return (double)(kiln__now_ns() - start) * 1e-9;
@@ -146,6 +165,8 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         status = group(t, take, samples + count);
         if (status != KILN_OK)
             break;
+        if (!kiln__plan_keep_times(t->plan, samples + count, take)) /* as measured: the median sorts them */
+            return kiln__fail_memory(t->error);
         count += take;
         kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
         bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
@@ -217,6 +238,8 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
             status = kiln__driver_fail(driver, plan->mem, done, error, "running %s again", plan->spec->name);
         samples[count++] = seconds_since(from);
     }
+    if (status == KILN_OK && !kiln__plan_keep_times(plan, samples, count))
+        status = kiln__fail_memory(error);
     kiln__median(samples, count, &result->host_seconds, &low, &high);
     kiln__free(plan->mem, samples);
     result->repetitions = count;

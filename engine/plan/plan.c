@@ -215,6 +215,7 @@ void kiln_plan_free(kiln_plan *plan)
     for (size_t i = 0; plan->buffers && i < plan->variant->buffer_count; i++)
         kiln__free(mem, plan->buffers[i].key);
     kiln__shared_free(plan->own);
+    kiln__free(mem, plan->times);
     kiln__free(mem, plan->steps.ops);
     kiln__free(mem, plan->before.ops);
     kiln__arena_free(&plan->steps.arena);

@@ -41,6 +41,12 @@ typedef struct kiln__code_job kiln__code_job;
  * engine's device's; cubin: machine code is wanted too. The config may be freed afterwards. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
                              kiln__code_job **job, kiln_error **error);
+/* The two halves of that: everything but looking into the cache and compiling, and these. kiln__code_begin() frees the
+ * job where it fails. Between them kiln__code_key() is the hash of all that determines the code. */
+kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, int arch, bool cubin,
+                               kiln__code_job **job, kiln_error **error);
+kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
+kiln__hash128 kiln__code_key(const kiln__code_job *job);
 bool kiln__code_done(kiln__code_job *job);
 bool kiln__code_wait(kiln__code_job *job, double seconds);
 /* Waits, takes the code and frees the job; a fresh compile is put into the cache. KILN_ERROR_COMPILE shows NVRTC's log
@@ -68,5 +74,7 @@ kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__
 void kiln__shared_free(kiln__shared *shared);
 /* `notify` is called in each run of its plans when inputs and references are there and the first launch is next. */
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
+/* The seconds of each repetition of the plan's last run, in order. */
+const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
 #endif

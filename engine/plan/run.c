@@ -186,6 +186,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
     if (status != KILN_OK)
         return status;
     bool files = options.input_count > 0;
+    plan->time_count = 0;
     status = set_files(plan, &options, error);
     if (status == KILN_OK && files)
         kiln__plan_forget(plan); /* shapes and contents may come from the files */

@@ -3,6 +3,7 @@
 #define KILN_TUNE_INTERNAL_H
 
 #include "plan/plan.h"
+#include "store/store.h"
 
 /* ---- the outcome (tuning.c) ---- */
 
@@ -37,5 +38,38 @@ void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source);
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, kiln_error **error);
+
+/* ---- what determines a sample (determine.c) ---- */
+
+/* What a variant does but for its code and its params' values: inputs, buffers, steps, metrics, verification, with the
+ * contents of the files they name. Lists of values, constraints and other variants are not in it. */
+kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, const kiln__variant *variant,
+                                    const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
+/* What says which device it is, and with which driver. */
+void kiln__determine_device(const kiln_engine *engine, kiln__text *out);
+void kiln__hash_print(kiln__hash128 hash, char text[33]);
+
+/* ---- the store's side of a sweep (record.c) ---- */
+
+typedef struct kiln__recorder kiln__recorder;
+typedef struct kiln__identity { /* of a sample: "" until it is known */
+    char key[33], source[33], inputs[33];
+} kiln__identity;
+/* *recorder stays NULL where the options name no store; NULL is fine everywhere. */
+kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                                kiln__recorder **recorder, kiln_error **error);
+void kiln__recorder_free(kiln__recorder *recorder);
+/* `config` and `code` are NULL where the sample failed before there was one. */
+kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample *sample, const kiln__config *config,
+                                    const kiln__code_job *code, kiln__identity *identity, kiln_error **error);
+/* Fills in the sample as the store has it; *status and *message are how it ended, the message of `arena`. False: it has
+ * to be made. */
+bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, kiln__arena *arena,
+                         kiln_sample *sample, kiln_status *status, const char **message);
+/* The times of the sample that is added next; they need not be aligned. */
+void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
+/* Writes a sample. A store that cannot be written is told to the log once; the sweep goes on. `cuda`: the CUresult
+ * behind a failure. */
+void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample, int cuda);
 
 #endif

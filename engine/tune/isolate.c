@@ -241,7 +241,8 @@ static kiln_status explain_end(kiln__runner *r, const turn *t, bool again, bool 
                                      : kiln__fail_memory(error);
 }
 
-static kiln_status take(kiln__runner *r, const turn *t, kiln_result *result, kiln_error **error)
+static kiln_status take(kiln__runner *r, const turn *t, kiln__recorder *recorder, kiln_result *result,
+                        kiln_error **error)
 {
     const kiln__runner_answer *answer = &t->answer;
     /* After a fault its context is lost; a process without memory or without its device can do nothing more. Where the
@@ -253,12 +254,13 @@ static kiln_status take(kiln__runner *r, const turn *t, kiln_result *result, kil
     if (t->launching && (r->shortest < 0 || t->seconds < r->shortest))
         r->shortest = t->seconds;
     *result = answer->result;
+    kiln__recorder_times(recorder, answer->times, answer->time_count);
     return KILN_OK;
 }
 
 kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const kiln__code *code,
-                             bool (*tick)(void *user), void *user, kiln_result *result, bool *ends,
-                             kiln_error **error)
+                             bool (*tick)(void *user), void *user, kiln__recorder *recorder, kiln_result *result,
+                             bool *ends, kiln_error **error)
 {
     const kiln_allocator *mem = r->engine->mem;
     kiln__text message = {.mem = mem};
@@ -284,7 +286,7 @@ kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const k
         done = t.io != KILN__IO_CLOSED || tries > 0;
         kiln_error *why = NULL;
         if (t.io == KILN__IO_DONE)
-            status = take(r, &t, result, &why);
+            status = take(r, &t, recorder, result, &why);
         else
             status = explain_end(r, &t, tries > 0, ends, &why);
         if (done && error && !*error)

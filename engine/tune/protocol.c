@@ -179,6 +179,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     REALS(KILN_X)
 #undef KILN_X
     kiln__wire_number(message, answer->result.repetitions);
+    kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
     kiln__wire_end(message);
 }
 
@@ -197,5 +198,8 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     REALS(KILN_X)
 #undef KILN_X
     answer->result.repetitions = (unsigned)read_small(&in, UINT_MAX);
-    return !in.failed && in.left == 0;
+    size_t bytes = 0;
+    answer->times = kiln__wire_read_bytes(&in, &bytes);
+    answer->time_count = bytes / sizeof(double);
+    return !in.failed && in.left == 0 && bytes % sizeof(double) == 0;
 }

@@ -66,7 +66,8 @@ static bool greet(server *s)
 
 /* ---- a sample ---- */
 
-static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_error **error)
+static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
+                       kiln_error **error)
 {
     kiln_choice choice = s->setup.choice;
     choice.variant = request->variant;
@@ -88,7 +89,7 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
         return status;
     kiln__plan_share(plan, s->shared);
     status = kiln_plan_run(plan, &s->setup.run, result, error);
-    kiln_plan_free(plan);
+    *made = plan; /* has the times */
     return status;
 }
 
@@ -101,7 +102,10 @@ static bool answer(server *s, const char *body, size_t length)
         kiln_error *error = NULL;
         kiln__text message = {0};
         kiln__runner_answer made = {0};
-        made.status = run(s, &request, &made.result, &error);
+        kiln_plan *plan = NULL;
+        made.status = run(s, &request, &made.result, &plan, &error);
+        if (plan && made.status == KILN_OK)
+            made.times = kiln__plan_times(plan, &made.time_count);
         made.cuda = kiln_error_cuda(error) > 0 ? kiln_error_cuda(error) : 0;
         made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
         made.why = kiln_error_message(error);
@@ -109,6 +113,7 @@ static bool answer(server *s, const char *body, size_t length)
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);
         kiln_error_free(error);
+        kiln_plan_free(plan);
     }
     kiln__arena_free(&arena);
     return good;

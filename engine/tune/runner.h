@@ -48,6 +48,8 @@ typedef struct kiln__runner_answer {
     bool lost;                       /* the runner's context is lost: it is of no more use */
     const char *why;
     kiln_result result;              /* where status is KILN_OK; nothing of compiling or of the cache */
+    const void *times;               /* doubles, perhaps not aligned: of each repetition, in order */
+    size_t time_count;
 } kiln__runner_answer;
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
 bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer);
@@ -67,9 +69,9 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
                               kiln__runner **runner, kiln_error **error);
 void kiln__runner_close(kiln__runner *runner); /* NULL is fine */
 /* Runs a sample there; starts another process first where the last one was ended. `tick` is asked about ten times a
- * second; false stops the sample. *ends: the status is no matter of the sample, the sweep has to end with it. */
+ * second; false stops the sample. `recorder` (may be NULL) gets the times of the repetitions. *ends: the status is no matter of the sample, the sweep has to end with it. */
 kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__code *code,
-                             bool (*tick)(void *user), void *user, kiln_result *result, bool *ends,
-                             kiln_error **error);
+                             bool (*tick)(void *user), void *user, kiln__recorder *recorder, kiln_result *result,
+                             bool *ends, kiln_error **error);
 
 #endif

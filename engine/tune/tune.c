@@ -15,6 +15,7 @@ typedef struct job { /* a configuration whose code is being made */
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
+    kiln__identity identity;
 } job;
 
 typedef struct sweep {
@@ -24,6 +25,7 @@ typedef struct sweep {
     kiln__tune_source *source;
     kiln__shared *shared;
     kiln__runner *runner; /* measures in another process; NULL: this one does */
+    kiln__recorder *recorder; /* NULL: samples are not kept */
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead;
@@ -92,13 +94,30 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-static kiln_status add(sweep *s, kiln_sample *sample, kiln_status status, kiln_error *why, kiln_error **error)
+static kiln_status add(sweep *s, kiln_sample *sample, const kiln__identity *identity, kiln_status status,
+                       kiln_error *why, kiln_error **error)
 {
     bool kept = kiln__tuning_add(s->tuning, sample, status, kiln_error_message(why));
+    if (kept)
+        kiln__recorder_add(s->recorder, identity, sample, kiln_error_cuda(why));
     kiln_error_free(why);
     if (!kept)
         return kiln__fail_memory(error);
     return report(s, sample) ? KILN_OK : interrupted(s, error);
+}
+
+/* Takes a sample from the store. False: it has to be made. */
+static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error **error)
+{
+    kiln_status status;
+    const char *message;
+    if (!kiln__recorder_find(s->recorder, &made->identity, &s->tuning->arena, made->sample, &status, &message))
+        return false;
+    if (!kiln__tuning_add(s->tuning, made->sample, status, message))
+        *ended = kiln__fail_memory(error);
+    else
+        *ended = report(s, made->sample) ? KILN_OK : interrupted(s, error);
+    return true;
 }
 
 /* ---- a lost context ---- */
@@ -155,7 +174,17 @@ static kiln_status draw(sweep *s, kiln_error **error)
     uint64_t start = kiln__now_ns();
     status = kiln__config_make(s->engine, s->spec, &choice, &made.config, &why);
     if (status == KILN_OK)
-        status = kiln__code_start(s->engine, made.config, 0, s->engine->want_cubin, &made.code, &why);
+        status = kiln__code_prepare(s->engine, made.config, 0, s->engine->want_cubin, &made.code, &why);
+    kiln_status known = KILN_OK;
+    kiln_status lost = kiln__recorder_identify(s->recorder, made.sample, made.config, made.code, &made.identity, error);
+    if (lost != KILN_OK || (status == KILN_OK && add_known(s, &made, &known, error))) {
+        kiln__code_cancel(made.code);
+        kiln__config_free(made.config);
+        kiln_error_free(why);
+        return lost != KILN_OK ? lost : known;
+    }
+    if (status == KILN_OK)
+        status = kiln__code_begin(made.code, &why);
     s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache is the runner's time too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
@@ -167,7 +196,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    return add(s, made.sample, status, why, error);
+    return add(s, made.sample, &made.identity, status, why, error);
 }
 
 /* ---- running one ---- */
@@ -195,7 +224,8 @@ static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result 
                             kiln_error **error)
 {
     if (s->runner) {
-        kiln_status its = kiln__runner_run(s->runner, taken->sample, code, tick, s, result, fatal, error);
+        kiln_status its = kiln__runner_run(s->runner, taken->sample, code, tick, s, s->recorder, result, fatal,
+                                           error);
         kiln__code_free(code);
         return its;
     }
@@ -205,6 +235,9 @@ static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result 
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
         status = kiln_plan_run(plan, &s->options->run, result, error);
+        size_t count;
+        const double *times = kiln__plan_times(plan, &count);
+        kiln__recorder_times(s->recorder, times, count);
         kiln_plan_free(plan);
     }
     *fatal = is_fatal(status);
@@ -255,7 +288,7 @@ static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
     bool sticky = !s->runner && status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
     if (sticky)
         lost = recover(s, why, &lost_why);
-    status = add(s, taken.sample, status, why, error);
+    status = add(s, taken.sample, &taken.identity, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
         pass_on(lost_why, error);
         return lost;
@@ -328,7 +361,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     s->tuning = kiln__tuning_new(engine->mem);
     if (!s->jobs || !s->tuning)
         return kiln__fail_memory(error);
-    status = kiln__shared_open(engine, s->spec, &s->shared, error);
+    status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
+    if (status == KILN_OK)
+        status = kiln__shared_open(engine, s->spec, &s->shared, error);
     return status == KILN_OK ? open_runner(s, error) : status;
 }
 
@@ -340,6 +375,7 @@ static void close_sweep(sweep *s)
     }
     kiln__runner_close(s->runner);
     kiln__shared_free(s->shared);
+    kiln__recorder_free(s->recorder);
     kiln__tune_source_free(s->source);
     kiln__free(s->engine->mem, s->jobs);
 }

@@ -74,6 +74,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->samples[tuning->count++] = sample;
     tuning->totals.configurations++;
     tuning->totals.failed += status != KILN_OK;
+    tuning->totals.reused += sample->reused != 0;
     tuning->totals.verified += status == KILN_OK && sample->result.verified;
     if (status == KILN_OK &&
         (!tuning->best || kiln__tuning_seconds(&sample->result) < kiln__tuning_seconds(&tuning->best->result)))

@@ -44,9 +44,12 @@ static void write_run(kiln__text *message)
     kiln__runner_write_run(message, &request);
 }
 
+static const double times[] = {1.25, 1.5, 2};
+
 static void write_result(kiln__text *message)
 {
-    kiln__runner_answer answer = {.status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
+    kiln__runner_answer answer = {.times = times, .time_count = KILN__COUNT(times),
+                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
                                   .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7}};
     kiln__runner_write_result(message, &answer);
 }
@@ -115,6 +118,7 @@ static void messages_come_back(void)
     write_result(&result);
     kiln__runner_answer answer;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
+    CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
     CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.lost);
     CHECK_TEXT(answer.why, "because");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);

@@ -66,15 +66,16 @@ typedef struct cli_example { const char *line, *says; } cli_example;
 typedef struct cli_args {
     cli_list words;                   /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
-    const char *over, *at_block;
+    const char *over, *at_block, *store;
     const char *replay, *strategy, *plot;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
     bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
+    bool no_store, fresh, failed;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds;
     bool has_max_size;
-    double budget, precision, max_seconds, compile_timeout, sample_timeout;
+    double budget, precision, max_seconds, compile_timeout, sample_timeout, older;
 } cli_args;
 
 typedef struct cli_command cli_command;
@@ -98,8 +99,8 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(devices) X(sim)                   \
-    X(cache) X(doctor) X(completion) X(man) X(help) X(version)
+    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(results) X(devices)                \
+    X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X
@@ -133,6 +134,10 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
     {"flush-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(flush_l2), NULL, CLI_NOTHING, NULL,                                     \
      "Flush the L2 cache before each repetition. Default: where the buffers fit in it."},                              \
     {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."}
+
+#define CLI_STORE_OPTION                                                                                               \
+    {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \
+     "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."}
 
 /* The nearest of `count` names by edit distance, NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, size_t count);
@@ -247,6 +252,8 @@ const char *cli_option_text(const cli_option *option);
 #define CLI_ENVIRONMENT(X)                                                                                             \
     X("KILN_DEVICE", "The device to use where --device is not given.")                                                 \
     X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
+    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else "                   \
+                    "~/.local/share/kiln/samples.db.")                                                                 \
     X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.")           \
     X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
     X("KILN_WORKER", "The compile worker program.")                                                                    \

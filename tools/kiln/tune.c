@@ -91,6 +91,7 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
         .max_seconds = args->max_seconds,
         .callback = on_progress,
         .user = view,
+        .flags = args->fresh ? KILN_TUNE_FRESH : 0,
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
     options->sample_timeout = args->sample_timeout;
@@ -107,6 +108,7 @@ static int tune_run(cli *c)
     kiln_tune_options options;
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
+    kiln_store *store = NULL;
     if (c->args.flush_l2 && c->args.keep_l2)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
     if (c->args.isolate && c->args.no_isolate)
@@ -124,10 +126,19 @@ static int tune_run(cli *c)
         return code;
     if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
         return cli_error(c, error);
+    if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
+        code = cli_exit_code(kiln_error_status(error));
+        cli_fail(c, kiln_error_status(error), "%s; --store FILE puts it elsewhere, --no-store does without",
+                 kiln_error_message(error));
+        kiln_error_free(error);
+        return code;
+    }
+    options.store = store;
     catch_signal(SIGINT);
     catch_signal(SIGTERM);
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();
+    kiln_store_close(store);
     if (!tuning)
         return cli_error(c, error);
 
@@ -169,6 +180,11 @@ static const cli_option options[] = {
      "How many rows the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
      "Write every sample to a file as comma-separated values."},
+    {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
+     "Make every sample anew. Default: a sample whose code, sizes, inputs, device, driver and way of running are those of "
+     "one that is kept is taken from there."},
+    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Keep no samples and take none."},
+    CLI_STORE_OPTION,
 };
 static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
@@ -210,6 +226,9 @@ const cli_command cli_tune_command = {
              "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
              "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
              "little time at any size.\n\n"
+             "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
+             "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
+             "all of them anew.\n\n"
              "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
              "worked, the exit code is that of the first failure.",
     .min_words = 0,

@@ -242,6 +242,10 @@ static void show_totals(const kiln_tuning *tuning)
     uint64_t unchecked = t.configurations - t.verified - t.failed;
     table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t.configurations), cli_whole(t.verified),
                cli_whole(t.failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
+    if (t.reused) {
+        table_cell(&table, "kept");
+        table_cell(&table, "%s taken from earlier sweeps", cli_whole(t.reused));
+    }
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
                cli_whole(t.cache_misses), t.cache_misses == 1 ? "" : "es");
@@ -285,6 +289,7 @@ static json_t *sample_json(const kiln_sample *sample)
     js_set(object, "params", js_settings(sample->params, sample->param_count));
     js_set(object, "status", js_text(kiln_status_name(sample->status)));
     js_set(object, "message", js_text(sample->message));
+    js_set(object, "reused", json_boolean(sample->reused));
     if (sample->status == KILN_OK)
         js_set(object, "result", js_result(&sample->result));
     return object;
@@ -313,6 +318,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "configurations", js_whole(t.configurations));
     js_set(totals, "failed", js_whole(t.failed));
     js_set(totals, "verified", js_whole(t.verified));
+    js_set(totals, "reused", js_whole(t.reused));
     js_set(totals, "cache_hits", js_whole(t.cache_hits));
     js_set(totals, "cache_misses", js_whole(t.cache_misses));
     js_set(totals, "seconds", js_real(t.seconds));

@@ -1,0 +1,24 @@
+/* samples.c - opening a store where the engine's user keeps it. */
+#include "core/internal.h"
+#include "store/store.h"
+
+kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store, kiln_error **error)
+{
+    if (!engine || !store)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_open wants an engine and a place for the store");
+    if (flags & ~KILN_STORE_READ)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_open: unknown flags 0x%x",
+                          flags & ~KILN_STORE_READ);
+    kiln__arena arena = {.mem = engine->mem};
+    path = kiln__store_path_find(&arena, path);
+    kiln_status status;
+    if (path)
+        status = kiln__store_open(engine->mem, &engine->log, path, flags, store, error);
+    else if (arena.failed)
+        status = kiln__fail_memory(error);
+    else
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "there is no home folder to keep samples in; set KILN_STORE "
+                                                               "to a file");
+    kiln__arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,294 @@
+/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expr/expr.h"
+#include "store/internal.h"
+
+#define LIMIT ((size_t)4 << 30) /* bytes of a file that is read */
+
+#define NAME(name) #name,
+static const char *const columns[] = {KILN__STORE_COLUMNS(NAME, NAME, NAME) "times"};
+#undef NAME
+
+/* ---- writing ---- */
+
+static void put_text(kiln__text *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        kiln__text_puts(out, text);
+        return;
+    }
+    kiln__text_puts(out, "\"");
+    for (const char *at = text; *at; at++)
+        kiln__text_add(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
+    kiln__text_puts(out, "\"");
+}
+
+static void put_real(kiln__text *out, double value)
+{
+    char room[40];
+    kiln__print_double(room, sizeof room, value);
+    kiln__text_puts(out, room);
+}
+
+static void put_row(kiln__text *out, const kiln__row *row)
+{
+#define TEXT(name) put_text(out, row->name), kiln__text_puts(out, ",");
+#define WHOLE(name) kiln__text_printf(out, "%lld,", (long long)row->name);
+#define REAL(name) put_real(out, row->name), kiln__text_puts(out, ",");
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+#undef TEXT
+#undef WHOLE
+#undef REAL
+    for (size_t i = 0; i < row->time_count; i++) {
+        kiln__text_puts(out, i ? " " : "");
+        put_real(out, row->times[i]);
+    }
+    kiln__text_puts(out, "\n");
+}
+
+static kiln_status cannot_write(kiln_store *store, const char *path, int why, kiln_error **error)
+{
+    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(why));
+}
+
+/* The rows of a statement, one line each. */
+static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, FILE *file, const char *path,
+                              uint64_t *written, kiln_error **error)
+{
+    kiln__text line = {.mem = store->mem};
+    kiln_status status = KILN_OK;
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
+        kiln__row row;
+        kiln__store_row(statement, &row);
+        line.length = 0;
+        put_row(&line, &row);
+        if (line.failed)
+            status = kiln__fail_memory(error);
+        else if (fwrite(line.data, 1, line.length, file) != line.length)
+            status = cannot_write(store, path, errno, error);
+        ++*written;
+    }
+    if (status == KILN_OK && code != SQLITE_DONE)
+        status = kiln__store_fail(store, code, "looking through it", error);
+    kiln__text_free(&line);
+    return status;
+}
+
+kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
+                              kiln_error **error)
+{
+    if (!store || !path)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_export wants a store and a path");
+    uint64_t count = 0;
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return cannot_write(store, path, errno, error);
+    for (size_t i = 0; i < KILN__COUNT(columns); i++)
+        fprintf(file, "%s%s", i ? "," : "", columns[i]);
+    fputc('\n', file);
+    sqlite3_stmt *statement = NULL;
+    pthread_mutex_lock(&store->lock);
+    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+                                           &statement, error);
+    if (status == KILN_OK)
+        status = write_rows(store, statement, file, path, &count, error);
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&store->lock);
+    bool failed = ferror(file) != 0;
+    if ((fclose(file) != 0 || failed) && status == KILN_OK)
+        status = cannot_write(store, path, errno ? errno : EIO, error);
+    if (status == KILN_OK && written)
+        *written = count;
+    return status;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    kiln_store *store;
+    const char *path;
+    char *at;         /* in the file's text, which fields are cut out of in place */
+    unsigned line;    /* of `at` */
+    kiln__arena arena; /* of one row */
+} reader;
+
+static kiln_status bad(reader *r, unsigned line, kiln_error **error, const char *what, const char *value)
+{
+    return kiln__fail(r->store->mem, error, KILN_ERROR_IO, "%s:%u: %s%s%s%s; nothing was taken", r->path, line, what,
+                      value ? " '" : "", value ? value : "", value ? "'" : "");
+}
+
+/* Cuts out the next field. *last: it ends its line. NULL: a quote without its end. */
+static char *next_field(reader *r, bool *last)
+{
+    char *from = r->at, *to = from, *at = from;
+    bool quoted = *at == '"';
+    at += quoted;
+    while (*at && (quoted || (*at != ',' && *at != '\n'))) {
+        if (quoted && *at == '"') {
+            if (at[1] != '"')
+                break;
+            at++;
+        }
+        r->line += *at == '\n';
+        *to++ = *at++;
+    }
+    if (quoted && *at++ != '"')
+        return NULL;
+    if (quoted && *at == '\r')
+        at++;
+    else if (!quoted && to > from && to[-1] == '\r' && *at != ',')
+        to--;
+    if (*at && *at != ',' && *at != '\n')
+        return NULL;
+    *last = *at != ',';
+    r->line += *at == '\n';
+    r->at = *at ? at + 1 : at;
+    *to = '\0';
+    return from;
+}
+
+static bool read_whole(const char *text, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return *text && strchr("-0123456789", *text) && *end == '\0' && errno == 0;
+}
+
+static bool read_real(const char *text, double *value)
+{
+    char *end;
+    *value = kiln__parse_double(text, &end);
+    return end != text && *end == '\0';
+}
+
+static bool read_times(reader *r, char *text, kiln__row *row)
+{
+    size_t room = 1;
+    for (const char *at = text; *at; at++)
+        room += *at == ' ';
+    double *times = kiln__arena_alloc(&r->arena, room * sizeof *times);
+    row->times = times;
+    row->time_count = 0;
+    for (char *word = text; times && *word;) {
+        size_t length = strcspn(word, " ");
+        bool more = word[length] == ' ';
+        word[length] = '\0';
+        if (!read_real(word, &times[row->time_count++]))
+            return false;
+        word += length + more;
+    }
+    return times != NULL;
+}
+
+/* What a table of samples must hold for others to rely on it. */
+static const char *unfit(reader *r, const kiln__row *row)
+{
+    kiln_setting *settings;
+    size_t count;
+    if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
+        return "the key is not 32 hexadecimal digits:";
+    if (!kiln__settings_read(&r->arena, row->params, &settings, &count) ||
+        !kiln__settings_read(&r->arena, row->sizes, &settings, &count))
+        return "params and sizes are not NAME=VALUE ...:";
+    return NULL;
+}
+
+static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
+{
+    unsigned line = r->line;
+    bool last = false;
+    char *field;
+#define FIELD(name, convert, what)                                                                                     \
+    field = last ? NULL : next_field(r, &last);                                                                        \
+    if (!field)                                                                                                        \
+        return bad(r, line, error, last ? "the line ends before " #name : "a quote has no end in " #name, NULL);       \
+    if (!(convert))                                                                                                    \
+        return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
+#define TEXT(name) FIELD(name, (row->name = field) != NULL, "a text")
+#define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
+#define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    FIELD(times, read_times(r, field, row), "numbers with a space between")
+#undef TEXT
+#undef WHOLE
+#undef REAL
+#undef FIELD
+    if (!last)
+        return bad(r, line, error, "the line has more fields than the heading", NULL);
+    const char *why = unfit(r, row);
+    if (r->arena.failed)
+        return kiln__fail_memory(error);
+    return why ? bad(r, line, error, why, row->key) : KILN_OK;
+}
+
+static kiln_status read_heading(reader *r, kiln_error **error)
+{
+    bool last = false;
+    for (size_t i = 0; i < KILN__COUNT(columns); i++) {
+        const char *field = last ? NULL : next_field(r, &last);
+        if (!field || strcmp(field, columns[i]) != 0)
+            return bad(r, 1, error, "the heading is not that of an export; it lacks the column", columns[i]);
+    }
+    return last ? KILN_OK : bad(r, 1, error, "the heading has a column too many", NULL);
+}
+
+static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_error **error)
+{
+    kiln_status status = read_heading(r, error);
+    while (status == KILN_OK && *r->at) {
+        kiln__row row;
+        bool mine = false;
+        status = read_row(r, &row, error);
+        int code = status == KILN_OK ? kiln__store_insert(r->store, &row, &mine) : SQLITE_DONE;
+        if (code != SQLITE_DONE)
+            status = kiln__store_fail(r->store, code, "importing", error);
+        ++*read;
+        *taken += mine;
+        kiln__arena_free(&r->arena);
+        r->arena = (kiln__arena){.mem = r->store->mem};
+    }
+    kiln__arena_free(&r->arena);
+    return status;
+}
+
+kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
+{
+    if (!store || !path)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_import wants a store and a path");
+    if (store->read_only || !store->db)
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+    char *text = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__file_read(store->mem, path, LIMIT, &text, &length, error);
+    if (status != KILN_OK)
+        return status;
+    uint64_t lines = 0, mine = 0;
+    reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
+    pthread_mutex_lock(&store->lock);
+    int code = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK) {
+        status = kiln__store_fail(store, code, "importing", error);
+    } else {
+        status = memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it holds a zero byte", NULL)
+                                            : read_rows(&r, &lines, &mine, error);
+        code = status == KILN_OK ? sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) : SQLITE_OK;
+        if (code != SQLITE_OK)
+            status = kiln__store_fail(store, code, "importing", error);
+        if (status != KILN_OK)
+            sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    pthread_mutex_unlock(&store->lock);
+    kiln__free(store->mem, text);
+    if (status == KILN_OK && read)
+        *read = lines;
+    if (status == KILN_OK && taken)
+        *taken = mine;
+    return status;
+}

@@ -1,0 +1,259 @@
+/* rows.c - writing, finding, listing and removing samples. */
+#include <stdio.h>
+#include <string.h>
+
+#include "store/internal.h"
+
+/* ---- a row and a statement ---- */
+
+static int bind(sqlite3_stmt *statement, const kiln__row *row)
+{
+    int at = 0, code = SQLITE_OK;
+#define TEXT(name) if (code == SQLITE_OK) code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
+#define WHOLE(name) if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, ++at, row->name);
+#define REAL(name) if (code == SQLITE_OK) code = sqlite3_bind_double(statement, ++at, row->name);
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+#undef TEXT
+#undef WHOLE
+#undef REAL
+    if (code == SQLITE_OK) /* a pointer that is NULL would be SQL's NULL */
+        code = sqlite3_bind_blob64(statement, ++at, row->time_count ? (const void *)row->times : "",
+                                   row->time_count * sizeof *row->times, SQLITE_STATIC);
+    return code;
+}
+
+static const char *text_column(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text ? text : "";
+}
+
+void kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
+{
+    int at = 0;
+#define TEXT(name) row->name = text_column(statement, at++);
+#define WHOLE(name) row->name = sqlite3_column_int64(statement, at++);
+#define REAL(name) row->name = sqlite3_column_double(statement, at++);
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+#undef TEXT
+#undef WHOLE
+#undef REAL
+    row->times = sqlite3_column_blob(statement, at); /* SQLite aligns what it hands out for any type */
+    row->time_count = (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times;
+}
+
+/* ---- adding ---- */
+
+int kiln__store_insert(kiln_store *store, const kiln__row *row, bool *taken)
+{
+    int code = bind(store->insert, row);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(store->insert);
+    if (taken)
+        *taken = code == SQLITE_DONE && sqlite3_changes(store->db) > 0;
+    sqlite3_reset(store->insert);
+    sqlite3_clear_bindings(store->insert);
+    return code;
+}
+
+/* Writing needs a connection, which an earlier failure to replace a damaged database may have left closed. */
+static kiln_status check_writable(kiln_store *store, kiln_error **error)
+{
+    if (store->read_only)
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+    if (!store->db)
+        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
+    return KILN_OK;
+}
+
+kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken, kiln_error **error)
+{
+    pthread_mutex_lock(&store->lock);
+    kiln_status status = check_writable(store, error);
+    int code = status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
+    if (kiln__store_is_damage(code)) {
+        status = kiln__store_replace(store, sqlite3_errstr(code), error);
+        code = status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
+    }
+    if (code != SQLITE_DONE)
+        status = kiln__store_fail(store, code, "writing a sample", error);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+/* ---- finding ---- */
+
+/* The row with copies of all it points to. */
+static bool keep_row(kiln__arena *arena, const kiln__row *from, kiln__row *row)
+{
+    *row = *from;
+#define TEXT(name) row->name = kiln__arena_strdup(arena, from->name);
+#define SKIP(name)
+    KILN__STORE_COLUMNS(TEXT, SKIP, SKIP)
+#undef TEXT
+#undef SKIP
+    double *times = kiln__arena_alloc(arena, (from->time_count + 1) * sizeof *times);
+    if (times && from->time_count)
+        memcpy(times, from->times, from->time_count * sizeof *times);
+    row->times = times;
+    return !arena->failed;
+}
+
+static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found)
+{
+    kiln__row here;
+    int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(store->find);
+    *found = code == SQLITE_ROW;
+    if (*found) {
+        kiln__store_row(store->find, &here);
+        code = keep_row(arena, &here, row) ? SQLITE_DONE : SQLITE_NOMEM;
+    }
+    sqlite3_reset(store->find);
+    return code;
+}
+
+kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found,
+                             kiln_error **error)
+{
+    pthread_mutex_lock(&store->lock);
+    kiln_status status = KILN_OK;
+    int code = store->db ? find(store, key, arena, row, found) : SQLITE_CORRUPT;
+    if (kiln__store_is_damage(code) && store->db && !store->read_only) {
+        status = kiln__store_replace(store, sqlite3_errstr(code), error);
+        *found = false;
+    } else if (code != SQLITE_DONE) {
+        status = kiln__store_fail(store, code, "looking for a sample", error);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+/* ---- many ---- */
+
+kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
+                              sqlite3_stmt **statement, kiln_error **error)
+{
+    static const kiln_store_filter all = {.size = sizeof all};
+    if (!filter)
+        filter = &all;
+    if (filter->size != sizeof *filter)
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_filter.size is %zu, not %zu: set it to "
+                          "sizeof(kiln_store_filter)", filter->size, sizeof *filter);
+    if (!store->db)
+        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
+    kiln__text sql = {.mem = store->mem};
+    kiln__text_printf(&sql, "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
+                            "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
+                            "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5) %s", head, tail);
+    int code = sql.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(store->db, sql.data, -1, statement, NULL);
+    kiln__text_free(&sql);
+    const char *const texts[] = {filter->spec, filter->variant, filter->device};
+    for (int i = 0; i < 3 && code == SQLITE_OK; i++)
+        code = texts[i] ? sqlite3_bind_text(*statement, i + 1, texts[i], -1, SQLITE_STATIC) : SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int(*statement, 4, filter->failed);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(*statement, 5, filter->before);
+    if (code == SQLITE_OK)
+        return KILN_OK;
+    sqlite3_finalize(*statement);
+    *statement = NULL;
+    return kiln__store_fail(store, code, "looking through it", error);
+}
+
+static void to_result(const kiln__row *row, kiln_result *result)
+{
+    *result = (kiln_result){
+        .verified = row->verified != 0,
+        .measured = row->measured != 0,
+        .estimated = row->estimated != 0,
+        .seconds = row->seconds,
+        .seconds_low = row->seconds_low,
+        .seconds_high = row->seconds_high,
+        .repetitions = (unsigned)row->repetitions,
+        .host_seconds = row->host_seconds,
+        .flops = row->flops,
+        .bytes = row->bytes,
+        .roofline = row->roofline,
+        .worst_error = row->worst_error,
+        .compile_ns = (uint64_t)row->compile_ns,
+    };
+}
+
+static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn each, void *user, bool *enough,
+                        kiln_error **error)
+{
+    kiln__arena arena = {.mem = store->mem};
+    kiln_setting *params = NULL, *sizes = NULL;
+    kiln_record record = {
+        .key = row->key, .spec = row->spec, .variant = row->variant, .inputs = row->inputs, .run = row->run,
+        .device = row->device, .device_id = row->device_id, .uuid = row->uuid, .cc = row->cc, .driver = row->driver,
+        .nvrtc = row->nvrtc, .kiln = row->kiln, .source_key = row->source_key, .status = (kiln_status)row->status,
+        .message = row->message, .reusable = row->reusable != 0, .times = row->times, .time_count = row->time_count,
+        .made = row->made,
+    };
+    to_result(row, &record.result);
+    bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
+                kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);
+    kiln_status status = KILN_OK;
+    record.params = params;
+    record.sizes = sizes;
+    if (read)
+        *enough = each(user, &record) != 0;
+    else if (arena.failed)
+        status = kiln__fail_memory(error);
+    else
+        status = kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
+                            row->key);
+    kiln__arena_free(&arena);
+    return status;
+}
+
+kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
+                            kiln_error **error)
+{
+    if (!store || !each)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_list wants a store and a callback");
+    sqlite3_stmt *statement = NULL;
+    pthread_mutex_lock(&store->lock);
+    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+                                           &statement, error);
+    int code = status == KILN_OK ? SQLITE_ROW : SQLITE_DONE;
+    bool enough = false;
+    while (code == SQLITE_ROW && status == KILN_OK && !enough) {
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW) {
+            kiln__row row;
+            kiln__store_row(statement, &row);
+            status = show(store, &row, each, user, &enough, error);
+        }
+    }
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        status = kiln__store_fail(store, code, "looking through it", error);
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed, kiln_error **error)
+{
+    if (!store)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_prune wants a store");
+    sqlite3_stmt *statement = NULL;
+    pthread_mutex_lock(&store->lock);
+    kiln_status status = check_writable(store, error);
+    if (status == KILN_OK)
+        status = kiln__store_query(store, "DELETE FROM sample", filter, "", &statement, error);
+    if (status == KILN_OK) {
+        int code = sqlite3_step(statement);
+        if (code != SQLITE_DONE)
+            status = kiln__store_fail(store, code, "removing samples", error);
+        else if (removed)
+            *removed = (uint64_t)sqlite3_changes64(store->db);
+    }
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}

@@ -1,0 +1,115 @@
+/* settings.c - settings as a text that people can read and that reads back exactly. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expr/expr.h"
+#include "store/store.h"
+
+static void print_text(kiln__text *out, const char *text)
+{
+    kiln__text_puts(out, "\"");
+    for (const char *at = text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            kiln__text_printf(out, "\\%c", *at);
+        else if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            kiln__text_printf(out, "\\x%02x", (unsigned char)*at);
+        else
+            kiln__text_add(out, at, 1);
+    }
+    kiln__text_puts(out, "\"");
+}
+
+void kiln__settings_print(kiln__text *out, const kiln_setting *settings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        kiln__text_printf(out, "%s%s=", i ? " " : "", settings[i].name);
+        if (settings[i].value.kind == KILN_TEXT)
+            print_text(out, settings[i].value.as.text);
+        else
+            kiln__value_print(out, settings[i].value);
+    }
+}
+
+static int digit(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* A quoted text; *at stands on the opening quote, and then past the closing one. */
+static const char *read_text(kiln__arena *arena, const char **at)
+{
+    const char *from = *at + 1;
+    char *made = kiln__arena_alloc(arena, strlen(from) + 1), *to = made;
+    if (!made)
+        return NULL;
+    while (*from && *from != '"') {
+        if (*from != '\\') {
+            *to++ = *from++;
+        } else if (from[1] == 'x' && digit(from[2]) >= 0 && digit(from[3]) >= 0) {
+            *to++ = (char)(digit(from[2]) * 16 + digit(from[3]));
+            from += 4;
+        } else if (from[1] == '"' || from[1] == '\\') {
+            *to++ = from[1];
+            from += 2;
+        } else {
+            return NULL;
+        }
+    }
+    if (*from != '"')
+        return NULL;
+    *at = from + 1;
+    return made;
+}
+
+static bool read_value(kiln__arena *arena, const char **at, kiln_value *value)
+{
+    if (**at == '"') {
+        *value = (kiln_value){.kind = KILN_TEXT, .as.text = read_text(arena, at)};
+        return value->as.text != NULL;
+    }
+    size_t length = strcspn(*at, " ");
+    char *word = kiln__arena_strndup(arena, *at, length), *end = word;
+    if (!word || length == 0)
+        return false;
+    *at += length;
+    if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0) {
+        *value = (kiln_value){.kind = KILN_BOOL, .as.i = word[0] == 't'};
+        return true;
+    }
+    errno = 0;
+    if (word[strspn(word, "+-0123456789")] == '\0')
+        *value = (kiln_value){.kind = KILN_INT, .as.i = strtoll(word, &end, 10)};
+    else
+        *value = (kiln_value){.kind = KILN_FLOAT, .as.f = kiln__parse_double(word, &end)};
+    return end != word && *end == '\0' && (value->kind != KILN_INT || errno == 0);
+}
+
+bool kiln__settings_read(kiln__arena *arena, const char *text, kiln_setting **settings, size_t *count)
+{
+    size_t room = 1;
+    for (const char *at = text; *at; at++)
+        room += *at == '=';
+    kiln_setting *made = kiln__arena_alloc(arena, room * sizeof *made);
+    if (!made)
+        return false;
+    *count = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, "= \"");
+        if (length == 0 || at[length] != '=')
+            return false;
+        kiln_setting *setting = &made[*count];
+        setting->name = kiln__arena_strndup(arena, at, length);
+        at += length + 1;
+        if (!setting->name || !read_value(arena, &at, &setting->value))
+            return false;
+        ++*count;
+        if (*at == ' ' && at[1])
+            at++;
+        else if (*at)
+            return false;
+    }
+    *settings = made;
+    return true;
+}

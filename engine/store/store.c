@@ -1,0 +1,380 @@
+/* store.c - opening a store, its schema, and what is done where it is damaged. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store/internal.h"
+
+#define APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
+#define VERSION 1
+#define BUSY_MS 10000          /* how long another process is waited for */
+
+#define TEXT(name) #name " TEXT NOT NULL,"
+#define WHOLE(name) #name " INTEGER NOT NULL,"
+#define REAL(name) #name " REAL,"
+static const char schema[] =
+    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(TEXT, WHOLE, REAL) "times BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX sample_key ON sample (key);"
+    "CREATE INDEX sample_spec ON sample (spec, variant);";
+#undef TEXT
+#undef WHOLE
+#undef REAL
+
+#define COMMA(name) #name ","
+#define MARK(name) "?,"
+#define SET(name) #name "=excluded." #name ","
+static const char insert_sql[] =
+    "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(MARK, MARK, MARK) "?) "
+    "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET, SET, SET) "times=excluded.times "
+    "WHERE excluded.made > sample.made";
+static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
+#undef COMMA
+#undef MARK
+#undef SET
+
+/* ---- errors ---- */
+
+bool kiln__store_is_damage(int code)
+{
+    return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
+}
+
+kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
+{
+    const kiln_allocator *mem = store->mem;
+    int system = store->db ? sqlite3_system_errno(store->db) : 0;
+    const char *why = system ? strerror(system) : sqlite3_errstr(code);
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return kiln__fail_memory(error);
+    case SQLITE_FULL:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: its disk is full", store->path, doing);
+    case SQLITE_READONLY:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the file, its folder or its disk can only be read",
+                          store->path, doing);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT, "the store %s: %s: another process has held it for %d s",
+                          store->path, doing, BUSY_MS / 1000);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
+                          sqlite3_errstr(code));
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_IOERR:
+    case SQLITE_AUTH:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
+    default:
+        return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the store %s: %s: %s", store->path, doing,
+                          store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
+    }
+}
+
+/* ---- the connection ---- */
+
+static void disconnect(kiln_store *store)
+{
+    sqlite3_finalize(store->insert);
+    sqlite3_finalize(store->find);
+    sqlite3_close_v2(store->db);
+    store->insert = store->find = NULL;
+    store->db = NULL;
+}
+
+static int number(kiln_store *store, const char *sql, int64_t *value)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        *value = sqlite3_column_int64(statement, 0);
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int run(kiln_store *store, const char *sql)
+{
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+}
+
+/* SQLite does not wait for others where the journal changes its kind. */
+static int use_wal(kiln_store *store)
+{
+    int code = SQLITE_BUSY;
+    for (int waited = 0; (code & 0xff) == SQLITE_BUSY && waited < BUSY_MS; waited += 5) {
+        code = run(store, "PRAGMA journal_mode=WAL");
+        if ((code & 0xff) == SQLITE_BUSY)
+            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return code;
+}
+
+static kiln_status check_identity(kiln_store *store, int64_t application, int64_t version, kiln_error **error)
+{
+    if (application != APPLICATION)
+        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store",
+                          store->path);
+    if (version != VERSION)
+        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, this is kiln %s, "
+                          "which knows version %d", store->path, (long long)version, KILN_VERSION, VERSION);
+    return KILN_OK;
+}
+
+/* The tables, where the database is new. Two processes may come here at once: the second one finds them made. */
+static int make_schema(kiln_store *store)
+{
+    int64_t objects = 0;
+    char identity[96];
+    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", APPLICATION, VERSION);
+    int code = run(store, "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK)
+        return code;
+    code = number(store, "SELECT count(*) FROM sqlite_master", &objects);
+    if (code == SQLITE_OK && objects == 0)
+        code = run(store, schema);
+    if (code == SQLITE_OK)
+        code = run(store, objects == 0 ? identity : "COMMIT");
+    if (code != SQLITE_OK)
+        run(store, "ROLLBACK");
+    return code;
+}
+
+/* Reads what the database says it is, and makes the tables of one that is empty. *code: SQLite's. */
+static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
+{
+    int64_t application = 0, version = 0, objects = 0;
+    *code = number(store, "SELECT count(*) FROM sqlite_master", &objects);
+    if (*code == SQLITE_OK && objects == 0 && !store->read_only) {
+        *code = use_wal(store);
+        if (*code == SQLITE_OK)
+            *code = make_schema(store);
+    }
+    if (*code == SQLITE_OK)
+        *code = number(store, "PRAGMA application_id", &application);
+    if (*code == SQLITE_OK)
+        *code = number(store, "PRAGMA user_version", &version);
+    if (*code != SQLITE_OK)
+        return kiln__store_fail(store, *code, "opening it", error);
+    kiln_status status = check_identity(store, application, version, error);
+    if (status != KILN_OK)
+        return status;
+    if (!store->read_only) {
+        *code = use_wal(store);
+        if (*code == SQLITE_OK) /* a killed process loses nothing; a power failure may lose the last samples */
+            *code = run(store, "PRAGMA synchronous=NORMAL");
+        if (*code == SQLITE_OK)
+            *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
+    }
+    if (*code == SQLITE_OK)
+        *code = sqlite3_prepare_v3(store->db, find_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->find, NULL);
+    return *code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, *code, "opening it", error);
+}
+
+/* "file:PATH?immutable=1", for media that cannot be written, where SQLite could not make its shared memory. */
+static char *immutable_name(kiln_store *store)
+{
+    kiln__text name = {.mem = store->mem};
+    kiln__text_puts(&name, "file:");
+    for (const char *at = store->path; *at; at++)
+        if (strchr("?#%", *at))
+            kiln__text_printf(&name, "%%%02x", (unsigned char)*at);
+        else
+            kiln__text_add(&name, at, 1);
+    kiln__text_puts(&name, "?immutable=1");
+    if (!name.failed)
+        return name.data;
+    kiln__text_free(&name);
+    return NULL;
+}
+
+static kiln_status connect_as(kiln_store *store, const char *name, int flags, int *code, kiln_error **error)
+{
+    struct stat info;
+    *code = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (*code != SQLITE_OK) {
+        kiln_status status = kiln__store_fail(store, *code, "opening it", error);
+        disconnect(store);
+        return status;
+    }
+    sqlite3_busy_timeout(store->db, BUSY_MS);
+    kiln_status status = prepare(store, code, error);
+    if (stat(store->path, &info) == 0) {
+        store->device = info.st_dev;
+        store->inode = info.st_ino;
+    }
+    if (status != KILN_OK)
+        disconnect(store);
+    return status;
+}
+
+static kiln_status connect_store(kiln_store *store, int *code, kiln_error **error)
+{
+    if (!store->read_only)
+        return connect_as(store, store->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code, error);
+    kiln_error *why = NULL;
+    kiln_status status = connect_as(store, store->path, SQLITE_OPEN_READONLY, code, &why);
+    int kind = *code & 0xff;
+    if (status == KILN_ERROR_IO && (kind == SQLITE_CANTOPEN || kind == SQLITE_READONLY)) {
+        char *name = immutable_name(store);
+        if (!name) {
+            kiln_error_free(why);
+            return kiln__fail_memory(error);
+        }
+        kiln_error_free(why);
+        why = NULL;
+        status = connect_as(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, code, &why);
+        kiln__free(store->mem, name);
+    }
+    if (status != KILN_OK && error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
+/* ---- damage ---- */
+
+/* Renames the file with what belongs to it. 0, or errno. */
+static int move_aside(kiln_store *store, kiln__text *to)
+{
+    static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: while it is there, it is found again */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)now.tv_sec, (int)getpid());
+    for (size_t i = 0; i < KILN__COUNT(parts); i++) {
+        kiln__text from = {.mem = store->mem}, into = {.mem = store->mem};
+        kiln__text_printf(&from, "%s%s", store->path, parts[i]);
+        kiln__text_printf(&into, "%s%s", kiln__text_get(to), parts[i]);
+        bool failed = from.failed || into.failed || to->failed;
+        int wrong = failed ? ENOMEM : rename(from.data, into.data) == 0 ? 0 : errno;
+        kiln__text_free(&from);
+        kiln__text_free(&into);
+        if (wrong && (wrong != ENOENT || !*parts[i]))
+            return wrong;
+    }
+    return 0;
+}
+
+/* Another process may have found the damage too: the folder is locked, and only the file that was open is moved. */
+static int move_if_same(kiln_store *store, kiln__text *to)
+{
+    kiln__arena arena = {.mem = store->mem};
+    const char *name = kiln__arena_folder(&arena, store->path);
+    int folder = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int wrong = name ? (folder < 0 ? errno : 0) : ENOMEM;
+    kiln__arena_free(&arena);
+    if (wrong)
+        return wrong;
+    struct stat info;
+    if (flock(folder, LOCK_EX) != 0)
+        wrong = errno;
+    else if (stat(store->path, &info) == 0 && info.st_dev == store->device && info.st_ino == store->inode)
+        wrong = move_aside(store, to);
+    close(folder);
+    return wrong;
+}
+
+kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
+{
+    kiln__text to = {.mem = store->mem};
+    struct stat info;
+    if (!store->inode && stat(store->path, &info) == 0) {
+        store->device = info.st_dev;
+        store->inode = info.st_ino;
+    }
+    disconnect(store);
+    int wrong = move_if_same(store, &to), code;
+    if (wrong) {
+        kiln__text_free(&to);
+        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be moved aside: %s",
+                          store->path, why, strerror(wrong));
+    }
+    if (to.length)
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s is damaged (%s): it is %s now, and a new one was begun",
+                   store->path, why, to.data);
+    kiln__text_free(&to);
+    return connect_store(store, &code, error);
+}
+
+/* ---- open, close ---- */
+
+static kiln_status open_path(kiln_store *store, kiln_error **error)
+{
+    const kiln_allocator *mem = store->mem;
+    if (store->read_only && !kiln__file_exists(store->path))
+        return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep makes it", store->path);
+    if (!store->read_only) {
+        kiln__arena arena = {.mem = mem};
+        char *folder = kiln__arena_folder(&arena, store->path);
+        kiln_status status = folder ? kiln__make_folders(mem, folder, 0700, error) : kiln__fail_memory(error);
+        kiln__arena_free(&arena);
+        if (status != KILN_OK)
+            return status;
+    }
+    int code = SQLITE_OK;
+    kiln_error *why = NULL;
+    kiln_status status = connect_store(store, &code, &why);
+    if (status != KILN_OK && kiln__store_is_damage(code) && !store->read_only) {
+        kiln_error_free(why);
+        return kiln__store_replace(store, sqlite3_errstr(code), error);
+    }
+    if (status != KILN_OK && error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
+kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
+                             kiln_store **store, kiln_error **error)
+{
+    kiln_store *made = kiln__calloc(mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    if (mem) {
+        made->mem_copy = *mem;
+        made->mem = &made->mem_copy;
+    }
+    if (log)
+        made->log = *log;
+    made->read_only = flags & KILN_STORE_READ;
+    made->path = kiln__strdup(mem, path);
+    if (!made->path || pthread_mutex_init(&made->lock, NULL) != 0) {
+        kiln__free(mem, made->path);
+        kiln__free(mem, made);
+        return kiln__fail_memory(error);
+    }
+    kiln_status status = open_path(made, error);
+    if (status != KILN_OK) {
+        kiln_store_close(made);
+        return status;
+    }
+    *store = made;
+    return KILN_OK;
+}
+
+void kiln_store_close(kiln_store *store)
+{
+    if (!store)
+        return;
+    disconnect(store);
+    pthread_mutex_destroy(&store->lock);
+    kiln_allocator copy = store->mem_copy;
+    const kiln_allocator *mem = store->mem ? &copy : NULL;
+    kiln__free(mem, store->path);
+    kiln__free(mem, store);
+}
+
+const char *kiln_store_path(const kiln_store *store)
+{
+    return store->path;
+}

@@ -1,0 +1,317 @@
+/* determine.c - what determines a sample besides its code, its params' values and its sizes. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tune/internal.h"
+
+void kiln__hash_print(kiln__hash128 hash, char text[33])
+{
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+}
+
+/* ---- fields: length and bytes, so that no two lists of them look the same ---- */
+
+static void field(kiln__text *out, const char *text)
+{
+    if (!text)
+        text = "";
+    kiln__text_printf(out, "%zu:%s,", strlen(text), text);
+}
+
+static void number_field(kiln__text *out, int64_t number)
+{
+    kiln__text_printf(out, "%lld,", (long long)number);
+}
+
+static void expr_field(kiln__text *out, const kiln__expr *expr)
+{
+    kiln_value value;
+    if (expr && kiln__expr_is_constant(expr, &value)) { /* those made for defaults have no text */
+        kiln__text_printf(out, "=%d ", (int)value.kind);
+        kiln__value_print(out, value);
+        kiln__text_puts(out, ",");
+        return;
+    }
+    field(out, expr ? kiln__expr_text(expr) : NULL);
+}
+
+static void template_field(kiln__text *out, const kiln__template *given)
+{
+    field(out, given ? kiln__template_text(given) : NULL);
+}
+
+/* A file by its content, piece by piece; one that cannot be read is the run's matter. */
+static void file_field(kiln__text *out, const char *path)
+{
+    static const size_t piece = (size_t)1 << 20;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *room = kiln__alloc(out->mem, piece);
+    ssize_t got = 0;
+    while (fd >= 0 && room && (got = read(fd, room, piece)) > 0) {
+        char hash[33];
+        kiln__hash_print(kiln__hash(room, (size_t)got), hash);
+        field(out, hash);
+    }
+    out->failed |= !room;
+    field(out, fd < 0 || got < 0 ? "unread" : "end");
+    kiln__free(out->mem, room);
+    if (fd >= 0)
+        close(fd);
+}
+
+typedef struct definition {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    kiln__text *out;
+} definition;
+
+/* A text of the spec that may name a file. */
+static void named_field(const definition *d, const char *text)
+{
+    kiln__arena arena = {.mem = d->engine->mem};
+    const char *path = NULL;
+    field(d->out, text);
+    if (text && kiln__engine_find_file(d->engine, d->spec->folder, text, &arena, &path, NULL) == KILN_OK)
+        file_field(d->out, path);
+    kiln__arena_free(&arena);
+}
+
+/* ---- the parts of a variant ---- */
+
+static void args_field(const definition *d, const kiln__arg *args, size_t count)
+{
+    number_field(d->out, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        field(d->out, args[i].name);
+        expr_field(d->out, args[i].expr);
+        if (!args[i].expr)
+            named_field(d, args[i].text);
+    }
+}
+
+static void named_exprs_field(const definition *d, const kiln__named_expr *list, size_t count)
+{
+    number_field(d->out, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        field(d->out, list[i].name);
+        expr_field(d->out, list[i].expr);
+    }
+}
+
+static void buffer_field(const definition *d, const kiln__buffer *b)
+{
+    field(d->out, b->name);
+    number_field(d->out, b->type_known ? (int64_t)b->type : -1);
+    expr_field(d->out, b->type_expr);
+    number_field(d->out, b->dims);
+    for (int i = 0; i < b->dims; i++)
+        expr_field(d->out, b->shape[i]);
+    number_field(d->out, b->out);
+    number_field(d->out, (int64_t)b->fill.kind);
+    expr_field(d->out, b->fill.a);
+    expr_field(d->out, b->fill.b);
+    expr_field(d->out, b->fill.seed);
+    if (b->fill.kind == KILN__FILL_FILE)
+        named_field(d, b->fill.text);
+    else
+        field(d->out, b->fill.text);
+}
+
+static void steps_field(const definition *d, const kiln__step *steps, size_t count);
+
+static void launch_field(const definition *d, const kiln__step *step)
+{
+    template_field(d->out, step->as.launch.kernel);
+    for (int i = 0; i < 3; i++) {
+        expr_field(d->out, step->as.launch.grid[i]);
+        expr_field(d->out, step->as.launch.block[i]);
+        expr_field(d->out, step->as.launch.cluster[i]);
+    }
+    expr_field(d->out, step->as.launch.shared);
+    number_field(d->out, step->as.launch.cooperative);
+    number_field(d->out, (int64_t)step->as.launch.arg_count);
+    for (size_t i = 0; i < step->as.launch.arg_count; i++)
+        expr_field(d->out, step->as.launch.args[i]);
+}
+
+static void loop_field(const definition *d, const kiln__step *step)
+{
+    number_field(d->out, (int64_t)step->as.loop.read_count);
+    for (size_t i = 0; i < step->as.loop.read_count; i++) {
+        field(d->out, step->as.loop.reads[i].name);
+        field(d->out, step->as.loop.reads[i].buffer);
+        expr_field(d->out, step->as.loop.reads[i].element);
+    }
+    expr_field(d->out, step->as.loop.cond);
+    expr_field(d->out, step->as.loop.at_most);
+    steps_field(d, step->as.loop.steps, step->as.loop.step_count);
+}
+
+static void step_field(const definition *d, const kiln__step *step)
+{
+    number_field(d->out, (int64_t)step->kind);
+    switch (step->kind) {
+    case KILN__STEP_LAUNCH:
+        launch_field(d, step);
+        return;
+    case KILN__STEP_FILL:
+        field(d->out, step->as.fill.buffer);
+        expr_field(d->out, step->as.fill.value);
+        return;
+    case KILN__STEP_COPY:
+        field(d->out, step->as.copy.from);
+        field(d->out, step->as.copy.to);
+        expr_field(d->out, step->as.copy.count);
+        expr_field(d->out, step->as.copy.from_offset);
+        expr_field(d->out, step->as.copy.to_offset);
+        return;
+    case KILN__STEP_SYMBOL:
+        field(d->out, step->as.symbol.symbol);
+        field(d->out, step->as.symbol.from);
+        expr_field(d->out, step->as.symbol.count);
+        expr_field(d->out, step->as.symbol.offset);
+        return;
+    case KILN__STEP_SWAP:
+        field(d->out, step->as.swap.a);
+        field(d->out, step->as.swap.b);
+        return;
+    case KILN__STEP_HOST:
+        field(d->out, step->as.host.function);
+        args_field(d, step->as.host.args, step->as.host.arg_count);
+        return;
+    case KILN__STEP_REPEAT:
+        expr_field(d->out, step->as.repeat.times);
+        field(d->out, step->as.repeat.index);
+        steps_field(d, step->as.repeat.steps, step->as.repeat.step_count);
+        return;
+    case KILN__STEP_WHILE:
+        loop_field(d, step);
+        return;
+    }
+}
+
+static void steps_field(const definition *d, const kiln__step *steps, size_t count)
+{
+    number_field(d->out, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        step_field(d, &steps[i]);
+}
+
+static void variant_field(const definition *d, const kiln__variant *variant)
+{
+    named_exprs_field(d, variant->lets, variant->let_count);
+    number_field(d->out, (int64_t)variant->input_count);
+    for (size_t i = 0; i < variant->input_count; i++) {
+        field(d->out, variant->inputs[i].name);
+        field(d->out, variant->inputs[i].function);
+        args_field(d, variant->inputs[i].args, variant->inputs[i].arg_count);
+    }
+    number_field(d->out, (int64_t)variant->buffer_count);
+    for (size_t i = 0; i < variant->buffer_count; i++)
+        buffer_field(d, &variant->buffers[i]);
+    steps_field(d, variant->before, variant->before_count);
+    steps_field(d, variant->steps, variant->step_count);
+    named_exprs_field(d, variant->metrics, variant->metric_count);
+    /* The Python dialect may name a param's list of values: max(block_size_x). */
+    for (size_t p = 0; d->spec->from_t1 && p < variant->param_count; p++)
+        for (size_t i = 0; i < variant->params[p].count; i++) {
+            kiln__value_print(d->out, variant->params[p].values[i]);
+            kiln__text_puts(d->out, ",");
+        }
+}
+
+/* ---- verification ---- */
+
+/* A variant that gives the expected answer, at its default params: with its code. */
+static kiln_status reference_field(const definition *d, const char *name, const kiln_tune_options *options,
+                                   kiln_error **error)
+{
+    kiln_choice choice = {.variant = name, .size_set = options->size_set, .sizes = options->sizes,
+                          .size_count = options->size_count};
+    kiln__config *config = NULL;
+    kiln__code_job *code = NULL;
+    const kiln__variant *variant = kiln__spec_variant(d->spec, name);
+    kiln_status status = kiln__config_make(d->engine, d->spec, &choice, &config, error);
+    if (status == KILN_OK)
+        status = kiln__code_prepare(d->engine, config, 0, d->engine->want_cubin, &code, error);
+    if (status == KILN_OK) {
+        char hash[33];
+        kiln__hash_print(kiln__code_key(code), hash);
+        field(d->out, hash);
+        kiln__settings_print(d->out, config->params, variant->param_count);
+        variant_field(d, variant);
+    }
+    kiln__code_cancel(code);
+    kiln__config_free(config);
+    return status;
+}
+
+static kiln_status verify_field(const definition *d, const kiln_tune_options *options, kiln_error **error)
+{
+    for (size_t i = 0; i < d->spec->verify_count; i++) {
+        const kiln__verify *verify = &d->spec->verify[i];
+        field(d->out, verify->buffer);
+        number_field(d->out, (int64_t)verify->against);
+        number_field(d->out, verify->exact);
+        expr_field(d->out, verify->rtol);
+        expr_field(d->out, verify->atol);
+        if (verify->against == KILN__AGAINST_FILE)
+            named_field(d, verify->name);
+        else
+            field(d->out, verify->name);
+        kiln_error *why = NULL; /* a reference that does not work is an error of the run, or of no run */
+        if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
+            bool memory = kiln_error_status(why) == KILN_ERROR_MEMORY;
+            kiln_error_free(why);
+            if (memory)
+                return kiln__fail_memory(error);
+            field(d->out, "no reference");
+        }
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, const kiln__variant *variant,
+                                    const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error)
+{
+    kiln__text text = {.mem = engine->mem};
+    definition d = {engine, spec, &text};
+    kiln_status status = KILN_OK;
+    variant_field(&d, variant);
+    if (!(options->run.flags & KILN_RUN_NO_VERIFY))
+        status = verify_field(&d, options, error);
+    for (size_t i = 0; i < options->run.input_count; i++) {
+        field(&text, options->run.inputs[i].buffer);
+        file_field(&text, options->run.inputs[i].path);
+    }
+    if (status == KILN_OK && text.failed)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        *hash = kiln__hash(text.data, text.length);
+    kiln__text_free(&text);
+    return status;
+}
+
+/* A simulated device is its figures: its estimates follow from them. */
+void kiln__determine_device(const kiln_engine *engine, kiln__text *out)
+{
+    const kiln_device_info *info = &engine->info;
+    field(out, info->name);
+    number_field(out, info->cc_major);
+    number_field(out, info->cc_minor);
+    number_field(out, info->driver_version);
+    if (!info->simulated)
+        return;
+    field(out, info->id);
+    const double figures[] = {
+        info->sm_count, info->warp_size, info->max_threads_per_block, info->max_threads_per_sm,
+        info->registers_per_block, info->registers_per_sm, (double)info->shared_per_block,
+        (double)info->shared_per_block_optin, (double)info->shared_per_sm, (double)info->l2_bytes,
+        (double)info->memory_bytes, info->clock_hz, info->memory_clock_hz, info->memory_bus_bits, info->peak_flops,
+        info->peak_bandwidth,
+    };
+    for (size_t i = 0; i < KILN__COUNT(figures); i++)
+        kiln__text_printf(out, "%a,", figures[i]);
+}

@@ -1,0 +1,263 @@
+/* record.c - between a sweep and a store: the key of a sample, taking what is there, writing what is made. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "tune/internal.h"
+
+struct kiln__recorder {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    kiln__arena arena;
+    kiln_store *store;
+    bool told;                   /* that the store cannot be used */
+    const char *run, *device;    /* how samples are made; what determines the device, as fields */
+    const char *sizes;           /* as a text; "" until a configuration is seen */
+    char cc[16], driver[16], nvrtc[16], uuid[48];
+    kiln__hash128 *variants;     /* of each variant of the spec: what it does */
+    bool *known;
+    double *times;
+    size_t time_count, time_room;
+};
+
+/* ---- what all samples of a sweep share ---- */
+
+static const char *keep_text(kiln__arena *arena, kiln__text *text)
+{
+    const char *kept = text->failed ? NULL : kiln__arena_strdup(arena, kiln__text_get(text));
+    kiln__text_free(text);
+    return kept;
+}
+
+static void describe_run(const kiln_run_options *run, kiln__text *out)
+{
+    static const struct { unsigned flag; const char *text; } flags[] = {
+        {KILN_RUN_NO_MEASURE, " no-measure"}, {KILN_RUN_KEEP_L2, " keep-l2"}, {KILN_RUN_FLUSH_L2, " flush-l2"}, {KILN_RUN_CHECK, " check"},
+    };
+    const struct { const char *name; double value; } numbers[] = {
+        {"budget", run->budget}, {"precision", run->precision}, {"min", run->min_repetitions}, {"max", run->max_repetitions},
+    };
+    kiln__text_puts(out, run->flags & KILN_RUN_NO_VERIFY ? "no-verify" : "verify");
+    for (size_t i = 0; i < KILN__COUNT(flags); i++)
+        kiln__text_puts(out, run->flags & flags[i].flag ? flags[i].text : "");
+    for (size_t i = 0; i < KILN__COUNT(numbers); i++)
+        if (numbers[i].value > 0) {
+            kiln__text_printf(out, " %s=", numbers[i].name);
+            kiln__value_print(out, (kiln_value){.kind = KILN_FLOAT, .as.f = numbers[i].value});
+        }
+}
+
+static void read_uuid(kiln__recorder *r)
+{
+    const kiln__driver *driver = &r->engine->driver;
+    CUuuid uuid;
+    if (driver->simulated || !driver->cuDeviceGetUuid_ || driver->cuDeviceGetUuid_(&uuid, r->engine->device) != CUDA_SUCCESS)
+        return;
+    size_t at = (size_t)snprintf(r->uuid, sizeof r->uuid, "GPU-");
+    for (size_t i = 0; i < sizeof uuid.bytes; i++) /* GPU-8-4-4-4-12, as nvidia-smi prints it */
+        at += (size_t)snprintf(r->uuid + at, sizeof r->uuid - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                               (unsigned char)uuid.bytes[i]);
+}
+
+kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                                kiln__recorder **recorder, kiln_error **error)
+{
+    if (!options->store)
+        return KILN_OK;
+    kiln_status status = kiln__engine_nvrtc(engine, error);
+    kiln__recorder *r = status == KILN_OK ? kiln__calloc(engine->mem, 1, sizeof *r) : NULL;
+    if (!r)
+        return status == KILN_OK ? kiln__fail_memory(error) : status;
+    *r = (kiln__recorder){.engine = engine, .spec = spec, .options = options, .arena.mem = engine->mem,
+                          .store = options->store, .sizes = ""};
+    const kiln_device_info *info = &engine->info;
+    int nvrtc = kiln__nvrtc_version(engine->nvrtc);
+    read_uuid(r);
+    snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
+    snprintf(r->nvrtc, sizeof r->nvrtc, "%d.%d", nvrtc / 1000, nvrtc % 1000 / 10);
+    if (info->driver_version)
+        snprintf(r->driver, sizeof r->driver, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
+    kiln__text run = {.mem = engine->mem}, device = {.mem = engine->mem};
+    describe_run(&options->run, &run);
+    r->run = keep_text(&r->arena, &run);
+    kiln__determine_device(engine, &device);
+    kiln__text_puts(&device, r->uuid);
+    r->device = keep_text(&r->arena, &device);
+    r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
+    r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
+    if (!r->run || !r->device || !r->variants || !r->known) {
+        kiln__recorder_free(r);
+        return kiln__fail_memory(error);
+    }
+    *recorder = r;
+    return KILN_OK;
+}
+
+void kiln__recorder_free(kiln__recorder *r)
+{
+    if (!r)
+        return;
+    const kiln_allocator *mem = r->engine->mem;
+    kiln__free(mem, r->times);
+    kiln__arena_free(&r->arena);
+    kiln__free(mem, r);
+}
+
+/* ---- identity ---- */
+
+static kiln_status variant_hash(kiln__recorder *r, const char *name, kiln__hash128 *hash, kiln_error **error)
+{
+    const kiln__variant *variant = kiln__spec_variant(r->spec, name);
+    size_t index = (size_t)(variant - r->spec->variants);
+    if (!r->known[index]) {
+        kiln_status status = kiln__determine_variant(r->engine, r->spec, variant, r->options, &r->variants[index], error);
+        if (status != KILN_OK)
+            return status;
+        r->known[index] = true;
+    }
+    *hash = r->variants[index];
+    return KILN_OK;
+}
+
+kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample, const kiln__config *config,
+                                    const kiln__code_job *code, kiln__identity *identity, kiln_error **error)
+{
+    if (!r)
+        return KILN_OK;
+    kiln__hash128 hash;
+    kiln_status status = variant_hash(r, sample->variant, &hash, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__hash_print(hash, identity->inputs);
+    if (config && !*r->sizes) { /* the same for all of a sweep */
+        kiln__text sizes = {.mem = r->engine->mem};
+        kiln__settings_print(&sizes, config->sizes, config->size_count);
+        const char *kept = keep_text(&r->arena, &sizes);
+        if (!kept)
+            return kiln__fail_memory(error);
+        r->sizes = kept;
+    }
+    if (code)
+        kiln__hash_print(kiln__code_key(code), identity->source);
+    kiln__text all = {.mem = r->engine->mem};
+    kiln__text_printf(&all, "kiln sample 1\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", KILN_VERSION, r->device, r->run, r->sizes,
+                      r->spec->name, sample->variant, identity->inputs, identity->source);
+    kiln__settings_print(&all, sample->params, sample->param_count);
+    if (all.failed)
+        status = kiln__fail_memory(error);
+    else
+        kiln__hash_print(kiln__hash(all.data, all.length), identity->key);
+    kiln__text_free(&all);
+    return status;
+}
+
+/* ---- taking and writing ---- */
+
+static void tell(kiln__recorder *r, kiln_error *why)
+{
+    if (!r->told)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not kept: %s", kiln_error_message(why));
+    r->told = true;
+    kiln_error_free(why);
+}
+
+bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, kiln__arena *arena, kiln_sample *sample,
+                         kiln_status *status, const char **message)
+{
+    if (!r || (r->options->flags & KILN_TUNE_FRESH))
+        return false;
+    const kiln_run_options *run = &r->options->run;
+    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller wants more of the run than its sample */
+        return false;
+    kiln__row row;
+    bool found = false;
+    kiln_error *why = NULL;
+    if (kiln__store_find(r->store, identity->key, arena, &row, &found, &why) != KILN_OK) {
+        tell(r, why);
+        return false;
+    }
+    if (!found)
+        return false;
+    sample->result = (kiln_result){
+        .verified = row.verified != 0, .measured = row.measured != 0, .estimated = row.estimated != 0,
+        .seconds = row.seconds, .seconds_low = row.seconds_low, .seconds_high = row.seconds_high,
+        .repetitions = (unsigned)row.repetitions, .host_seconds = row.host_seconds, .flops = row.flops,
+        .bytes = row.bytes, .roofline = row.roofline, .worst_error = row.worst_error,
+        .compile_ns = (uint64_t)row.compile_ns,
+    };
+    sample->reused = 1;
+    *status = (kiln_status)row.status;
+    *message = row.message;
+    return true;
+}
+
+void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
+{
+    if (!r || !kiln__grow(r->engine->mem, &r->times, &r->time_room, count, sizeof *r->times))
+        return; /* the sample is written without them */
+    if (count)
+        memcpy(r->times, times, count * sizeof *r->times);
+    r->time_count = count;
+}
+
+/* Failures that say something of the configuration, and would be the same again. The others depend on what else the
+ * machine is doing, on limits that a caller sets, or on code of the host. */
+static bool is_reusable(kiln_status status, int cuda)
+{
+    switch (status) {
+    case KILN_OK:
+    case KILN_ERROR_COMPILE:
+    case KILN_ERROR_LAUNCH:
+    case KILN_ERROR_WRONG_ANSWER:
+        return true;
+    case KILN_ERROR_DEVICE:
+        return cuda != CUDA_ERROR_LAUNCH_TIMEOUT && kiln__driver_is_sticky((CUresult)cuda);
+    default:
+        return false;
+    }
+}
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, int cuda,
+                     kiln__row *row)
+{
+    const kiln_device_info *info = &r->engine->info;
+    const kiln_result *result = &sample->result;
+    *row = (kiln__row){
+        .key = identity->key, .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
+        .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = info->id, .uuid = r->uuid,
+        .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
+        .status = sample->status, .message = sample->message,
+        .reusable = *identity->source && is_reusable(sample->status, cuda),
+        .verified = result->verified, .measured = result->measured, .estimated = result->estimated,
+        .seconds = result->seconds, .seconds_low = result->seconds_low, .seconds_high = result->seconds_high,
+        .repetitions = result->repetitions, .host_seconds = result->host_seconds, .flops = result->flops,
+        .bytes = result->bytes, .roofline = result->roofline, .worst_error = result->worst_error,
+        .compile_ns = (int64_t)result->compile_ns, .made = now_us(),
+        .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
+    };
+}
+
+void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, int cuda)
+{
+    if (!r)
+        return;
+    kiln__row row;
+    kiln__text params = {.mem = r->engine->mem};
+    kiln_error *why = NULL;
+    kiln__settings_print(&params, sample->params, sample->param_count);
+    fill_row(r, identity, sample, cuda, &row);
+    row.params = kiln__text_get(&params);
+    kiln_status status = params.failed ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
+    if (status != KILN_OK)
+        tell(r, why);
+    kiln__text_free(&params);
+    r->time_count = 0;
+}

@@ -1,0 +1,708 @@
+/* The store: what is written is there, whatever happens to the process, the file or the disk.
+ *
+ *   store_test_store                the suite, with 100 writers killed
+ *   store_test_store kill 1000      the same test with so many
+ *   store_test_store time           what a sample costs */
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "expr/expr.h"
+#include "store/internal.h"
+
+typedef struct fixture { char folder[64], path[96]; kiln_store *store; char log[512]; } fixture;
+
+static void note(void *user, kiln_log_level level, const char *message)
+{
+    fixture *f = user;
+    if (level == KILN_LOG_WARNING)
+        snprintf(f->log, sizeof f->log, "%s", message);
+}
+
+static void open_store(fixture *f, unsigned flags)
+{
+    kiln_error *error = NULL;
+    kiln__log log = {note, f};
+    CHECK_OK(kiln__store_open(NULL, &log, f->path, flags, &f->store, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->store);
+}
+
+static void setup(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-store-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    snprintf(f->path, sizeof f->path, "%s/sub/samples.db", f->folder);
+    open_store(f, 0);
+}
+
+static void close_store(fixture *f)
+{
+    kiln_store_close(f->store);
+    f->store = NULL;
+}
+
+static void teardown(fixture *f)
+{
+    char command[256];
+    close_store(f);
+    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", f->folder, f->folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+/* A row that is different in each of its fields from that of another number. */
+static kiln__row row_of(unsigned number, char key[33], double times[3])
+{
+    snprintf(key, 33, "%032x", number);
+    for (unsigned i = 0; i < 3; i++)
+        times[i] = (number + i) / 3.0;
+    return (kiln__row){
+        .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = "BLOCK=32 MODE=\"a, \\\"b\\\"\"",
+        .sizes = "N=512", .inputs = "i", .run = "verify", .device = "Some GPU, made up", .device_id = "cuda:0",
+        .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s",
+        .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK, .message = number % 5 == 4 ? "no\nno" : "",
+        .reusable = 1, .verified = 1, .measured = 1, .seconds = times[1], .seconds_low = times[0],
+        .seconds_high = times[2], .repetitions = 3, .flops = 1e12 + number, .worst_error = 0.1, .made = 1000 + number,
+        .times = times, .time_count = 3,
+    };
+}
+
+static bool add_number(kiln_store *store, unsigned number)
+{
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__row row = row_of(number, key, times);
+    kiln_status status = kiln__store_add(store, &row, NULL, &error);
+    if (status != KILN_OK)
+        fprintf(stderr, "%u: %s\n", number, kiln_error_message(error));
+    kiln_error_free(error);
+    return status == KILN_OK;
+}
+
+static int count_record(void *user, const kiln_record *record)
+{
+    (void)record;
+    ++*(unsigned *)user;
+    return 0;
+}
+
+static unsigned count_all(kiln_store *store, const kiln_store_filter *filter)
+{
+    unsigned count = 0;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_store_list(store, filter, count_record, &count, &error), error);
+    return count;
+}
+
+/* ---- what goes in comes out ---- */
+
+static void a_row_comes_back_whole(void)
+{
+    fixture f;
+    setup(&f);
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__row row = row_of(7, key, times), got;
+    kiln__arena arena = {0};
+    bool found = true, taken = false;
+    CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+    CHECK(!found);
+    CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
+    CHECK(taken);
+    CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+    CU_ASSERT_TRUE_FATAL(found);
+#define TEXT(name) CHECK_TEXT(got.name, row.name);
+#define SAME(name) CHECK(got.name == row.name);
+    KILN__STORE_COLUMNS(TEXT, SAME, SAME)
+#undef TEXT
+#undef SAME
+    CHECK(got.time_count == 3 && memcmp(got.times, times, sizeof times) == 0);
+    kiln__arena_free(&arena);
+    teardown(&f);
+}
+
+static void of_two_with_a_key_the_later_stays(void)
+{
+    fixture f;
+    setup(&f);
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__row row = row_of(1, key, times), got;
+    kiln__arena arena = {0};
+    bool found, taken;
+    CHECK(add_number(f.store, 1));
+    row.seconds = 5;
+    row.made--;
+    CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
+    CHECK(!taken);
+    row.made += 2;
+    CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
+    CHECK(taken);
+    CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+    CHECK(found && got.seconds == 5);
+    CHECK(count_all(f.store, NULL) == 1);
+    row.reusable = 0; /* kept, but not to be taken again */
+    row.made++;
+    CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
+    CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+    CHECK(!found && count_all(f.store, NULL) == 1);
+    kiln__arena_free(&arena);
+    teardown(&f);
+}
+
+static void settings_read_back(void)
+{
+    kiln_setting settings[] = {
+        {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},
+        {"B", {.kind = KILN_FLOAT, .as.f = 3}},
+        {"C", {.kind = KILN_BOOL, .as.i = 1}},
+        {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
+        {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}},
+        {"F", {.kind = KILN_TEXT, .as.text = ""}},
+    }, *got;
+    kiln__text text = {0};
+    kiln__arena arena = {0};
+    size_t count;
+    kiln__settings_print(&text, settings, 6);
+    CHECK_TEXT(text.data, "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
+    CHECK(kiln__settings_read(&arena, text.data, &got, &count) && count == 6);
+    for (size_t i = 0; i < 6; i++) {
+        CHECK_TEXT(got[i].name, settings[i].name);
+        CHECK(got[i].value.kind == settings[i].value.kind && kiln__value_equal(got[i].value, settings[i].value));
+    }
+    CHECK(kiln__settings_read(&arena, "", &got, &count) && count == 0);
+    static const char *const wrong[] = {"A", "A=", "=1", "A=1 ", "A=1  B=2", "A=x", "A=\"x", "A=\"x\"y", "A=\"\\q\"",
+                                        "A=1e", "A=--1", "A=99999999999999999999", "A=-"};
+    for (size_t i = 0; i < KILN__COUNT(wrong); i++)
+        CHECK(!kiln__settings_read(&arena, wrong[i], &got, &count));
+    kiln__arena_free(&arena);
+    kiln__text_free(&text);
+}
+
+static void filters(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    uint64_t removed;
+    for (unsigned i = 0; i < 20; i++)
+        CHECK(add_number(f.store, i));
+    kiln_store_filter filter = {.size = sizeof filter, .variant = "odd"};
+    CHECK(count_all(f.store, &filter) == 10);
+    filter = (kiln_store_filter){.size = sizeof filter, .failed = 1};
+    CHECK(count_all(f.store, &filter) == 4);
+    filter.failed = -1;
+    CHECK(count_all(f.store, &filter) == 16);
+    filter = (kiln_store_filter){.size = sizeof filter, .device = "some gpu"};
+    CHECK(count_all(f.store, &filter) == 20);
+    filter.device = "GPU-1";
+    CHECK(count_all(f.store, &filter) == 20);
+    filter.device = "cuda";
+    CHECK(count_all(f.store, &filter) == 0);
+    filter = (kiln_store_filter){.size = sizeof filter, .spec = "matmul", .before = 1005};
+    CHECK(count_all(f.store, &filter) == 5);
+    CHECK_OK(kiln_store_prune(f.store, &filter, &removed, &error), error);
+    CHECK(removed == 5 && count_all(f.store, NULL) == 15);
+    filter.size = 0;
+    CHECK(kiln_store_prune(f.store, &filter, &removed, NULL) == KILN_ERROR_ARGUMENT);
+    teardown(&f);
+}
+
+/* ---- comma-separated values ---- */
+
+static char *slurp(const char *path)
+{
+    char *text = NULL;
+    size_t length;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    return text;
+}
+
+static void csv_loses_nothing(void)
+{
+    fixture f;
+    setup(&f);
+    char one[128], two[128];
+    uint64_t written = 0, read = 0, taken = 0;
+    kiln_error *error = NULL;
+    snprintf(one, sizeof one, "%s/one.csv", f.folder);
+    snprintf(two, sizeof two, "%s/two.csv", f.folder);
+    for (unsigned i = 0; i < 20; i++)
+        CHECK(add_number(f.store, i));
+    CHECK_OK(kiln_store_export(f.store, NULL, one, &written, &error), error);
+    CHECK(written == 20);
+    close_store(&f);
+    snprintf(f.path, sizeof f.path, "%s/other.db", f.folder);
+    open_store(&f, 0);
+    CHECK(add_number(f.store, 0));
+    CHECK_OK(kiln_store_import(f.store, one, &read, &taken, &error), error);
+    CHECK(read == 20 && taken == 19);
+    CHECK_OK(kiln_store_export(f.store, NULL, two, &written, &error), error);
+    char *a = slurp(one), *b = slurp(two);
+    CHECK(written == 20 && a && b && strcmp(a, b) == 0);
+    kiln__free(NULL, a);
+    kiln__free(NULL, b);
+    CHECK(kiln_store_export(f.store, NULL, "/dev/full", NULL, NULL) == KILN_ERROR_IO);
+    teardown(&f);
+}
+
+/* A file cut anywhere, or with a byte changed, is taken whole or not at all. */
+static void csv_that_is_damaged(void)
+{
+    fixture f;
+    setup(&f);
+    char good[128], bad[128];
+    kiln_error *error = NULL;
+    uint64_t removed;
+    snprintf(good, sizeof good, "%s/good.csv", f.folder);
+    snprintf(bad, sizeof bad, "%s/bad.csv", f.folder);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(add_number(f.store, i + 3));
+    CHECK_OK(kiln_store_export(f.store, NULL, good, NULL, &error), error);
+    char *text = slurp(good);
+    size_t length = strlen(text), refused = 0;
+    for (size_t at = 0; at < 2 * length; at++) {
+        FILE *file = fopen(bad, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+        char was = text[at / 2];
+        text[at / 2] = "\",\nx\r 1"[at % 7];
+        fwrite(text, 1, at % 2 ? length : at / 2, file);
+        text[at / 2] = was;
+        fclose(file);
+        CHECK_OK(kiln_store_prune(f.store, NULL, &removed, &error), error);
+        kiln_status status = kiln_store_import(f.store, bad, NULL, NULL, &error);
+        CHECK(status == KILN_OK || (status == KILN_ERROR_IO && count_all(f.store, NULL) == 0));
+        CHECK(status == KILN_OK || strstr(kiln_error_message(error), bad));
+        refused += status != KILN_OK;
+        kiln_error_free(error);
+        error = NULL;
+    }
+    CHECK(refused > length);
+    kiln__free(NULL, text);
+    teardown(&f);
+}
+
+/* ---- files that are not as they should be ---- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void damage_is_moved_aside(void)
+{
+    fixture f;
+    setup(&f);
+    char command[256];
+    kiln_store *reader = NULL;
+    kiln_error *error = NULL;
+    close_store(&f);
+    write_file(f.path, "this is no database, and long enough that nobody takes it for an empty one. "
+                       "this is no database, and long enough that nobody takes it for an empty one.");
+    CHECK(kiln__store_open(NULL, NULL, f.path, KILN_STORE_READ, &reader, &error) == KILN_ERROR_IO);
+    CHECK(error && strstr(kiln_error_message(error), "it is damaged"));
+    kiln_error_free(error);
+    open_store(&f, 0);
+    CHECK(strstr(f.log, "is damaged") != NULL);
+    CHECK(add_number(f.store, 1) && count_all(f.store, NULL) == 1);
+    snprintf(command, sizeof command, "test $(ls %s/sub | grep -c 'damaged-[0-9-]*$') = 1", f.folder);
+    CHECK(system(command) == 0);
+    teardown(&f);
+}
+
+/* Pages overwritten while the store is open: found when they are read, moved aside, and the sample is written. */
+static void damage_that_comes_later(void)
+{
+    fixture f;
+    setup(&f);
+    for (unsigned i = 0; i < 300; i++)
+        CHECK(add_number(f.store, i));
+    close_store(&f); /* everything is in the database file now */
+    struct stat info;
+    CU_ASSERT_EQUAL_FATAL(stat(f.path, &info), 0);
+    int fd = open(f.path, O_WRONLY);
+    static char waste[1 << 20];
+    memset(waste, 0xa5, sizeof waste);
+    CU_ASSERT_TRUE_FATAL(fd >= 0 && info.st_size > 20000 && (size_t)info.st_size - 4096 <= sizeof waste);
+    CU_ASSERT_EQUAL(pwrite(fd, waste, (size_t)info.st_size - 4096, 4096), info.st_size - 4096);
+    close(fd);
+    open_store(&f, 0); /* its first page is sound */
+    CHECK(add_number(f.store, 1000));
+    CHECK(strstr(f.log, "is damaged") != NULL);
+    CHECK(count_all(f.store, NULL) == 1);
+    teardown(&f);
+}
+
+static void run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    CU_ASSERT_EQUAL(sqlite3_open(path, &db), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void others_databases_are_left_alone(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    close_store(&f);
+    run_sql(f.path, "PRAGMA user_version=2");
+    CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
+    kiln_error_free(error);
+    error = NULL;
+    run_sql(f.path, "PRAGMA application_id=5");
+    CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_REFUSED);
+    CHECK(error && strstr(kiln_error_message(error), "another program"));
+    kiln_error_free(error);
+    error = NULL;
+    snprintf(f.path, sizeof f.path, "%s/nothing.db", f.folder);
+    CHECK(kiln__store_open(NULL, NULL, f.path, KILN_STORE_READ, &store, &error) == KILN_ERROR_NOT_FOUND);
+    kiln_error_free(error);
+    CHECK(kiln__store_open(NULL, NULL, f.folder, 0, &store, NULL) == KILN_ERROR_IO);
+    CHECK(!store);
+    teardown(&f);
+}
+
+/* As another user than root, whom no permission holds back. False: there is no way to be one. */
+static bool become_nobody(const fixture *f)
+{
+    if (geteuid() != 0)
+        return true;
+    char command[192];
+    snprintf(command, sizeof command, "chown -R 65534 '%s'", f->folder);
+    return system(command) == 0 && seteuid(65534) == 0;
+}
+
+static void read_only_media(void)
+{
+    fixture f;
+    setup(&f);
+    char command[160];
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    for (unsigned i = 0; i < 10; i++)
+        CHECK(add_number(f.store, i));
+    close_store(&f);
+    uid_t was = geteuid();
+    CU_ASSERT_TRUE_FATAL(become_nobody(&f));
+    snprintf(command, sizeof command, "%s/sub", f.folder);
+    CU_ASSERT_EQUAL(chmod(f.path, 0400), 0);
+    CU_ASSERT_EQUAL(chmod(command, 0500), 0);
+    open_store(&f, KILN_STORE_READ);
+    CHECK(count_all(f.store, NULL) == 10);
+    CHECK(kiln_store_prune(f.store, NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
+    kiln_status status = kiln__store_open(NULL, NULL, f.path, 0, &store, &error);
+    CHECK(status == KILN_ERROR_IO);
+    CHECK(error && (strstr(kiln_error_message(error), "can only be read")));
+    kiln_error_free(error);
+    kiln_store_close(store);
+    CU_ASSERT_EQUAL(chmod(command, 0700), 0);
+    CU_ASSERT_EQUAL(seteuid(was), 0);
+    teardown(&f);
+}
+
+/* SQLite is told that the database may not grow, which is to it what a full disk is. */
+static void a_full_disk(void)
+{
+    fixture f;
+    setup(&f);
+    char key[33];
+    double times[3];
+    static double many[1 << 17];
+    kiln_error *error = NULL;
+    kiln__row row = row_of(2, key, times);
+    row.times = many;
+    row.time_count = KILN__COUNT(many);
+    CHECK(add_number(f.store, 1));
+    CU_ASSERT_EQUAL(sqlite3_exec(f.store->db, "PRAGMA max_page_count=20", NULL, NULL, NULL), SQLITE_OK);
+    CHECK(kiln__store_add(f.store, &row, NULL, &error) == KILN_ERROR_IO);
+    CHECK(error && strstr(kiln_error_message(error), "its disk is full"));
+    kiln_error_free(error);
+    CHECK(add_number(f.store, 3) && count_all(f.store, NULL) == 2);
+    teardown(&f);
+}
+
+/* A file that must not become larger: the same from the system's side, with the signal of it ignored. */
+static void a_file_that_cannot_grow(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    run_sql(f.path, "PRAGMA journal_mode=DELETE");
+    open_store(&f, 0);
+    char key[33];
+    double times[3];
+    static double many[1 << 17];
+    kiln_error *error = NULL;
+    CHECK(add_number(f.store, 1));
+    kiln__row row = row_of(2, key, times);
+    row.times = many;
+    row.time_count = KILN__COUNT(many);
+    pid_t child = fork();
+    if (child == 0) {
+        struct sigaction ignore = {.sa_handler = SIG_IGN};
+        sigaction(SIGXFSZ, &ignore, NULL);
+        char limit[64];
+        snprintf(limit, sizeof limit, "prlimit --pid %d --fsize=300000", (int)getpid());
+        if (system(limit) != 0)
+            _exit(77);
+        kiln_store *store = NULL;
+        kiln_status status = kiln__store_open(NULL, NULL, f.path, 0, &store, NULL);
+        if (status == KILN_OK)
+            status = kiln__store_add(store, &row, NULL, &error);
+        if (error)
+            fprintf(stderr, "%s\n", kiln_error_message(error));
+        _exit(status == KILN_ERROR_IO ? 0 : 1);
+    }
+    int how = 0;
+    CU_ASSERT_EQUAL(waitpid(child, &how, 0), child);
+    CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    CHECK(count_all(f.store, NULL) == 1);
+    CHECK(add_number(f.store, 3) && count_all(f.store, NULL) == 2);
+    teardown(&f);
+}
+
+/* ---- several processes, and their end ---- */
+
+/* Writes numbers from `from` on, and says each to `fd` once it is written. */
+static void write_on(const char *path, unsigned from, unsigned step, unsigned most, int fd)
+{
+    kiln_store *store = NULL;
+    if (kiln__store_open(NULL, NULL, path, 0, &store, NULL) != KILN_OK)
+        _exit(1);
+    for (unsigned n = from; n < most; n += step)
+        if (!add_number(store, n) || kiln__write_all(fd, &n, sizeof n) != 0)
+            _exit(1);
+    kiln_store_close(store);
+    _exit(0);
+}
+
+static void check_integrity(const char *path)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    CU_ASSERT_EQUAL(sqlite3_open(path, &db), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_ROW);
+    CHECK_TEXT((const char *)sqlite3_column_text(statement, 0), "ok");
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+}
+
+static void several_write_at_once(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    char command[128];
+    snprintf(command, sizeof command, "rm -f %s*", f.path); /* they race to make it, too */
+    CU_ASSERT_EQUAL(system(command), 0);
+    enum { WRITERS = 4, EACH = 200 };
+    pid_t writers[WRITERS];
+    int null = open("/dev/null", O_WRONLY);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0)
+            write_on(f.path, i, WRITERS, WRITERS * EACH, null);
+    }
+    for (unsigned i = 0; i < WRITERS; i++) {
+        int how = 1;
+        CU_ASSERT_EQUAL(waitpid(writers[i], &how, 0), writers[i]);
+        CHECK(how == 0);
+    }
+    close(null);
+    open_store(&f, 0);
+    CHECK(count_all(f.store, NULL) == WRITERS * EACH);
+    check_integrity(f.path);
+    teardown(&f);
+}
+
+static unsigned kills = 100;
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    return *state ^= *state << 5;
+}
+
+/* One writer, killed after up to 20 ms. Returns the first number that it did not say it had written. */
+static unsigned kill_one(const char *path, unsigned from, uint32_t *random)
+{
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        close(ends[0]);
+        write_on(path, from, 1, UINT32_MAX, ends[1]);
+    }
+    close(ends[1]);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(next_random(random) % 20000000u)}, NULL);
+    kill(writer, SIGKILL);
+    unsigned said = from, number;
+    while (read(ends[0], &number, sizeof number) == (ssize_t)sizeof number)
+        said = number + 1;
+    close(ends[0]);
+    int how = 0;
+    CU_ASSERT_EQUAL(waitpid(writer, &how, 0), writer);
+    CHECK(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    return said;
+}
+
+static void nothing_is_lost_by_sigkill(void)
+{
+    fixture f;
+    setup(&f);
+    uint32_t random = (uint32_t)time(NULL) | 1;
+    unsigned next = 0, in_flight = 0;
+    fprintf(stderr, "  %u writers killed, seed %u:", kills, random);
+    for (unsigned i = 0; i < kills; i++) {
+        unsigned said = kill_one(f.path, next, &random), there = count_all(f.store, NULL);
+        bool sound = there == said || there == said + 1; /* the one in flight may have got in */
+        CHECK(sound);
+        if (!sound)
+            break;
+        in_flight += there != said;
+        next = there;
+    }
+    check_integrity(f.path);
+    /* Each number once, and each with the content it was written with. */
+    kiln__arena arena = {0};
+    for (unsigned n = 0; n < next; n++) {
+        char key[33];
+        double times[3];
+        bool found = false;
+        kiln__row want = row_of(n, key, times), got;
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
+        CHECK(found && got.seconds == want.seconds && memcmp(got.times, times, sizeof times) == 0);
+        kiln__arena_free(&arena);
+        arena = (kiln__arena){0};
+    }
+    fprintf(stderr, " %u samples, %u of them in flight\n", next, in_flight);
+    CHECK(next > kills); /* they were killed while they wrote */
+    teardown(&f);
+}
+
+static void out_of_memory(void)
+{
+    fixture f;
+    setup(&f);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(add_number(f.store, i));
+    close_store(&f);
+    bool done = false;
+    for (long n = 0; n < 500 && !done; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln_store *store = NULL;
+        kiln_error *error = NULL;
+        unsigned count = 0;
+        char csv[128];
+        snprintf(csv, sizeof csv, "%s/x.csv", f.folder);
+        kiln_status status = kiln__store_open(&mem, NULL, f.path, 0, &store, &error);
+        if (status == KILN_OK)
+            status = kiln_store_list(store, NULL, count_record, &count, &error);
+        if (status == KILN_OK)
+            status = kiln_store_export(store, NULL, csv, NULL, &error);
+        if (status == KILN_OK)
+            status = kiln_store_import(store, csv, NULL, NULL, &error);
+        done = !oom.failed;
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        kiln_error_free(error);
+        kiln_store_close(store);
+        CHECK(oom.live == 0);
+    }
+    CHECK(done);
+    teardown(&f);
+}
+
+static int print_times(void)
+{
+    fixture f = {0};
+    strcpy(f.folder, "/tmp/kiln-store-XXXXXX");
+    if (!mkdtemp(f.folder))
+        return 1;
+    snprintf(f.path, sizeof f.path, "%s/samples.db", f.folder);
+    kiln_error *error = NULL;
+    if (kiln__store_open(NULL, NULL, f.path, 0, &f.store, &error) != KILN_OK)
+        return 1;
+    enum { COUNT = 20000 };
+    kiln__arena arena = {0};
+    uint64_t worst = 0, start = kiln__now_ns();
+    for (unsigned n = 0; n < COUNT; n++) {
+        uint64_t from = kiln__now_ns();
+        char key[33];
+        double times[3];
+        static double many[100];
+        kiln__row row = row_of(n, key, times);
+        row.times = many;
+        row.time_count = KILN__COUNT(many);
+        if (kiln__store_add(f.store, &row, NULL, &error) != KILN_OK)
+            return 1;
+        uint64_t took = kiln__now_ns() - from;
+        worst = took > worst ? took : worst;
+    }
+    double write = (double)(kiln__now_ns() - start) / COUNT / 1e3;
+    start = kiln__now_ns();
+    for (unsigned n = 0; n < COUNT; n++) {
+        char key[33];
+        double times[3];
+        kiln__row row = row_of(n * 7919u % COUNT, key, times);
+        bool found;
+        if (kiln__store_find(f.store, key, &arena, &row, &found, &error) != KILN_OK || !found)
+            return 1;
+    }
+    double read = (double)(kiln__now_ns() - start) / COUNT / 1e3;
+    printf("%d samples with 100 times each: %.1f us to write one (at most %.1f ms), %.1f us to find one\n", COUNT, write,
+           (double)worst / 1e6, read);
+    kiln__arena_free(&arena);
+    kiln_store_close(f.store);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", f.folder);
+    return system(command) != 0;
+}
+
+static const check_case cases[] = {
+    {"a row comes back whole", a_row_comes_back_whole},
+    {"of two with a key the later stays", of_two_with_a_key_the_later_stays},
+    {"settings read back", settings_read_back},
+    {"filters", filters},
+    {"CSV loses nothing", csv_loses_nothing},
+    {"CSV that is damaged", csv_that_is_damaged},
+    {"damage is moved aside", damage_is_moved_aside},
+    {"damage that comes later", damage_that_comes_later},
+    {"others' databases are left alone", others_databases_are_left_alone},
+    {"read-only media", read_only_media},
+    {"a full disk", a_full_disk},
+    {"a file that cannot grow", a_file_that_cannot_grow},
+    {"several write at once", several_write_at_once},
+    {"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill},
+    {"out of memory", out_of_memory},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "time") == 0)
+        return print_times();
+    if (argc == 3 && strcmp(argv[1], "kill") == 0) {
+        kills = (unsigned)strtoul(argv[2], NULL, 10);
+        static const check_case one[] = {{"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill}};
+        return check_main("store", one, 1);
+    }
+    return check_main("store", cases, sizeof cases / sizeof *cases);
+}
