@@ -142,7 +142,7 @@ static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t 
     double best = -1;
     unsigned tries = 4 * CUTS;
     for (unsigned got = 0; got < CUTS && tries > 0; tries--) {
-        uint32_t a = (uint32_t)kiln__random_below(&s->random, s->width);
+        uint32_t a = (uint32_t)kiln__random_below(&s->random, s->width); /* 0 is the part */
         uint32_t one = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
         uint32_t other = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
         if (one == other)

@@ -240,7 +240,7 @@ static void test_collection(void)
         kiln_recording_free(r);
     }
     if (read == KILN__COUNT(want))
-        CHECK(sum / (double)read > 0.5); /* 0.7 and more over 100 seeds: README.md */
+        CHECK(sum / (double)read > 0.5); /* over 100 seeds: README.md */
 }
 
 static const check_case cases[] = {
