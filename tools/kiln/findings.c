@@ -35,7 +35,8 @@ void findings_add(void *user, const kiln_check_finding *f)
     if (at == list->room) {
         list->room = list->room ? 2 * list->room : 16;
         finding *more = cli_alloc(list->room * sizeof *more);
-        memcpy(more, list->items, list->count * sizeof *more);
+        if (list->count)
+            memcpy(more, list->items, list->count * sizeof *more);
         list->items = more;
     }
     finding *to = &list->items[at];
