@@ -129,8 +129,9 @@ int replay_run(cli *c)
         js_set(object, "seed", js_whole(args->seed));
         js_set(object, "steps", view.steps);
         js_print(object);
-    } else if (status == KILN_OK) {
-        replay_text(&view, &info);
+    } else {
+        if (status == KILN_OK)
+            replay_text(&view, &info);
         json_decref(view.steps);
     }
     kiln_recording_free(recording);
