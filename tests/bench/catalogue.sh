@@ -1,0 +1,69 @@
+#!/bin/sh
+# catalogue.sh FOLDER [FAMILY|FAMILY/WORK...]: measures the catalogue on this machine's GPU and writes FOLDER/rows.tsv.
+#
+# For each family of works.txt, or what is named: its peer is built and run, then the spec is swept at every work; the
+# bounds of the device's memory are measured in the same run. `tests/bench/results.py add kernel_src FOLDER/rows.tsv`
+# puts the rows into the results page. FOLDER keeps the whole sweeps too: FAMILY-WORK.json. Needs nvcc and python3; KILN
+# is the command (build/release/tools/kiln), KILN_TUNE may hold more options for `kiln tune`.
+set -eu
+[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+bench=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$bench/../.." && pwd)
+kiln=${KILN:-$root/build/release/tools/kiln}
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+shift
+rows=$out/rows.tsv
+: >"$rows"
+
+peer() { # NAME: the lines of tests/bench/peers/NAME.cu
+    link=$(sed -n 's,^// link: ,,p' "$bench/peers/$1.cu")
+    # shellcheck disable=SC2086  # a list of words
+    nvcc -O3 -std=c++17 -arch=native -o "$out/peer-$1" "$bench/peers/$1.cu" $link
+    "$out/peer-$1" >"$out/peer-$1.tsv"
+    rm "$out/peer-$1"
+}
+
+wanted() { # FAMILY WORK, of the arguments; all where there are none
+    of=$1/$2
+    shift 2
+    [ $# -gt 0 ] || return 0
+    for name; do
+        case $of in "$name" | "$name"/*) return 0 ;; esac
+    done
+    return 1
+}
+
+sweep() { # FAMILY BOUND WORK
+    case $3 in
+    *=*) arguments=$(echo ",$3" | sed 's/,/ -s /g') ;;
+    *) arguments="-s $3" ;;
+    esac
+    # A sweep in which some configurations failed is still a sweep; the rows say which failed.
+    # shellcheck disable=SC2086  # lists of words
+    "$kiln" tune "$root/specs/$1.yaml" $arguments ${KILN_TUNE:-} --no-store --quiet --json >"$out/$1-$3.json" </dev/null ||
+        echo "catalogue.sh: kiln tune $1 $arguments: exit code $?" >&2
+    "$bench/results.py" rows "$1" "$3" "$2" "$out/$1-$3.json" "$out/peer-bounds.tsv" "$out/peer-$1.tsv" >"$out/new.tsv" ||
+        return 1
+    cat "$out/new.tsv" >>"$rows"
+    echo "$1 $3: done" >&2
+}
+
+peer bounds
+grep -v '^#' "$bench/works.txt" | {
+    failed=0
+    while read -r family bound works; do
+        measured=0
+        for work in $works; do
+            wanted "$family" "$work" "$@" || continue
+            if [ $measured = 0 ]; then
+                measured=1
+                : >"$out/peer-$family.tsv"
+                [ ! -e "$bench/peers/$family.cu" ] || peer "$family"
+            fi
+            sweep "$family" "$bound" "$work" || failed=1
+        done
+    done
+    rm -f "$out/new.tsv"
+    exit $failed
+}

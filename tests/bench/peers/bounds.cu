@@ -1,0 +1,44 @@
+// bounds.cu - what the device's memory gives: the bounds that families are held against. Copying reads and writes each
+// of 2^28 floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread.
+#include "peer.h"
+
+__global__ void copy(const float4 *in, float4 *out, size_t count)
+{
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < count)
+        out[i] = in[i];
+}
+
+__global__ void read(const float4 *in, float *out, size_t count)
+{
+    const size_t stride = size_t(gridDim.x) * blockDim.x;
+    float sum = 0;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += 4 * stride) {
+        float4 part[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            part[k] = i + k * stride < count ? in[i + k * stride] : float4{0, 0, 0, 0};
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            sum += part[k].x + part[k].y + part[k].z + part[k].w;
+    }
+    if (sum == 1e30f) // never; it keeps the reads
+        *out = sum;
+}
+
+int main()
+{
+    const size_t count = size_t(1) << 28, bytes = 4 * count;
+    int multiprocessors = 0;
+    CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    float *in = peer::random_floats(count), *out = peer::allocate<float>(count);
+    peer::report("bound", "1GiB", "copy", peer::median_seconds(2 * bytes, [&] {
+        copy<<<unsigned(count / 4 / 256), 256>>>(reinterpret_cast<float4 *>(in), reinterpret_cast<float4 *>(out), count / 4);
+    }), 2.0 * bytes);
+    peer::report("bound", "1GiB", "read", peer::median_seconds(bytes, [&] {
+        read<<<unsigned(multiprocessors) * 16, 512>>>(reinterpret_cast<float4 *>(in), out, count / 4);
+    }), 1.0 * bytes);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    return 0;
+}

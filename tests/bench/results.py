@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""The results page of the catalogue, out of what tests/bench/catalogue.sh measured.
+
+  results.py add FOLDER ROWS.tsv...  takes rows into FOLDER/results.tsv: works measured anew replace the old ones; then
+                                     as `page`. FOLDER is kernel_src
+  results.py page FOLDER             writes RESULTS.md and results.svg (by gnuplot) from results.tsv
+  results.py check FOLDER            fails where RESULTS.md is not what results.tsv gives
+  results.py rows FAMILY WORK BOUND SWEEP.json BOUNDS.tsv PEER.tsv
+                                     prints the rows of one sweep (catalogue.sh asks for it)
+
+A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
+  work     name is the device's, detail the sizes
+  bound    what the work is held against: bytes or flops in so many seconds
+  sweep    name counts the configurations, seconds is the wall time, detail says what failed
+  variant  the best configuration (detail) of a variant
+  peer     the same work by somebody else"""
+import json
+import os
+import subprocess
+import sys
+
+BENCH = os.path.dirname(os.path.abspath(__file__))
+TABLE, PAGE, PICTURE = "results.tsv", "RESULTS.md", "results.svg"
+COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
+NUMBERS = ("seconds", "bytes", "flops")
+BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak"}
+
+
+def fail(text):
+    sys.exit("results.py: " + text)
+
+
+def settings(values):
+    return " ".join(f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in values.items())
+
+
+def format_row(family, work, kind, name, seconds=0.0, bytes=0.0, flops=0.0, detail=""):
+    return "\t".join([family, work, kind, name, f"{seconds:.9g}", f"{bytes:.10g}", f"{flops:.10g}", detail])
+
+
+def read_rows(path):
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            values = line.rstrip("\n").split("\t")
+            if len(values) != len(COLUMNS):
+                fail(f"{path}:{number}: {len(COLUMNS)} columns are expected, not {len(values)}")
+            row = dict(zip(COLUMNS, values))
+            try:
+                row.update((name, float(row[name])) for name in NUMBERS)
+            except ValueError as error:
+                fail(f"{path}:{number}: {error}")
+            rows.append(row)
+    return rows
+
+
+def peer_lines(path):
+    with open(path, encoding="utf-8") as file:
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def sweep_rows(family, work, bound, sweep, bounds, peers):
+    """The rows of one sweep; what `kiln tune --json` wrote, and lines of peers as peer.h prints them."""
+    with open(sweep, encoding="utf-8") as file:
+        tune = json.load(file)
+    if "samples" not in tune:
+        fail(f"{sweep}: no samples: {tune.get('error', 'not a sweep')}")
+    print(format_row(family, work, "work", tune["device"]["name"], detail=settings(tune["sizes"])))
+    if bound == "flops":
+        print(format_row(family, work, "bound", "flops", 1.0, flops=tune["device"]["peak_flops"]))
+    for _, _, name, seconds, moved in peer_lines(bounds):
+        if name == bound:
+            print(format_row(family, work, "bound", name, float(seconds), float(moved)))
+    totals, best, reasons = tune["totals"], {}, {}
+    for sample in tune["samples"]:
+        result = sample.get("result")
+        if sample["status"] != "KILN_OK":
+            reasons[sample["status"]] = reasons.get(sample["status"], 0) + 1
+        elif result and result["measured"] and (sample["variant"] not in best or
+                                               result["seconds"] < best[sample["variant"]]["result"]["seconds"]):
+            best[sample["variant"]] = sample
+    if not best:
+        fail(f"{sweep}: no configuration was measured; an estimate is none")
+    print(format_row(family, work, "sweep", str(totals["configurations"]), totals["seconds"],
+                     detail=", ".join(f"{count} x {status}" for status, count in sorted(reasons.items()))))
+    for variant, sample in sorted(best.items(), key=lambda item: item[1]["result"]["seconds"]):
+        result = sample["result"]
+        print(format_row(family, work, "variant", variant, result["seconds"], result["bytes"] or 0,
+                         result["flops"] or 0, settings(sample["params"])))
+    for of, its, name, seconds, moved in peer_lines(peers):
+        if of == family and its == work:
+            print(format_row(family, work, "peer", name, float(seconds), float(moved)))
+
+
+def works():
+    """Families and their works, in the order of works.txt."""
+    with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
+        lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return {line[0]: line[2:] for line in lines}
+
+
+class Work:
+    """What is known of one work of a family: its rows by kind, and what they amount to."""
+
+    def __init__(self, rows):
+        self.of = {kind: [row for row in rows if row["kind"] == kind] for kind in
+                   ("work", "bound", "sweep", "variant", "peer")}
+        if len(self.of["work"]) != 1 or len(self.of["bound"]) != 1 or len(self.of["sweep"]) != 1:
+            fail(f"{rows[0]['family']} {rows[0]['work']}: one row each of work, bound and sweep is expected")
+        self.variants = sorted(self.of["variant"], key=lambda row: row["seconds"])
+        self.peers = sorted(self.of["peer"], key=lambda row: row["seconds"])
+        self.device, self.sizes = self.of["work"][0]["name"], self.of["work"][0]["detail"]
+        self.bound, self.sweep = self.of["bound"][0], self.of["sweep"][0]
+        self.unit = "flops" if self.bound["name"] == "flops" else "bytes"
+
+    def rate(self, row):
+        """Bytes or operations a second; a peer does the work that the first variant does."""
+        amount = row[self.unit] if row["kind"] != "peer" else self.variants[0][self.unit] if self.variants else 0
+        return amount / row["seconds"]
+
+    def share(self, row):
+        return self.rate(row) / self.rate(self.bound)
+
+
+def known(rows):
+    """{family: {work: Work}} in the order of works.txt; rows of families and works that are not there are dropped."""
+    found = {}
+    for family, names in works().items():
+        for name in names:
+            mine = [row for row in rows if row["family"] == family and row["work"] == name]
+            if mine:
+                found.setdefault(family, {})[name] = Work(mine)
+    return found
+
+
+def duration(seconds):
+    return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.3f} ms"
+
+
+def page_of(families):
+    devices = sorted({work.device for of in families.values() for work in of.values()})
+    lines = ["# Results of the catalogue", "",
+             "Written by `tests/bench/results.py` from `results.tsv`, which `tests/bench/catalogue.sh` measures; nothing here",
+             "is typed by hand. Measured on: " + ", ".join(devices) + ".", "",
+             "For every work of a family: the best configuration of each variant that a sweep found (every answer checked), the",
+             "median of many repetitions between events, the L2 flushed where the buffers fit in it. The peer ran in the same",
+             "run on the same work, timed the same way. The bound is the bandwidth of copying or reading 1 GiB by `float4`",
+             "(`tests/bench/peers/bounds.cu`), or the device's fp32 peak; a share of it is the least traffic or the operations",
+             "that the work needs, by the time. What a cache saves can put it above 1.", "",
+             "![The best of each variant, by share of the bound](results.svg)", "",
+             "| family | work | best variant | share of the bound | against the peer | sweep |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for family, of in families.items():
+        for name, work in of.items():
+            if not work.variants:
+                continue
+            best = work.variants[0]
+            against = ", ".join(f"{peer['seconds'] / best['seconds']:.2f} x {peer['name']}" for peer in work.peers)
+            lines.append(f"| [{family}](#{family}) | {name} | {best['name']} | {work.share(best):.3f} | {against} | "
+                         f"{work.sweep['seconds']:.1f} s |")
+    for family, of in families.items():
+        lines += ["", f"## {family}"]
+        for name, work in of.items():
+            unit = "GFLOP/s" if work.unit == "flops" else "GB/s"
+            failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
+            lines += ["", f"### {family}: {name}", "",
+                      f"{work.sizes.replace(' ', ', ')}. Bound: {BOUNDS[work.bound['name']]}, "
+                      f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
+                      f"{work.sweep['seconds']:.1f} s.{failed}", "",
+                      f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
+            for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
+                label = f"*{row['name']}* (peer)" if row["kind"] == "peer" else row["name"]
+                lines.append(f"| {label} | {duration(row['seconds'])} | {work.rate(row) * 1e-9:,.0f} | "
+                             f"{work.share(row):.3f} | {row['detail']} |")
+    return "\n".join(lines) + "\n"
+
+
+def picture_of(families):
+    """A gnuplot script: a panel a family, its first work; a bar a variant, a line for the peer. The colours keep their
+    contrast on white and on black."""
+    panels = [(family, name, work) for family, of in families.items() for name, work in list(of.items())[:1]
+              if work.variants]
+    columns, text, bar, line = 3, "#767676", "#4a86d8", "#d9822b"
+    rows = (len(panels) + columns - 1) // columns
+    tallest = [max(len(work.variants) for _, _, work in panels[row * columns:(row + 1) * columns]) for row in range(rows)]
+    heights = [34 + 15 * count + 22 for count in tallest]  # the title, the bars, the axis
+    total = sum(heights)
+    script = [f"set terminal svg size 960,{total} dynamic font 'Helvetica,Arial,sans-serif,11'", "set multiplot", "unset key", f"set border 1 linecolor rgb '{text}'",
+              "set tics nomirror scale 0.4", f"set xtics textcolor rgb '{text}' offset 0,0.4",
+              f"set ytics textcolor rgb '{text}' scale 0", "set style fill solid 1.0 noborder"]
+    for index, (family, name, work) in enumerate(panels):
+        row, column = divmod(index, columns)
+        top = total - sum(heights[:row])
+        count, bars = len(work.variants), work.variants
+        most = max(1.0, max(work.share(item) for item in bars + work.peers)) * 1.08
+        script += [f"set lmargin at screen {(column + 0.36) / columns:.4f}",
+                   f"set rmargin at screen {(column + 0.97) / columns:.4f}",
+                   f"set tmargin at screen {(top - 34) / total:.4f}",
+                   f"set bmargin at screen {(top - 34 - 15 * count) / total:.4f}",
+                   "unset label", "unset arrow"]
+        against = BOUNDS[work.bound["name"]].replace("the ", "")
+        script.append(f"set label \"{family}\" at screen {(column + 0.02) / columns:.4f},screen {(top - 12) / total:.4f} "
+                      f"left textcolor rgb '{text}' font ',13' noenhanced")
+        script.append(f"set label \"share of {against}\" at screen {(column + 0.97) / columns:.4f},"
+                      f"screen {(top - 12) / total:.4f} right textcolor rgb '{text}' noenhanced")
+        if work.peers:
+            at = work.share(work.peers[0])
+            script.append(f"set arrow from {at:.4f},-0.5 to {at:.4f},{count - 0.5} nohead front linewidth 2 "
+                          f"linecolor rgb '{line}'")
+            script.append(f"set label \"{work.peers[0]['name']}\" at {at:.4f},{count - 0.5} offset 0,0.4 "
+                          f"{'right' if at > 0.5 else 'left'} textcolor rgb '{line}' noenhanced")
+        tics = ", ".join(f"\"{item['name']}\" {count - 1 - i}" for i, item in enumerate(bars))
+        script += [f"set ytics ({tics}) noenhanced", f"set xrange [0:{most:.4f}]", f"set yrange [-0.5:{count - 0.5}]",
+                   "set xtics 0,0.25", "$bars << END"]
+        script += [f"{work.share(item) / 2:.5f} {count - 1 - i} {work.share(item) / 2:.5f} 0.36"
+                   for i, item in enumerate(bars)]
+        script += ["END", f"plot $bars using 1:2:3:4 with boxxyerror linecolor rgb '{bar}'"]
+    return "\n".join(script + ["unset multiplot"]) + "\n"
+
+
+def write_page(folder):
+    families = known(read_rows(os.path.join(folder, TABLE)))
+    if not families:
+        fail("no rows of works that works.txt names")
+    with open(os.path.join(folder, PAGE), "w", encoding="utf-8") as file:
+        file.write(page_of(families))
+    with open(os.path.join(folder, PICTURE), "w", encoding="utf-8") as file:
+        subprocess.run(["gnuplot"], input=picture_of(families), stdout=file, text=True, check=True)
+
+
+def add(folder, paths):
+    table = os.path.join(folder, TABLE)
+    rows = read_rows(table) if os.path.exists(table) else []
+    for path in paths:
+        new = read_rows(path)
+        measured = {(row["family"], row["work"]) for row in new}
+        rows = [row for row in rows if (row["family"], row["work"]) not in measured] + new
+    rows.sort(key=lambda row: (row["family"], row["work"]))  # stable: within a work as measured
+    with open(table, "w", encoding="utf-8") as file:
+        file.writelines(format_row(*(row[column] for column in COLUMNS)) + "\n" for row in rows)
+    write_page(folder)
+
+
+def check(folder):
+    with open(os.path.join(folder, PAGE), encoding="utf-8") as file:
+        if file.read() != page_of(known(read_rows(os.path.join(folder, TABLE)))):
+            fail(f"{PAGE} is not what {TABLE} gives: run tests/bench/results.py page {folder}")
+
+
+def main(command, *arguments):
+    if command == "rows" and len(arguments) == 6:
+        sweep_rows(*arguments)
+    elif command == "add" and len(arguments) >= 2:
+        add(arguments[0], arguments[1:])
+    elif command == "page" and len(arguments) == 1:
+        write_page(*arguments)
+    elif command == "check" and len(arguments) == 1:
+        check(*arguments)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] or [""]))

@@ -1,0 +1,98 @@
+#!/bin/sh
+# results.sh ROOT: the way from measuring to the results page, without a GPU: catalogue.sh with an nvcc and a kiln that
+# only say what a device would, and the rows and the page that come of it. Then whether the page in kernel_src is what its
+# rows give. Without python3: exit 77, a skip.
+set -eu
+root=$1
+python3 -c '' 2>/dev/null || { echo "SKIP: there is no python3"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"
+cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$work/tests/bench/"
+: >"$work/tests/bench/peers/bounds.cu"
+echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
+printf '# a comment\nturn copy default N=3,M=4\nadd flops default\n' >"$work/tests/bench/works.txt"
+
+# An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS.
+cat >"$work/bin/nvcc" <<'END'
+#!/bin/sh
+while [ "$1" != -o ]; do shift; done
+lines='bound\t1GiB\tcopy\t0.5\t2e12\nbound\t1GiB\tread\t0.25\t1e12\n'
+case $* in *turn.cu*-lcublas*) lines='turn\tdefault\tcuBLAS geam\t2e-4\t0\nturn\tother\tcuBLAS geam\t1\t0\n' ;; esac
+printf '#!/bin/sh\nprintf "%s"\n' "$lines" >"$2"
+chmod +x "$2"
+END
+# A sweep of two variants, of which one fails once; of nothing but estimates for `add`.
+cat >"$work/bin/kiln" <<'END'
+#!/bin/sh
+measured=true
+case $* in */add.yaml*) measured=false ;; esac
+sample() { # VARIANT SECONDS PARAMS STATUS
+    printf '{"variant": "%s", "params": {%s}, "status": "%s", "result": {"measured": %s, "seconds": %s,
+            "bytes": 4e8, "flops": null}}' "$1" "$3" "$4" $measured "$2"
+}
+printf '{"device": {"name": "Some GPU", "peak_flops": 6e13}, "sizes": {"M": 4, "N": 3}, "samples": [%s, %s, %s, %s],
+        "totals": {"configurations": 4, "seconds": 1.5}}' \
+    "$(sample naive 4e-4 '"BLOCK": 32, "FAST": true' KILN_OK)" "$(sample tiled 2e-4 '"TILE": 32' KILN_OK)" \
+    "$(sample tiled 1e-4 '"TILE": 16' KILN_OK)" "$(sample tiled 1e-9 '"TILE": 8' KILN_ERROR_WRONG_ANSWER)"
+echo "$*" >>"$KILN_SAID"
+END
+chmod +x "$work/bin/nvcc" "$work/bin/kiln"
+PATH=$work/bin:$PATH KILN=$work/bin/kiln KILN_SAID=$work/said
+export PATH KILN KILN_SAID
+
+same() { # WHAT GOT WANTED
+    diff "$3" "$2" || { echo "$1 differs (< wanted)"; exit 1; }
+}
+
+"$work/tests/bench/catalogue.sh" "$work/out" turn 2>"$work/progress"
+root_of_copy=$(cd "$work" && pwd)
+cat >"$work/said.wanted" <<END
+tune $root_of_copy/specs/turn.yaml -s default --no-store --quiet --json
+tune $root_of_copy/specs/turn.yaml -s N=3 -s M=4 --no-store --quiet --json
+END
+same "what kiln was asked" "$work/said" "$work/said.wanted"
+for size in default N=3,M=4; do
+    printf 'turn\t%s\twork\tSome GPU\t0\t0\t0\tM=4 N=3\n' $size
+    printf 'turn\t%s\tbound\tcopy\t0.5\t2e+12\t0\t\n' $size
+    printf 'turn\t%s\tsweep\t4\t1.5\t0\t0\t1 x KILN_ERROR_WRONG_ANSWER\n' $size
+    printf 'turn\t%s\tvariant\ttiled\t0.0001\t400000000\t0\tTILE=16\n' $size
+    printf 'turn\t%s\tvariant\tnaive\t0.0004\t400000000\t0\tBLOCK=32 FAST=true\n' $size
+    [ $size != default ] || printf 'turn\t%s\tpeer\tcuBLAS geam\t0.0002\t0\t0\t\n' $size
+done >"$work/rows.wanted"
+same "rows.tsv" "$work/out/rows.tsv" "$work/rows.wanted"
+
+# What was only estimated is no row, and the exit code says so.
+if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
+    echo "a sweep of estimates passed for one of measurements"
+    exit 1
+fi
+grep -q "no configuration was measured" "$work/progress"
+[ ! -s "$work/none/rows.tsv" ]
+
+# The page; gnuplot is not asked to draw here.
+cp "$work/out/rows.tsv" "$work/kernel_src/results.tsv"
+printf '#!/bin/sh\ncat >/dev/null\n' >"$work/bin/gnuplot"
+chmod +x "$work/bin/gnuplot"
+"$work/tests/bench/results.py" add "$work/kernel_src" "$work/out/rows.tsv" # the same again: nothing doubles
+sort "$work/rows.wanted" >"$work/sorted.wanted"
+sort "$work/kernel_src/results.tsv" >"$work/sorted"
+same "results.tsv" "$work/sorted" "$work/sorted.wanted"
+# 4e8 bytes in 100 us are 4,000 GB/s, and the copy's are 2e12 in 0.5 s.
+for line in '| [turn](#turn) | default | tiled | 1.000 | 2.00 x cuBLAS geam | 1.5 s |' \
+            '| tiled | 100.0 µs | 4,000 | 1.000 | TILE=16 |' \
+            '| *cuBLAS geam* (peer) | 200.0 µs | 2,000 | 0.500 |  |' \
+            '| naive | 400.0 µs | 1,000 | 0.250 | BLOCK=32 FAST=true |' \
+            'M=4, N=3. Bound: the copy, 4,000 GB/s. 4 configurations in 1.5 s. Failed: 1 x KILN_ERROR_WRONG_ANSWER.'; do
+    grep -qxF "$line" "$work/kernel_src/RESULTS.md" || { cat "$work/kernel_src/RESULTS.md"; echo "no line: $line"; exit 1; }
+done
+"$work/tests/bench/results.py" check "$work/kernel_src"
+echo "| tiled | by hand |" >>"$work/kernel_src/RESULTS.md"
+if "$work/tests/bench/results.py" check "$work/kernel_src" 2>/dev/null; then
+    echo "a page that was changed by hand passed"
+    exit 1
+fi
+
+if [ -e "$root/kernel_src/results.tsv" ]; then
+    "$root/tests/bench/results.py" check "$root/kernel_src"
+fi
