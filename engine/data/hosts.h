@@ -1,11 +1,13 @@
-/* hosts.h - kiln's own host functions, one file each. Knows nothing of how they are found. */
+/* hosts.h - kiln's own host functions, a file each family. Knows nothing of how they are found. */
 #ifndef KILN_DATA_HOSTS_H
 #define KILN_DATA_HOSTS_H
 
 #include "data/data.h"
 
 /* X(name, uses, function) */
-#define KILN__HOSTS(X) X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)
+#define KILN__HOSTS(X)                                                                                                 \
+    X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
+    X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)
 
 #define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
 KILN__HOSTS(KILN_X)

@@ -1,10 +1,10 @@
-/* matmul_f64: the reference of dense products. P = A B with every product and sum in double.
+/* matmul_f64 and syrk_f64: the references of dense products. P = A B and C = A A', every product and sum in double.
  *
  * The output is cut into tiles, which threads take one by one. A tile's sums stay in doubles until it is done: for each
  * stretch of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and
  * NR columns, so that the innermost loop reads both in order, and MR x NR sums live in registers. The loop is written
  * in the compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, chosen when it runs. No
- * fused multiply-add: the result is the same bits on all of them. */
+ * fused multiply-add: the result is the same bits on all of them. A A' differs in how its second operand is packed. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -77,27 +77,29 @@ typedef struct bench {
 } bench;
 
 typedef struct product {
-    const kiln_array *a, *b;
+    const kiln_array *a, *b; /* b is NULL: the second operand is a, transposed */
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
     bench *benches; /* one a thread */
 } product;
 
-/* Rows row .. row + rows of A, K from `from`: panels of MR rows, k-major; rows past the end are zero. */
-static void pack_a(const product *x, bench *w, uint64_t row, size_t rows, uint64_t from, size_t depth)
+/* Rows row .. row + rows of A, K from `from`, as panels of `width` rows, k-major; rows past the end are zero. */
+static void pack_rows(const product *x, bench *w, uint64_t row, size_t rows, uint64_t from, size_t depth, size_t width,
+                      double *panels)
 {
-    for (size_t i = 0; i < (rows + MR - 1) / MR * MR; i++) {
-        double *to = w->a + i / MR * MR * depth + i % MR;
+    for (size_t i = 0; i < (rows + width - 1) / width * width; i++) {
+        double *to = panels + i / width * width * depth + i % width;
         if (i < rows)
             kiln__to_doubles(x->a->type, x->a->data, (row + i) * x->k + from, depth, w->line);
         else
             memset(w->line, 0, depth * sizeof *w->line);
         for (size_t k = 0; k < depth; k++)
-            to[k * MR] = w->line[k];
+            to[k * width] = w->line[k];
     }
 }
 
+/* Columns column .. column + columns of B likewise. */
 static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, uint64_t from, size_t depth)
 {
     size_t padded = (columns + NR - 1) / NR * NR;
@@ -119,12 +121,32 @@ static void tile(void *user, size_t index, size_t worker)
     memset(w->sums, 0, sizeof w->sums);
     for (uint64_t from = 0; from < x->k; from += STRETCH) {
         size_t depth = x->k - from < STRETCH ? (size_t)(x->k - from) : STRETCH;
-        pack_a(x, w, row, rows, from, depth);
-        pack_b(x, w, column, columns, from, depth);
+        pack_rows(x, w, row, rows, from, depth, MR, w->a);
+        if (x->b)
+            pack_b(x, w, column, columns, from, depth);
+        else
+            pack_rows(x, w, column, columns, from, depth, NR, w->b);
         x->panels(depth, (rows + MR - 1) / MR, (columns + NR - 1) / NR, w->a, w->b, w->sums);
     }
     for (size_t i = 0; i < rows; i++)
         kiln__from_doubles(x->p->type, x->p->data, (row + i) * x->n + column, columns, w->sums + i * TILE_N);
+}
+
+/* The shapes of x are set and fit. */
+static kiln_status multiply(product *x, kiln_call *call)
+{
+    if (x->m == 0 || x->n == 0)
+        return KILN_OK;
+    x->tiles_n = (x->n + TILE_N - 1) / TILE_N;
+    uint64_t tiles = (x->m + TILE_M - 1) / TILE_M * x->tiles_n;
+    size_t threads = kiln__cpu_count() < tiles ? kiln__cpu_count() : (size_t)tiles;
+    x->panels = choose_panels();
+    x->benches = kiln__calloc(call->mem, threads, sizeof *x->benches);
+    if (!x->benches)
+        return kiln_call_fail(call, "out of host memory");
+    kiln__parallel(threads, (size_t)tiles, tile, x);
+    kiln__free(call->mem, x->benches);
+    return KILN_OK;
 }
 
 kiln_status kiln__host_matmul(void *user, kiln_call *call)
@@ -145,16 +167,23 @@ kiln_status kiln__host_matmul(void *user, kiln_call *call)
                               "the shapes of P = A B do not fit: A is %" PRIu64 " x %" PRIu64 ", B is %" PRIu64
                               " x %" PRIu64 ", P is %" PRIu64 " x %" PRIu64,
                               x.m, x.k, x.b->shape[0], x.n, x.p->shape[0], x.p->shape[1]);
-    if (x.m == 0 || x.n == 0)
-        return KILN_OK;
-    x.tiles_n = (x.n + TILE_N - 1) / TILE_N;
-    uint64_t tiles = (x.m + TILE_M - 1) / TILE_M * x.tiles_n;
-    size_t threads = kiln__cpu_count() < tiles ? kiln__cpu_count() : (size_t)tiles;
-    x.panels = choose_panels();
-    x.benches = kiln__calloc(call->mem, threads, sizeof *x.benches);
-    if (!x.benches)
-        return kiln_call_fail(call, "out of host memory");
-    kiln__parallel(threads, (size_t)tiles, tile, &x);
-    kiln__free(call->mem, x.benches);
-    return KILN_OK;
+    return multiply(&x, call);
+}
+
+kiln_status kiln__host_syrk(void *user, kiln_call *call)
+{
+    (void)user;
+    product x = {0};
+    if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_output(call, "C", &x.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (x.a->dims != 2 || x.p->dims != 2)
+        return kiln_call_fail(call, "A and C have two dimensions, not %d and %d", x.a->dims, x.p->dims);
+    x.m = x.n = x.a->shape[0];
+    x.k = x.a->shape[1];
+    if (x.p->shape[0] != x.n || x.p->shape[1] != x.n)
+        return kiln_call_fail(call,
+                              "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64
+                              " x %" PRIu64,
+                              x.n, x.k, x.p->shape[0], x.p->shape[1]);
+    return multiply(&x, call);
 }

@@ -726,6 +726,55 @@ static void test_matmul(void)
     check_product(KILN_f32, 0, 5, 5);
 }
 
+static kiln_status multiply_by_itself(kiln_array *a, kiln_array *c, const kiln_allocator *mem, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = a},
+        {.name = "C", .kind = KILN__CALL_ARRAY, .array = c, .writable = true},
+    };
+    kiln_call call = {.mem = mem, .arg_count = 2, .args = args};
+    kiln_status status = kiln__call(&call, builtin("syrk_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+static void check_syrk(uint64_t n, uint64_t k)
+{
+    kiln_array a = make(KILN_f32, 2, n, k), c = make(KILN_f64, 2, n, n);
+    fill(&a, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 1, .seed = 3});
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_by_itself(&a, &c, NULL, &error), error);
+    const float *x = a.data;
+    size_t wrong = 0;
+    for (uint64_t i = 0; i < n; i++)
+        for (uint64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (uint64_t l = 0; l < k; l++)
+                sum += (double)x[i * k + l] * (double)x[j * k + l];
+            wrong += ((double *)c.data)[i * n + j] != sum; /* the same order of sums: the same bits */
+        }
+    CHECK(wrong == 0);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &c);
+}
+
+static void test_syrk(void)
+{
+    check_syrk(1, 1);
+    check_syrk(127, 263);
+    check_syrk(259, 31);
+    check_syrk(5, 0);
+    check_syrk(0, 5);
+    kiln_array a = make(KILN_f32, 2, 2, 3), c = make(KILN_f32, 2, 2, 3);
+    kiln_error *error = NULL;
+    CHECK(multiply_by_itself(&a, &c, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'syrk_f64': the shapes of C = A A' do not fit: A is 2 x 3, C is 2 x 3");
+    kiln_error_free(error);
+    kiln__array_free(NULL, &a);
+    kiln__array_free(NULL, &c);
+}
+
 static void test_matmul_errors(void)
 {
     kiln_array a = make(KILN_f32, 2, 2, 3), b = make(KILN_f32, 2, 4, 5), p = make(KILN_f32, 2, 2, 5);
@@ -773,5 +822,6 @@ static const check_case cases[] = {
     {"calls", test_calls},
     {"matmul", test_matmul},
     {"matmul errors", test_matmul_errors},
+    {"syrk", test_syrk},
 };
 KILN_SUITE("data", cases)
