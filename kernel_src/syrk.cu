@@ -1,0 +1,332 @@
+// syrk.cu - C = A A' in single precision, five ways. A is N x K, C is N x N and symmetric, both dense and row-major.
+//
+// An element of C is the dot product of two rows of A, so both operands are read along K: what matmul reads along a row
+// of B, with neighbouring lanes on neighbouring elements, lies here a whole row apart. The first three kernels are about
+// that: in global memory it costs sectors, in shared memory bank conflicts. The last two are about symmetry: half of the
+// products need not be made. All of C is written, both triangles, and both halves are the same bits.
+//
+// All sizes below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
+//
+// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
+// compiled where its own macro SYRK_<NAME> is set, or where SYRK_ONE is not.
+
+#ifndef BLOCK_X
+#define BLOCK_X 32 // strided: threads of a block across
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8 // strided: and down
+#endif
+#ifndef TILE
+#define TILE 32 // side of the square of C that a block makes
+#endif
+#ifndef TILE_K
+#define TILE_K 16 // coarsened: columns of A in one step
+#endif
+#ifndef PAD
+#define PAD 1 // tiled_padded, triangle: unused elements after each row of a tile
+#endif
+#ifndef THREAD_M
+#define THREAD_M 8 // coarsened: rows of C that a thread makes; a multiple of 4
+#endif
+#ifndef THREAD_N
+#define THREAD_N 8 // coarsened: columns, likewise
+#endif
+#ifndef LANES_M
+#define LANES_M 8 // coarsened: a warp is LANES_M x 32 / LANES_M threads
+#endif
+#ifndef UNROLL
+#define UNROLL 8 // steps along K that are written out
+#endif
+
+typedef unsigned long long offset;
+
+#if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
+// A thread an element of C, both rows straight from global memory.
+//
+// The lanes of a warp read one element of each of BLOCK_X rows, K apart: a sector for every lane, of which 4 bytes of 32
+// are asked for. The other 28 are asked for by the next seven steps, if the L1 has kept the sector until then.
+extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+{
+    unsigned col = blockIdx.x * BLOCK_X + threadIdx.x, row = blockIdx.y * BLOCK_Y + threadIdx.y;
+    if (row >= N || col >= N)
+        return;
+    const float *a = A + (offset)row * K, *b = A + (offset)col * K;
+    float sum = 0.0f;
+#pragma unroll UNROLL
+    for (unsigned k = 0; k < K; ++k)
+        sum += a[k] * b[k];
+    C[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(SYRK_TILED) || defined(SYRK_TILED_PADDED) || defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
+// The sum of a thread of a block of TILE x TILE: row row0 + threadIdx.y of A times row col0 + threadIdx.x. WIDTH is the
+// distance between rows of the tiles in shared memory.
+template <unsigned WIDTH>
+__device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned N, unsigned K, unsigned row0,
+                                          unsigned col0)
+{
+    __shared__ float rows[TILE][WIDTH], cols[TILE][WIDTH];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    const float *a = A + (offset)(row0 + y) * K, *b = A + (offset)(col0 + y) * K;
+    float sum = 0.0f;
+    for (unsigned k0 = 0; k0 < K; k0 += TILE) {
+        bool inside = k0 + x < K;
+        rows[y][x] = inside && row0 + y < N ? a[k0 + x] : 0.0f;
+        cols[y][x] = inside && col0 + y < N ? b[k0 + x] : 0.0f;
+        __syncthreads();
+#pragma unroll UNROLL
+        for (unsigned k = 0; k < TILE; ++k)
+            sum += rows[y][k] * cols[x][k];
+        __syncthreads();
+    }
+    return sum;
+}
+#endif
+
+#if defined(SYRK_TILED) || !defined(SYRK_ONE)
+// Tiles of both operands in shared memory, read from global memory along K, TILE lanes side by side.
+//
+// Against strided: every sector is used whole and each element is read N / TILE times in place of N. But now the lanes
+// read a column of a tile, cols[x][k]: rows of TILE = 32 elements begin in the same bank, and a request takes 32 passes.
+extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+{
+    float sum = tile_sum<TILE>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
+    unsigned row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+    if (row < N && col < N)
+        C[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(SYRK_TILED_PADDED) || !defined(SYRK_ONE)
+// Rows of the tiles are PAD elements further apart.
+//
+// Against tiled: with an odd distance, the elements of a column lie in different banks, and each request takes one pass.
+// Nothing else changes.
+extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+{
+    float sum = tile_sum<TILE + PAD>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
+    unsigned row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+    if (row < N && col < N)
+        C[(offset)row * N + col] = sum;
+}
+#endif
+
+#if defined(SYRK_TRIANGLE) || defined(SYRK_COARSENED) || !defined(SYRK_ONE)
+// Tiles of the lower triangle, diagonal included, are numbered row by row: row r begins with number r (r + 1) / 2.
+// The square root may be rounded up to the next row where a row ends, hence the second look.
+__device__ __forceinline__ void lower_tile(unsigned number, unsigned &row, unsigned &col)
+{
+    row = (unsigned)((sqrt(8.0 * number + 1.0) - 1.0) / 2.0);
+    while ((offset)row * (row + 1) / 2 > number)
+        --row;
+    while ((offset)(row + 1) * (row + 2) / 2 <= number)
+        ++row;
+    col = (unsigned)(number - (offset)row * (row + 1) / 2);
+}
+#endif
+
+#if defined(SYRK_TRIANGLE) || !defined(SYRK_ONE)
+// Only blocks on and below the diagonal; one below it writes its tile twice, the second time turned.
+//
+// Against tiled_padded: half the products and half the reads. The tile is turned in shared memory, so that the second
+// write is as coalesced as the first.
+extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+{
+    __shared__ float turned[TILE][TILE + 1];
+    unsigned row_tile, col_tile, x = threadIdx.x, y = threadIdx.y;
+    lower_tile(blockIdx.x, row_tile, col_tile);
+    unsigned row0 = row_tile * TILE, col0 = col_tile * TILE;
+    float sum = tile_sum<TILE + PAD>(A, N, K, row0, col0);
+    if (row0 + y < N && col0 + x < N)
+        C[(offset)(row0 + y) * N + col0 + x] = sum;
+    if (row_tile == col_tile) // the tile is its own mirror image
+        return;
+    turned[x][y] = sum;
+    __syncthreads();
+    if (col0 + y < N && row0 + x < N)
+        C[(offset)(col0 + y) * N + row0 + x] = turned[y][x];
+}
+#endif
+
+#if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
+// THREAD_M x THREAD_N results a thread, the operands of a step in registers, reads of 16 bytes everywhere, the next tiles
+// and the next operands always on their way, as in matmul's kernel of that name.
+//
+// Against triangle: THREAD_M + THREAD_N elements of shared memory for THREAD_M THREAD_N multiply-adds in place of two for
+// one: the arithmetic sets the pace. Both tiles are rows of A, so both are turned on their way into shared memory, and
+// what a thread needs of step k lies side by side. A thread's results are squares of 4 x 4, which it can write by rows
+// and, for the other triangle, by columns, 16 bytes at a time both ways: nothing has to be turned again.
+
+#define THREADS ((TILE / THREAD_M) * (TILE / THREAD_N))
+#define LANES_N (32 / LANES_M)
+#define WARPS_N (TILE / (LANES_N * THREAD_N))
+// Tiles in shared memory are k-major. A thread writes four k of one row; the gap after every fourth k spreads the 32
+// rows and k that a warp writes at once over all 32 banks, and keeps quads aligned.
+#define AT_K(k) ((k) * TILE + (k) / 4 * (128 / TILE_K))
+#define TILE_FLOATS AT_K(TILE_K)
+#define LOADS (TILE * TILE_K / 4 / THREADS)
+
+static_assert(TILE_K == 8 || TILE_K == 16 || TILE_K == 32, "TILE_K must be 8, 16 or 32");
+static_assert(THREAD_M % 4 == 0 && THREAD_N % 4 == 0, "a thread's results come in squares of 4 x 4");
+static_assert(TILE % (LANES_M * THREAD_M) == 0 && TILE % (LANES_N * THREAD_N) == 0, "whole warps must fill a tile");
+static_assert(LOADS * THREADS * 4 == TILE * TILE_K, "every thread must load the same number of quads");
+
+// A thread's share of one tile on its way from global to shared memory.
+struct Staged {
+    float4 quad[LOADS];
+};
+
+// Reads TILE rows from row0 on, columns from k0 on. `whole`: the rows exist and quads are aligned.
+__device__ __forceinline__ void fetch(const float *__restrict__ A, unsigned N, unsigned K, bool whole, unsigned row0,
+                                      unsigned k0, Staged &staged)
+{
+#pragma unroll
+    for (unsigned i = 0; i < LOADS; ++i) {
+        unsigned quad = i * THREADS + threadIdx.x, row = row0 + quad / (TILE_K / 4), k = k0 + quad % (TILE_K / 4) * 4;
+        const float *from = A + (offset)row * K + k;
+        if (whole && k0 + TILE_K <= K) {
+            staged.quad[i] = *(const float4 *)from;
+            continue;
+        }
+        bool inside = row < N;
+        staged.quad[i].x = inside && k + 0 < K ? from[0] : 0.0f;
+        staged.quad[i].y = inside && k + 1 < K ? from[1] : 0.0f;
+        staged.quad[i].z = inside && k + 2 < K ? from[2] : 0.0f;
+        staged.quad[i].w = inside && k + 3 < K ? from[3] : 0.0f;
+    }
+}
+
+__device__ __forceinline__ void land(float *tile, const Staged &staged)
+{
+#pragma unroll
+    for (unsigned i = 0; i < LOADS; ++i) {
+        unsigned quad = i * THREADS + threadIdx.x;
+        float *to = tile + AT_K(quad % (TILE_K / 4) * 4) + quad / (TILE_K / 4);
+        to[0 * TILE] = staged.quad[i].x;
+        to[1 * TILE] = staged.quad[i].y;
+        to[2 * TILE] = staged.quad[i].z;
+        to[3 * TILE] = staged.quad[i].w;
+    }
+}
+
+// A thread's share of one column of each tile.
+struct Strip {
+    float a[THREAD_M], b[THREAD_N];
+};
+
+__device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b, unsigned k)
+{
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4) {
+        float4 quad = *(const float4 *)(a + AT_K(k) + i * LANES_M);
+        strip.a[i] = quad.x, strip.a[i + 1] = quad.y, strip.a[i + 2] = quad.z, strip.a[i + 3] = quad.w;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < THREAD_N; j += 4) {
+        float4 quad = *(const float4 *)(b + AT_K(k) + j * LANES_N);
+        strip.b[j] = quad.x, strip.b[j + 1] = quad.y, strip.b[j + 2] = quad.z, strip.b[j + 3] = quad.w;
+    }
+}
+
+// Writes four neighbours of a row of C.
+__device__ __forceinline__ void write_quad(float *__restrict__ C, unsigned N, bool whole, unsigned row, unsigned col,
+                                           float4 quad)
+{
+    float *to = C + (offset)row * N + col;
+    if (whole) {
+        *(float4 *)to = quad;
+        return;
+    }
+    if (row >= N)
+        return;
+    if (col + 0 < N)
+        to[0] = quad.x;
+    if (col + 1 < N)
+        to[1] = quad.y;
+    if (col + 2 < N)
+        to[2] = quad.z;
+    if (col + 3 < N)
+        to[3] = quad.w;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    syrk_coarsened(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
+{
+    extern __shared__ float4 pairs[]; // two pairs of tiles; the type gives the alignment
+    float *base = (float *)pairs;
+    unsigned row_tile, col_tile;
+    lower_tile(blockIdx.x, row_tile, col_tile);
+    const unsigned row0 = row_tile * TILE, col0 = col_tile * TILE;
+    // The tile of rows reaches further down than the one of columns.
+    const bool inside = row0 + TILE <= N, whole_a = inside && K % 4 == 0 && ((offset)A & 15) == 0,
+               whole_c = inside && N % 4 == 0 && ((offset)C & 15) == 0;
+
+    // A thread's squares of 4 x 4 are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp read
+    // neighbouring quads.
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
+    unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
+
+    float sum[THREAD_M][THREAD_N] = {};
+    if (K > 0) {
+        Staged rows, cols;
+        Strip now, next;
+        fetch(A, N, K, whole_a, row0, 0, rows);
+        fetch(A, N, K, whole_a, col0, 0, cols);
+        land(base, rows);
+        land(base + TILE_FLOATS, cols);
+        __syncthreads();
+        unsigned reading = 0;
+        const float *a = base + m, *b = base + TILE_FLOATS + n;
+        read_strip(now, a, b, 0);
+        for (unsigned k0 = 0; k0 < K; k0 += TILE_K) {
+            bool more = K - k0 > TILE_K;
+            if (more) {
+                fetch(A, N, K, whole_a, row0, k0 + TILE_K, rows);
+                fetch(A, N, K, whole_a, col0, k0 + TILE_K, cols);
+            }
+#pragma unroll UNROLL
+            for (unsigned k = 0; k < TILE_K; ++k) {
+                if (k == TILE_K - 1 && more) { // on to the next tiles before the last products of these
+                    // One barrier is enough: the pair written here was last read before the one of the step before.
+                    reading ^= 1;
+                    float *pair = base + reading * 2 * TILE_FLOATS;
+                    land(pair, rows);
+                    land(pair + TILE_FLOATS, cols);
+                    __syncthreads();
+                    a = pair + m;
+                    b = pair + TILE_FLOATS + n;
+                }
+                if (k < TILE_K - 1 || more)
+                    read_strip(next, a, b, (k + 1) % TILE_K); // these reads run under the products
+#pragma unroll
+                for (unsigned i = 0; i < THREAD_M; ++i)
+#pragma unroll
+                    for (unsigned j = 0; j < THREAD_N; ++j)
+                        sum[i][j] += now.a[i] * now.b[j];
+                now = next;
+            }
+        }
+    }
+
+#pragma unroll
+    for (unsigned i = 0; i < THREAD_M; i += 4) {
+        unsigned row = row0 + m + i * LANES_M;
+#pragma unroll
+        for (unsigned j = 0; j < THREAD_N; j += 4) {
+            unsigned col = col0 + n + j * LANES_N;
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                write_quad(C, N, whole_c, row + q, col,
+                           make_float4(sum[i + q][j], sum[i + q][j + 1], sum[i + q][j + 2], sum[i + q][j + 3]));
+            if (row_tile == col_tile)
+                continue;
+#pragma unroll
+            for (unsigned q = 0; q < 4; ++q)
+                write_quad(C, N, whole_c, col + q, row,
+                           make_float4(sum[i][j + q], sum[i + 1][j + q], sum[i + 2][j + q], sum[i + 3][j + q]));
+        }
+    }
+}
+#endif

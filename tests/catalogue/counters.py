@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""counters.py KILN SPEC: what the simulated device counts, held against what a variant is there to show.
+
+SPEC.counters beside this file has a line for each run: the variant, params and sizes (NAME=VALUE), a colon, and what must be
+true of the counters (COUNTERS.md, and flops, launches, blocks, warps), added up over its kernels or, with KERNEL.NAME, of
+one. What a line that begins with NAME = has counted is NAME to the lines after it.
+"""
+import json, os, subprocess, sys, tempfile
+
+
+class Counts(dict):
+    __getattr__ = dict.__getitem__
+
+
+def measure(kiln, spec, words):
+    variant, *settings = words
+    shown = json.loads(subprocess.run([kiln, "show", spec, "--json"], check=True, capture_output=True).stdout)
+    sizes = set(next(iter(shown["sizes"].values())))
+    command = [kiln, "profile", spec, "-v", variant, "--json"]
+    for setting in settings:
+        command += ["-s" if setting.split("=")[0] in sizes else "-p", setting]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(f"{' '.join(command)}:\n{run.stderr}")
+    answer = json.loads(run.stdout)
+    total = Counts()
+    for kernel in answer["kernels"]:
+        one = Counts(kernel["counters"])
+        for name in ("flops", "launches", "blocks", "warps"):
+            one[name] = kernel[name]
+        for name, value in one.items():
+            most = name.endswith(("_worst", "_most"))
+            total[name] = max(total.get(name, 0), value) if most else total.get(name, 0) + value
+        total[kernel["name"].split("<")[0]] = one
+    return total
+
+
+def main():
+    kiln, spec = sys.argv[1:]
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.path.basename(spec).split(".")[0] + ".counters")
+    os.environ["KILN_CACHE_DIR"] = tempfile.mkdtemp()
+    earlier, failed, checked = {}, 0, 0
+    for number, line in enumerate(open(path), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        run, expectation = (part.strip() for part in line.split(":", 1))
+        name = None
+        if " = " in run:
+            name, run = (part.strip() for part in run.split(" = ", 1))
+        counts = measure(kiln, spec, run.split())
+        if name:
+            earlier[name] = counts
+        checked += 1
+        if not eval(expectation, {}, {**earlier, **counts}):
+            failed += 1
+            names = {word for word in counts if word in expectation and isinstance(counts[word], (int, float))}
+            print(f"{path}:{number}: not so: {expectation}\n  " + ", ".join(f"{n} = {counts[n]}" for n in sorted(names)))
+    subprocess.run(["rm", "-rf", os.environ["KILN_CACHE_DIR"]], check=True)
+    print(f"{checked} lines, {failed} of them not so")
+    sys.exit(1 if failed or not checked else 0)
+
+
+main()
