@@ -493,7 +493,7 @@ typedef struct kiln_tune_options {
     const kiln_setting *sizes;
     size_t size_count;
     kiln_run_options run;
-    uint64_t max_configurations;    /* 0: all */
+    uint64_t max_configurations;    /* to make anew: those taken from the store come on top; 0: all */
     double max_seconds;             /* 0: no limit */
     kiln_tune_fn callback;
     void *user;
@@ -504,6 +504,9 @@ typedef struct kiln_tune_options {
     kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
                                        them is unchanged; NULL: nowhere. Referenced for the call */
     unsigned flags;                 /* KILN_TUNE_FRESH */
+    const char *strategy;           /* by name (kiln_strategy_name); NULL: everything in order ("exhaustive") where
+                                       there is no budget or with KILN_RUN_CHECK, else kiln_strategy_name(0) */
+    uint64_t seed;                  /* the same seed and the same answers in the same order search the same way */
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;

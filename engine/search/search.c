@@ -25,6 +25,32 @@ const kiln__strategy *kiln__strategy_find(const char *name)
     return NULL;
 }
 
+kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, const kiln__strategy **strategy,
+                                 kiln_error **error)
+{
+    *strategy = kiln__strategy_find(name);
+    if (*strategy)
+        return KILN_OK;
+    static const char *const names[] = {
+#define X(each, about) #each,
+        KILN__STRATEGIES(X)
+#undef X
+    };
+    const char *near = kiln__nearest(name, names, KILN__COUNT(names));
+    return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no strategy '%s'%s%s%s", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+bool kiln__strategy_in_order(const kiln__strategy *strategy)
+{
+    return strategy == &kiln__strategy_exhaustive;
+}
+
+bool kiln__strategy_learns(const kiln__strategy *strategy)
+{
+    return strategy->propose != NULL;
+}
+
 const char *kiln_strategy_name(size_t number)
 {
     return number < KILN__COUNT(strategies) ? strategies[number]->name : NULL;
@@ -135,7 +161,7 @@ kiln_status kiln__search_open(const kiln__points *points, const kiln__strategy *
     s->width = points->width;
     s->random.state = seed;
     s->shuffle = kiln__shuffle_start(points->count, kiln__random_next(&s->random));
-    s->in_order = strategy == &kiln__strategy_exhaustive;
+    s->in_order = kiln__strategy_in_order(strategy);
     s->best = KILN__NO_ENTRY;
     s->next = kiln__calloc(s->mem, s->width, sizeof *s->next);
     s->state = kiln__calloc(s->mem, 1, strategy->state_size);

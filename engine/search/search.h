@@ -18,6 +18,11 @@
 
 typedef struct kiln__strategy kiln__strategy;
 const kiln__strategy *kiln__strategy_find(const char *name); /* NULL or "": the default. NULL: none of it */
+/* The same, with an error that names the nearest. */
+kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, const kiln__strategy **strategy,
+                                 kiln_error **error);
+bool kiln__strategy_in_order(const kiln__strategy *strategy); /* it gives out everything as it is numbered */
+bool kiln__strategy_learns(const kiln__strategy *strategy);   /* it goes by what it is told */
 
 /* One search. Asking and telling depend on the seed and what was told, in its order, alone. One thread at a time. */
 typedef struct kiln__search kiln__search;

@@ -28,6 +28,7 @@ typedef struct branch {      /* a param in the tree */
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
     bool memo;               /* what it depends on is less than everything above it */
+    uint64_t *before;        /* of a top one: configurations with an earlier value, for each value and the end */
 } branch;
 
 typedef struct memo_entry { kiln__hash128 key; uint64_t count; uint64_t used; } memo_entry;
@@ -470,11 +471,61 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
     return product;
 }
 
+/* Of all params. The top ones keep the sums as they grow, so that no number is looked for from the first value on. */
+static bool count_top(kiln__index *x)
+{
+    x->count = 1;
+    for (uint32_t at = x->root; at != NONE && x->count; at = x->branches[at].sibling) {
+        branch *b = &x->branches[at];
+        size_t values = x->space->axes[at].count;
+        b->before = kiln__arena_alloc(&x->arena, (values + 1) * sizeof *b->before);
+        if (!b->before)
+            return false;
+        for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
+            uint64_t below = take(x, at, v) ? count_all(x, b->first_child) : 0;
+            if (__builtin_add_overflow(b->before[v], below, &b->before[v + 1]))
+                b->before[v + 1] = UINT64_MAX;
+        }
+        x->count = times(x->count, b->before[values]);
+    }
+    return true;
+}
+
+/* The last value of a top param that no more than `number` configurations come before. */
+static size_t find_top(const kiln__index *x, uint32_t param, uint64_t number)
+{
+    const uint64_t *before = x->branches[param].before;
+    size_t low = 0, high = x->space->axes[param].count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (before[middle] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void pick(kiln__index *x, uint32_t first, uint64_t n);
+
+static void pick_top(kiln__index *x, uint64_t n)
+{
+    for (uint32_t at = x->root; at != NONE; at = x->branches[at].sibling) {
+        const branch *b = &x->branches[at];
+        uint64_t count = b->before[x->space->axes[at].count];
+        size_t v = find_top(x, at, n % count);
+        take(x, at, v);
+        pick(x, b->first_child, n % count - b->before[v]);
+        n /= count;
+    }
+}
+
 /* Chooses the values of a param, its siblings and all below them for the number `n` of their configurations. */
 static void pick(kiln__index *x, uint32_t first, uint64_t n)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
-        uint64_t count = count_branch(x, at), here = n % count;
+        bool last = x->branches[at].sibling == NONE; /* n is less than its count */
+        uint64_t count = last ? UINT64_MAX : count_branch(x, at), here = n % count;
         n /= count;
         for (size_t v = 0; v < x->space->axes[at].count; v++) {
             uint64_t below = take(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;
@@ -523,8 +574,8 @@ static bool build(kiln__index *x)
     for (size_t p = 0; p < x->piece_count && !x->impossible; p++)
         if (x->pieces[p].param == NONE)
             x->impossible = !plainly(x, x->pieces[p].constraint);
-    if (!x->impossible && !x->lost)
-        x->count = count_all(x, x->root);
+    if (!x->impossible && !x->lost && !count_top(x))
+        return false;
     return !x->failed;
 }
 
@@ -584,7 +635,7 @@ kiln_status kiln__index_at(kiln__index *x, uint64_t number, kiln_setting *settin
         return walk_to(x, number, settings, error);
     for (size_t i = 0; i < x->params; i++)
         x->choice[i] = 0;
-    pick(x, x->root, number);
+    pick_top(x, number);
     if (x->failed)
         return kiln__fail_memory(error);
     for (size_t i = 0; i < x->params; i++)

@@ -3,6 +3,7 @@
 #define KILN_TUNE_INTERNAL_H
 
 #include "plan/plan.h"
+#include "search/search.h"
 #include "store/store.h"
 
 /* ---- the outcome (tuning.c) ---- */
@@ -28,16 +29,22 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 /* What samples are ranked by: measured or estimated seconds, else the simulator's wall time. */
 double kiln__tuning_seconds(const kiln_result *result);
 
-/* ---- the configurations to try, in order (source.c) ---- */
+/* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
 typedef struct kiln__tune_source kiln__tune_source;
-/* Checks the names in `options` against the spec and counts. The options and the spec must outlive it. */
+/* Checks the names in `options` against the spec and counts. The options and the spec must outlive it. The strategy is
+ * the options' or, where they name none, the default one if there is a budget, else everything in order. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source);
-/* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. */
-kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, kiln_error **error);
+/* Whether what is told changes what comes next, so that asking far ahead is guessing. */
+bool kiln__tune_source_learns(const kiln__tune_source *source);
+/* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
+ * ticket stands for it until it is told. */
+kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
+/* What came of it, once: less is better, HUGE_VAL: it failed. */
+kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, kiln_error **error);
 
 /* ---- what determines a sample (determine.c) ---- */
 

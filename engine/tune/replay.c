@@ -26,23 +26,6 @@ void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
                                   .budget = r->baseline.budget, .draws = r->baseline.draws};
 }
 
-static kiln_status find_strategy(const kiln_recording *r, const char *name, const kiln__strategy **strategy,
-                                 kiln_error **error)
-{
-    *strategy = kiln__strategy_find(name);
-    if (*strategy)
-        return KILN_OK;
-    const char *names[16];
-    size_t count = 0;
-    while (count < KILN__COUNT(names) && kiln_strategy_name(count)) {
-        names[count] = kiln_strategy_name(count);
-        count++;
-    }
-    const char *near = kiln__nearest(name, names, count);
-    return kiln__fail(r->mem, error, KILN_ERROR_NOT_FOUND, "there is no strategy '%s'%s%s%s", name,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
 kiln_status kiln_replay(const kiln_recording *r, const kiln_replay_options *options, kiln_replay_fn each, void *user,
                         kiln_error **error)
 {
@@ -50,7 +33,7 @@ kiln_status kiln_replay(const kiln_recording *r, const kiln_replay_options *opti
     const kiln_replay_options *o = options ? options : &none;
     const kiln__strategy *strategy;
     kiln__replay *replay = NULL;
-    kiln_status status = find_strategy(r, o->strategy, &strategy, error);
+    kiln_status status = kiln__strategy_named(r->mem, o->strategy, &strategy, error);
     kiln_setting *params = kiln__calloc(r->mem, r->param_count, sizeof *params);
     if (status == KILN_OK && !params)
         status = kiln__fail_memory(error);
@@ -85,6 +68,6 @@ kiln_status kiln_recording_score(const kiln_recording *r, const char *strategy, 
     const kiln__strategy *found;
     if (seeds == 0)
         return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "at least one seed is needed");
-    kiln_status status = find_strategy(r, strategy, &found, error);
+    kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
     return status == KILN_OK ? kiln__score(r, found, seeds, score, error) : status;
 }

@@ -1,4 +1,5 @@
-/* source.c - where a sweep's configurations come from: the spaces of the chosen variants, one after the other. */
+/* source.c - where a sweep's configurations come from: the spaces of the chosen variants, walked through one after the
+ * other or searched as one. */
 #include <string.h>
 
 #include "tune/internal.h"
@@ -18,10 +19,20 @@ struct kiln__tune_source {
     const kiln__variant **variants;
     range *ranges;                  /* of each, once resolved */
     size_t resolved;
+    uint64_t total;
+    /* walked */
     size_t at;                      /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
-    uint64_t total;
+    /* searched */
+    const kiln__strategy *strategy;
+    kiln__space **spaces;           /* of each variant */
+    kiln__union *whole;
+    kiln__search *search;           /* NULL: walked, or nothing to search */
+    kiln_setting *settings;         /* of the last one given out */
+    uint32_t *points;               /* by ticket: those given out and not told of yet */
+    size_t *free_tickets;
+    size_t ticket_count, free_count, point_capacity, free_capacity;
 };
 
 static bool has_param(const kiln__variant *variant, const char *name)
@@ -185,12 +196,111 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
         kiln__space_free(space);
         if (status != KILN_OK)
             return status;
-        s->total += valid;
+        if (__builtin_add_overflow(s->total, valid, &s->total))
+            s->total = UINT64_MAX;
     }
-    if (s->options->max_configurations && s->total > s->options->max_configurations)
-        s->total = s->options->max_configurations;
     return KILN_OK;
 }
+
+/* ---- the search ---- */
+
+static bool has_budget(const kiln_tune_options *options)
+{
+    return options->max_configurations || options->max_seconds > 0;
+}
+
+/* What finds faults finds the same ones first every time, so it goes in order too. */
+static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
+{
+    const kiln_tune_options *options = s->options;
+    const char *name = options->strategy;
+    if (!name || !*name)
+        name = has_budget(options) && !(options->run.flags & KILN_RUN_CHECK) ? NULL : "exhaustive";
+    return kiln__strategy_named(s->engine->mem, name, &s->strategy, error);
+}
+
+static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
+{
+    size_t most = 0;
+    s->spaces = kiln__arena_alloc(&s->arena, (s->count + 1) * sizeof *s->spaces);
+    if (!s->spaces)
+        return kiln__fail_memory(error);
+    for (size_t v = 0; v < s->count; v++) {
+        kiln_status status = open_space(s, v, &s->spaces[v], error);
+        if (status != KILN_OK)
+            return status;
+        most = s->variants[v]->param_count > most ? s->variants[v]->param_count : most;
+    }
+    s->settings = kiln__arena_alloc(&s->arena, (most + 1) * sizeof *s->settings);
+    if (!s->settings)
+        return kiln__fail_memory(error);
+    kiln_status status = kiln__union_open(s->engine->mem, (const kiln__space *const *)s->spaces, s->variants, s->count,
+                                          &s->whole, error);
+    if (status != KILN_OK)
+        return status;
+    const kiln__points *points = kiln__union_points(s->whole);
+    s->total = points->count;
+    return s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
+}
+
+static void close_search(kiln__tune_source *s)
+{
+    kiln__search_free(s->search);
+    kiln__union_free(s->whole);
+    for (size_t v = 0; s->spaces && v < s->count; v++)
+        kiln__space_free(s->spaces[v]);
+    kiln__free(s->engine->mem, s->points);
+    kiln__free(s->engine->mem, s->free_tickets);
+}
+
+/* A ticket with room for its point. There are as many as were ever out at once. */
+static bool take_ticket(kiln__tune_source *s, size_t width, size_t *ticket)
+{
+    const kiln_allocator *mem = s->engine->mem;
+    if (s->free_count) {
+        *ticket = s->free_tickets[--s->free_count];
+        return true;
+    }
+    if (!kiln__grow(mem, &s->points, &s->point_capacity, s->ticket_count + 1, width * sizeof *s->points) ||
+        !kiln__grow(mem, &s->free_tickets, &s->free_capacity, s->ticket_count + 1, sizeof *s->free_tickets))
+        return false;
+    *ticket = s->ticket_count++;
+    return true;
+}
+
+static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
+{
+    size_t width = kiln__union_points(s->whole)->width;
+    bool found = false;
+    if (!take_ticket(s, width, ticket))
+        return kiln__fail_memory(error);
+    uint32_t *point = s->points + *ticket * width;
+    kiln_status status = kiln__search_ask(s->search, point, &found, error);
+    if (status != KILN_OK || !found) {
+        s->free_tickets[s->free_count++] = *ticket;
+        return status;
+    }
+    kiln__union_settings(s->whole, point, s->settings);
+    choice->variant = s->variants[point[0]]->name;
+    choice->params = s->settings;
+    choice->param_count = s->variants[point[0]]->param_count;
+    return KILN_OK;
+}
+
+bool kiln__tune_source_learns(const kiln__tune_source *s)
+{
+    return kiln__strategy_learns(s->strategy);
+}
+
+kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double value, kiln_error **error)
+{
+    if (!s->search)
+        return KILN_OK;
+    s->free_tickets[s->free_count++] = ticket;
+    return kiln__search_tell(s->search, s->points + ticket * kiln__union_points(s->whole)->width, value, error);
+}
+
+/* ---- the door ---- */
 
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    kiln__tune_source **source, kiln_error **error)
@@ -205,13 +315,15 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
     s->spec = spec;
     s->options = options;
     s->arena.mem = engine->mem;
-    status = choose_variants(s, error);
+    status = choose_strategy(s, error);
+    if (status == KILN_OK)
+        status = choose_variants(s, error);
     if (status == KILN_OK)
         status = check_fixed(s, error);
     if (status == KILN_OK)
         status = resolve(s, error);
     if (status == KILN_OK)
-        status = count_all(s, error);
+        status = kiln__strategy_in_order(s->strategy) ? count_all(s, error) : open_search(s, error);
     if (status != KILN_OK) {
         kiln__tune_source_free(s);
         return status;
@@ -233,6 +345,7 @@ void kiln__tune_source_free(kiln__tune_source *s)
     if (!s)
         return;
     close_walk(s);
+    close_search(s);
     for (size_t v = 0; v < s->resolved; v++)
         kiln__config_free(s->ranges[v].config);
     kiln__arena_free(&s->arena);
@@ -244,11 +357,14 @@ uint64_t kiln__tune_source_total(const kiln__tune_source *s)
     return s->total;
 }
 
-kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, kiln_error **error)
+kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
 {
+    *ticket = 0;
     *choice = (kiln_choice){.size_set = s->options->size_set,
                             .sizes = s->options->sizes,
                             .size_count = s->options->size_count};
+    if (!kiln__strategy_in_order(s->strategy))
+        return s->search ? next_searched(s, choice, ticket, error) : KILN_OK;
     while (s->at < s->count) {
         kiln_status status = KILN_OK;
         if (!s->walk)

@@ -1,13 +1,17 @@
 /* tune.c - the sweep: compiles run ahead in the workers, measuring happens here, one configuration at a time. */
+#include <math.h>
 #include <string.h>
 
 #include "tune/internal.h"
 #include "tune/runner.h"
 
 /* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
- * that stopping throws little away. */
+ * that stopping throws little away. A strategy that learns is asked no further ahead than keeps the workers busy, and
+ * not while the runner has enough to do: what it proposes without the answers is little better than chance. */
 #define AHEAD_PER_JOB 4
+#define AHEAD_LEARNING 2     /* besides one per job */
 #define AHEAD_MOST 512
+#define READY_ENOUGH 2
 #define TICK_NS 100000000u   /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02    /* for the oldest compile, before the others are looked at again */
 
@@ -16,6 +20,7 @@ typedef struct job { /* a configuration whose code is being made */
     kiln__config *config;
     kiln__code_job *code;
     kiln__identity identity;
+    size_t ticket;       /* of the source */
 } job;
 
 typedef struct sweep {
@@ -29,7 +34,7 @@ typedef struct sweep {
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead;
-    uint64_t drawn, total;
+    uint64_t begun;      /* samples that were not in the store */
     bool drained;        /* the source has no more */
     uint64_t start, ticked;
 } sweep;
@@ -41,12 +46,21 @@ static double seconds_since(uint64_t start)
 
 /* ---- the callback ---- */
 
+/* Samples there will be, as far as the space and the budget say. */
+static uint64_t total(const sweep *s)
+{
+    uint64_t all = kiln__tune_source_total(s->source), most = s->options->max_configurations;
+    if (!most || __builtin_add_overflow(most, s->tuning->totals.reused, &most))
+        return all;
+    return all < most ? all : most;
+}
+
 static double remaining(const sweep *s, double elapsed)
 {
-    uint64_t done = s->tuning->totals.configurations;
+    uint64_t done = s->tuning->totals.configurations, all = total(s);
     double limit = s->options->max_seconds, left = -1;
-    if (done >= 3 && s->total >= done)
-        left = elapsed / (double)done * (double)(s->total - done);
+    if (done >= 3 && all >= done)
+        left = elapsed / (double)done * (double)(all - done);
     if (limit > 0 && (left < 0 || left > limit - elapsed))
         left = limit > elapsed ? limit - elapsed : 0;
     return left;
@@ -61,7 +75,7 @@ static bool report(sweep *s, const kiln_sample *sample)
     double elapsed = seconds_since(s->start);
     kiln_progress progress = {
         .done = s->tuning->totals.configurations,
-        .total = s->total,
+        .total = total(s),
         .failed = s->tuning->totals.failed,
         .elapsed = elapsed,
         .remaining = remaining(s, elapsed),
@@ -74,7 +88,7 @@ static kiln_status interrupted(sweep *s, kiln_error **error)
 {
     return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu of %llu "
                       "configurations", (unsigned long long)s->tuning->totals.configurations,
-                      (unsigned long long)s->total);
+                      (unsigned long long)total(s));
 }
 
 /* ---- samples ---- */
@@ -94,16 +108,24 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-static kiln_status add(sweep *s, kiln_sample *sample, const kiln__identity *identity, kiln_status status,
-                       kiln_error *why, kiln_error **error)
+/* A sample that was counted: the strategy and the caller hear of it. */
+static kiln_status announce(sweep *s, const job *made, kiln_error **error)
 {
-    bool kept = kiln__tuning_add(s->tuning, sample, status, kiln_error_message(why));
-    if (kept)
-        kiln__recorder_add(s->recorder, identity, sample, kiln_error_cuda(why));
-    kiln_error_free(why);
-    if (!kept)
-        return kiln__fail_memory(error);
+    const kiln_sample *sample = made->sample;
+    double value = sample->status == KILN_OK ? kiln__tuning_seconds(&sample->result) : HUGE_VAL;
+    kiln_status status = kiln__tune_source_tell(s->source, made->ticket, value, error);
+    if (status != KILN_OK)
+        return status;
     return report(s, sample) ? KILN_OK : interrupted(s, error);
+}
+
+static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
+{
+    bool kept = kiln__tuning_add(s->tuning, made->sample, status, kiln_error_message(why));
+    if (kept)
+        kiln__recorder_add(s->recorder, &made->identity, made->sample, kiln_error_cuda(why));
+    kiln_error_free(why);
+    return kept ? announce(s, made, error) : kiln__fail_memory(error);
 }
 
 /* Takes a sample from the store. False: it has to be made. */
@@ -113,10 +135,8 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
     const char *message;
     if (!kiln__recorder_find(s->recorder, &made->identity, &s->tuning->arena, made->sample, &status, &message))
         return false;
-    if (!kiln__tuning_add(s->tuning, made->sample, status, message))
-        *ended = kiln__fail_memory(error);
-    else
-        *ended = report(s, made->sample) ? KILN_OK : interrupted(s, error);
+    *ended = kiln__tuning_add(s->tuning, made->sample, status, message) ? announce(s, made, error)
+                                                                         : kiln__fail_memory(error);
     return true;
 }
 
@@ -131,7 +151,7 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
         return kiln__fail_cuda(engine->mem, error, KILN_ERROR_DEVICE, kiln_error_cuda(why),
                                "the sweep ends after %llu of %llu configurations, because the device's context is lost:"
                                " %s", (unsigned long long)s->tuning->totals.configurations,
-                               (unsigned long long)s->total, kiln_error_message(why));
+                               (unsigned long long)total(s), kiln_error_message(why));
     kiln__shared_free(s->shared);
     s->shared = NULL;
     CUcontext fresh = NULL, previous = NULL;
@@ -157,17 +177,19 @@ static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 
 static kiln_status draw(sweep *s, kiln_error **error)
 {
-    kiln_choice choice;
-    kiln_status status = kiln__tune_source_next(s->source, &choice, error);
+    uint64_t most = s->options->max_configurations;
+    kiln_choice choice = {0};
+    job made = {0};
+    kiln_status status = KILN_OK;
+    if (!most || s->begun < most)
+        status = kiln__tune_source_next(s->source, &choice, &made.ticket, error);
     if (status != KILN_OK)
         return status;
-    uint64_t most = s->options->max_configurations;
-    if (!choice.variant || (most && s->drawn >= most)) {
+    if (!choice.variant) {
         s->drained = true;
         return KILN_OK;
     }
-    s->drawn++;
-    job made = {.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count)};
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
     if (!made.sample)
         return kiln__fail_memory(error);
     kiln_error *why = NULL;
@@ -183,6 +205,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         kiln_error_free(why);
         return lost != KILN_OK ? lost : known;
     }
+    s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
     s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache is the runner's time too */
@@ -196,7 +219,18 @@ static kiln_status draw(sweep *s, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    return add(s, made.sample, &made.identity, status, why, error);
+    return add(s, &made, status, why, error);
+}
+
+static bool wants_more(sweep *s)
+{
+    if (s->drained || s->count >= s->ahead)
+        return false;
+    size_t ready = 0;
+    if (kiln__tune_source_learns(s->source))
+        for (size_t i = 0; i < s->count && ready < READY_ENOUGH; i++)
+            ready += kiln__code_done(s->jobs[i].code);
+    return ready < READY_ENOUGH;
 }
 
 /* ---- running one ---- */
@@ -288,7 +322,7 @@ static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
     bool sticky = !s->runner && status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
     if (sticky)
         lost = recover(s, why, &lost_why);
-    status = add(s, taken.sample, &taken.identity, status, why, error);
+    status = add(s, &taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
         pass_on(lost_why, error);
         return lost;
@@ -311,7 +345,7 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
-        if (!s->drained && s->count < s->ahead) {
+        if (wants_more(s)) {
             status = draw(s, error);
             /* Filling the window before the first run would leave the device idle where everything is cached. */
             if (status != KILN_OK || s->count == 0 || (s->count < s->ahead && !kiln__code_done(s->jobs[0].code)))
@@ -354,9 +388,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     kiln_status status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
     if (status != KILN_OK)
         return status;
-    s->total = kiln__tune_source_total(s->source);
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
-    s->ahead = jobs < AHEAD_MOST / AHEAD_PER_JOB ? AHEAD_PER_JOB * jobs : AHEAD_MOST;
+    jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
+    s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
     s->jobs = kiln__calloc(engine->mem, s->ahead, sizeof *s->jobs);
     s->tuning = kiln__tuning_new(engine->mem);
     if (!s->jobs || !s->tuning)

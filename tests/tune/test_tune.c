@@ -1,4 +1,5 @@
 /* Sweeps on the simulated device, through the public functions. */
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -279,7 +280,8 @@ static void survives_no_memory(void)
     setup(&f);
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
-    kiln_tune_options options = {.size = sizeof options, .variants = wide, .variant_count = 1, .max_configurations = 1};
+    kiln_tune_options options = {.size = sizeof options, .variants = wide, .variant_count = 1, .max_configurations = 1,
+                                 .strategy = "greedy"};
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     kiln_tuning_free(tuning);
     close_engine(&f);
@@ -310,6 +312,129 @@ static void survives_no_memory(void)
     teardown(&f);
 }
 
+/* Each strategy goes through all of several variants, failures included, with none twice. */
+static void every_strategy_finds_all(void)
+{
+    static const char *const variants[] = {"plain", "bad", "wide"};
+    char text[128], other[128];
+    fixture f;
+    setup(&f);
+    for (size_t k = 0; kiln_strategy_name(k); k++) {
+        kiln_error *error = NULL;
+        kiln_tuning *tuning = NULL;
+        kiln_tune_options options = {.size = sizeof options, .variants = variants, .variant_count = 3,
+                                     .strategy = kiln_strategy_name(k), .seed = 7};
+        CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+        CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 16); /* 5, 9 and 2 */
+        for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+            for (size_t j = 0; j < i; j++)
+                CHECK(strcmp(name_of(kiln_tuning_sample(tuning, i), text),
+                             name_of(kiln_tuning_sample(tuning, j), other)) != 0);
+        kiln_tuning_totals totals;
+        kiln_tuning_sum(tuning, &totals);
+        CU_ASSERT_EQUAL(totals.failed, 8);
+        kiln_tuning_free(tuning);
+    }
+    teardown(&f);
+}
+
+/* Everything in order, unless there is a budget. */
+static void chooses_a_strategy(void)
+{
+    const struct { kiln_tune_options options; bool learns; } want[] = {
+        {{0}, false},
+        {{.strategy = ""}, false},
+        {{.max_configurations = 3}, true},
+        {{.max_seconds = 3}, true},
+        {{.max_seconds = 3, .run = {.flags = KILN_RUN_CHECK}}, false},
+        {{.max_seconds = 3, .strategy = "exhaustive"}, false},
+        {{.max_seconds = 3, .strategy = "random"}, false},
+        {{.strategy = "ils"}, true},
+    };
+    fixture f;
+    setup(&f);
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        kiln_error *error = NULL;
+        kiln__tune_source *source = NULL;
+        CHECK_OK(kiln__tune_source_open(f.engine, f.spec, &want[i].options, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        CU_ASSERT_EQUAL(kiln__tune_source_learns(source), want[i].learns);
+        kiln__tune_source_free(source);
+    }
+    kiln_error *error = NULL;
+    kiln__tune_source *source = NULL;
+    kiln_tune_options options = {.strategy = "gredy"};
+    CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, f.spec, &options, &source, &error), KILN_ERROR_NOT_FOUND);
+    CHECK_TEXT(kiln_error_message(error), "there is no strategy 'gredy'; did you mean 'greedy'?");
+    kiln_error_free(error);
+    teardown(&f);
+}
+
+enum { DRAWS = 200 };
+static uint64_t drawn_number(const kiln_choice *choice)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < choice->param_count; i++)
+        number = number * 1000 + (uint64_t)choice->params[i].value.as.i;
+    return number;
+}
+
+/* How fast a configuration of `huge` is: best at A = 17, B = 400. */
+static double huge_seconds(const kiln_choice *choice)
+{
+    double a = (double)choice->params[0].value.as.i - 17, b = (double)choice->params[1].value.as.i - 400;
+    return 1e-3 * (1 + a * a / 1e4 + b * b / 1e5);
+}
+
+/* A space of 5 * 10^8 valid points: drawn from without being held, answers coming out of order and late; the same seed
+ * and answers draw the same. */
+static void searches_a_huge_space(void)
+{
+    static uint64_t first[DRAWS], numbers[DRAWS];
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_spec *spec = NULL;
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/huge.yaml", &spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    for (int round = 0; round < 2; round++) {
+        kiln_tune_options options = {.max_configurations = DRAWS, .seed = 11};
+        kiln__tune_source *source = NULL;
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000); /* A < B of 1000 each, times C */
+        struct { size_t ticket; double value; } open[4];
+        size_t waiting = 0;
+        double best = HUGE_VAL;
+        for (size_t i = 0; i < DRAWS; i++) {
+            kiln_choice choice;
+            CHECK_OK(kiln__tune_source_next(source, &choice, &open[waiting].ticket, &error), error);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(choice.variant);
+            CHECK(choice.params[0].value.as.i < choice.params[1].value.as.i);
+            numbers[i] = drawn_number(&choice);
+            for (size_t j = 0; j < i; j++)
+                CHECK(numbers[j] != numbers[i]);
+            open[waiting].value = i % 10 == 9 ? HUGE_VAL : huge_seconds(&choice);
+            best = open[waiting].value < best ? open[waiting].value : best;
+            if (++waiting < KILN__COUNT(open))
+                continue;
+            while (waiting > 1) {
+                waiting--; /* the last one first */
+                CHECK_OK(kiln__tune_source_tell(source, open[waiting].ticket, open[waiting].value, &error), error);
+            }
+        }
+        CHECK(best < 1.005e-3); /* one in 1,000 is */
+        if (round == 0)
+            memcpy(first, numbers, sizeof first);
+        else
+            CHECK(memcmp(first, numbers, sizeof first) == 0);
+        kiln__tune_source_free(source);
+    }
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"sweeps all of a variant; the second time from the cache", sweeps_all_of_a_variant},
     {"a failure costs one sample", a_failure_costs_one_sample},
@@ -317,6 +442,9 @@ static const check_case cases[] = {
     {"limits end it", limits_end_it},
     {"fixed params and sizes", fixed_params_and_sizes},
     {"refuses what is wrong", refuses_what_is_wrong},
+    {"every strategy finds all", every_strategy_finds_all},
+    {"chooses a strategy", chooses_a_strategy},
+    {"searches a huge space", searches_a_huge_space},
     {"survives no memory", survives_no_memory},
 };
 KILN_SUITE("tune.tune", cases)

@@ -92,6 +92,8 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
         .callback = on_progress,
         .user = view,
         .flags = args->fresh ? KILN_TUNE_FRESH : 0,
+        .strategy = args->strategy,
+        .seed = args->seed,
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
     options->sample_timeout = args->sample_timeout;
@@ -117,8 +119,6 @@ static int tune_run(cli *c)
         return replay_run(c);
     if (c->args.words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
-    if (c->args.strategy || c->args.seed)
-        return cli_usage(c, "--strategy and --seed are for --replay: a sweep tries every configuration");
     int code = cli_spec(c);
     if (!code)
         code = make_options(c, &view, &options);
@@ -173,9 +173,15 @@ static const cli_option options[] = {
      "Fix a param where a variant has it. Repeatable."},
     CLI_SIZE_OPTION,
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "Stop after so many configurations."},
+     "Stop after so many configurations. Those taken from earlier sweeps come on top, so that the same command goes on "
+     "where it ended."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after so long."},
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+     "How to search: `kiln compare-strategies` shows all. Default: surrogate where there is a limit, else exhaustive, "
+     "which is everything in order."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The same seed searches the same way, as far as the same times come of it. Default: 0."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "How many rows the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
@@ -191,10 +197,6 @@ static const cli_option replay_options[] = {
      "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
      "needed; trying a configuration takes as long as it took, on a simulated clock. Default limit: the time that `kiln "
      "compare-strategies` compares over."},
-    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
-     "How to search: `kiln compare-strategies` shows all. Default: surrogate."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
-     "The same seed searches the same way. Default: 0."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};

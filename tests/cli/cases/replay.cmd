@@ -11,7 +11,7 @@ kiln tune --replay space.json.gz --strategy exhaustive --max-configurations 4
 kiln tune --replay space.json.gz --strategy random --seed 1 -m 2 --json
 kiln compare-strategies space.json.gz --seeds 2 --strategies exhaustive --plot plot.gp
 grep -c . plot.gp
-for bad in "tune" "tune matmul --strategy ils" "tune matmul --replay space.json.gz" "tune --replay none.json" \
+for bad in "tune" "tune matmul --strategy isl" "tune matmul --replay space.json.gz" "tune --replay none.json" \
     "tune --replay plot.gp" "tune --replay space.json.gz --strategy gentic" "compare-strategies"; do
     kiln $bad
     echo "exit $?"
