@@ -7,6 +7,8 @@
 /* X(name, uses, function) */
 #define KILN__HOSTS(X)                                                                                                 \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
+    X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
+    X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
     X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)
 
 #define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
