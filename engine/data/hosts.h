@@ -9,7 +9,8 @@
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
-    X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)
+    X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)                                                                  \
+    X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose)
 
 #define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
 KILN__HOSTS(KILN_X)

@@ -32,12 +32,16 @@ int main()
     int multiprocessors = 0;
     CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
     float *in = peer::random_floats(count), *out = peer::allocate<float>(count);
-    peer::report("bound", "1GiB", "copy", peer::median_seconds(2 * bytes, [&] {
-        copy<<<unsigned(count / 4 / 256), 256>>>(reinterpret_cast<float4 *>(in), reinterpret_cast<float4 *>(out), count / 4);
-    }), 2.0 * bytes);
-    peer::report("bound", "1GiB", "read", peer::median_seconds(bytes, [&] {
-        read<<<unsigned(multiprocessors) * 16, 512>>>(reinterpret_cast<float4 *>(in), out, count / 4);
-    }), 1.0 * bytes);
+    const float4 *from = reinterpret_cast<float4 *>(in);
+    float4 *to = reinterpret_cast<float4 *>(out);
+    const double copying = peer::median_seconds(2 * bytes, [&] {
+        copy<<<unsigned(count / 4 / 256), 256>>>(from, to, count / 4);
+    });
+    peer::report("bound", "1GiB", "copy", copying, 2.0 * bytes);
+    const double reading = peer::median_seconds(bytes, [&] {
+        read<<<unsigned(multiprocessors) * 16, 512>>>(from, out, count / 4);
+    });
+    peer::report("bound", "1GiB", "read", reading, 1.0 * bytes);
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
     return 0;

@@ -46,7 +46,7 @@ template <class T, class Make> __global__ void fill_kernel(T *out, size_t count,
         out[i] = make(i);
 }
 
-// Fills with make(index), which needs nvcc's --extended-lambda only where it is a lambda; a struct with operator() does.
+// Fills with make(index); `make` is a struct with a __device__ operator().
 template <class T, class Make> void fill(T *out, size_t count, Make make)
 {
     if (count > 0)

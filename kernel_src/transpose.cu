@@ -1,0 +1,358 @@
+// transpose.cu - T = the transpose of each of BATCH matrices A, M x N each, dense and row-major, 4-byte elements: nine
+// ways, two of which only copy and so bound the others.
+//
+// Nothing is computed, so all that counts is how the bytes travel. A warp's 32 elements along a row are one request of
+// four sectors; along a column they are 32 requests' worth. A transpose needs one of each, so each kernel differs from
+// the one before in where the turn from rows to columns happens: at global memory (naive), in shared memory (tiled),
+// without bank conflicts there (tiled_padded, swizzled), with more of it on its way at a time (tiled_unrolled,
+// vectorised). Elements are words of 32 bits that arrive as they were, floats among them: NaNs, -0 and all.
+//
+// All sizes are legal, 0 and 1 included; edges are checked. Matrices may have more than 2^31 elements: offsets are 64
+// bits wide. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
+//
+// The knobs are macros. A spec sets them; the defaults serve an editor. A kernel is compiled where its own macro
+// TRANSPOSE_<NAME> is set, or where TRANSPOSE_ONE is not: a sweep compiles this file once a configuration.
+
+#ifndef BLOCK_X
+#define BLOCK_X 32 // threads of a block across; the width of the tile where a thread has one element
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 16 // and down
+#endif
+#ifndef PAD
+#define PAD 1 // tiled_padded, tiled_unrolled: elements behind each row of the tile
+#endif
+#ifndef TILE
+#define TILE 32 // tiled_unrolled, swizzled: side of the square tile
+#endif
+#ifndef DIAGONAL
+#define DIAGONAL 0 // swizzled: 1: neighbouring blocks take tiles along a diagonal, not along a row
+#endif
+#ifndef TILE_M
+#define TILE_M 64 // vectorised: rows of A in a tile; a multiple of 32
+#endif
+#ifndef TILE_N
+#define TILE_N 64 // vectorised: columns; a multiple of 32
+#endif
+#ifndef THREADS
+#define THREADS 256 // vectorised: of a block
+#endif
+#ifndef DOWN
+#define DOWN 0 // vectorised: 1: neighbouring blocks take tiles below each other, 0: beside each other
+#endif
+#ifndef STREAM
+#define STREAM 0 // vectorised: 1: stores, 2: loads, 3: both are marked as used once
+#endif
+
+typedef unsigned long long offset;
+
+// Where a block works: its matrices, and the first row and column of A's tile.
+struct Place {
+    const unsigned *a;
+    unsigned *t;
+    unsigned row, col;
+};
+
+// The tile number blockIdx.x of `height` x `width` tiles over BATCH matrices of M x N.
+__device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned M, unsigned N, unsigned height,
+                                       unsigned width, bool down)
+{
+    unsigned tiles_m = (M + height - 1) / height, tiles_n = (N + width - 1) / width;
+    unsigned matrix = blockIdx.x / tiles_m / tiles_n, tile = blockIdx.x - matrix * tiles_m * tiles_n;
+    unsigned row = down ? tile % tiles_m : tile / tiles_n, col = down ? tile / tiles_m : tile % tiles_n;
+    return {A + (offset)matrix * M * N, T + (offset)matrix * M * N, row * height, col * width};
+}
+
+#if defined(TRANSPOSE_NAIVE_COLUMN) || !defined(TRANSPOSE_ONE)
+// A thread an element, neighbours along a row of T: the write is coalesced, the read is not.
+//
+// Each warp reads 32 sectors of 32 bytes and wants 4 bytes of each: 12.5 % of what a request moves is used, and the
+// rest only if the block (or the L2) comes by again before it is evicted. The store is the 4 sectors a request of a
+// copy.
+extern "C" __global__ void transpose_naive_column(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
+                                                  unsigned N)
+{
+    Place at = place(A, T, M, N, BLOCK_X, BLOCK_Y, true);
+    unsigned row = at.row + threadIdx.x, col = at.col + threadIdx.y;
+    if (row < M && col < N)
+        at.t[(offset)col * M + row] = at.a[(offset)row * N + col];
+}
+#endif
+
+#if defined(TRANSPOSE_NAIVE_ROW) || !defined(TRANSPOSE_ONE)
+// A thread an element, neighbours along a row of A: the read is coalesced, the write is not.
+//
+// Against naive_column the counters change sides: 4 sectors a request read, 32 written. A write waits for nobody, and
+// the L2 gathers the pieces of a sector where it can; but a sector that leaves it in part costs the memory a read too.
+extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
+                                               unsigned N)
+{
+    Place at = place(A, T, M, N, BLOCK_Y, BLOCK_X, false);
+    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x;
+    if (row < M && col < N)
+        at.t[(offset)col * M + row] = at.a[(offset)row * N + col];
+}
+#endif
+
+// What the two copies read has been turned before, by transpose_naive_row, so that their answer is checked like any
+// other's: X and T are BATCH matrices of N x M.
+
+#if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
+// The upper bound: a transpose that need not turn anything. Neighbours along a row for reading and writing: 4 sectors a
+// request on both sides.
+extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
+                                              unsigned N)
+{
+    Place at = place(X, T, N, M, BLOCK_Y, BLOCK_X, false);
+    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x;
+    if (row < N && col < M)
+        at.t[(offset)row * M + col] = at.a[(offset)row * M + col];
+}
+#endif
+
+#if defined(TRANSPOSE_COPY_COLUMN) || !defined(TRANSPOSE_ONE)
+// The lower bound: neighbours along a column for reading and writing, 32 sectors a request on both sides.
+extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
+                                                 unsigned N)
+{
+    Place at = place(X, T, N, M, BLOCK_X, BLOCK_Y, true);
+    unsigned row = at.row + threadIdx.x, col = at.col + threadIdx.y;
+    if (row < N && col < M)
+        at.t[(offset)row * M + col] = at.a[(offset)row * M + col];
+}
+#endif
+
+#if defined(TRANSPOSE_TILED) || defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
+// A tile of BLOCK_Y x BLOCK_X elements goes through shared memory, a thread an element: written by rows of A, read by
+// rows of T. The threads are numbered anew for the second half, so that neighbours are neighbours there too.
+template <unsigned pad>
+__device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, unsigned M, unsigned N)
+{
+    __shared__ unsigned tile[BLOCK_Y][BLOCK_X + pad];
+    Place at = place(A, T, M, N, BLOCK_Y, BLOCK_X, false);
+    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x;
+    if (row < M && col < N)
+        tile[threadIdx.y][threadIdx.x] = at.a[(offset)row * N + col];
+    __syncthreads();
+    unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x, y = thread % BLOCK_Y, x = thread / BLOCK_Y;
+    row = at.row + y;
+    col = at.col + x;
+    if (row < M && col < N)
+        at.t[(offset)col * M + row] = tile[y][x];
+}
+#endif
+
+#if defined(TRANSPOSE_TILED) || !defined(TRANSPOSE_ONE)
+// Against naive: both sides of global memory are coalesced, 4 sectors a request where BLOCK_X and BLOCK_Y are 32 (as
+// wide as BLOCK_X when reading, as BLOCK_Y when writing). In exchange the read of shared memory goes down a column:
+// rows of 32 elements begin in the same bank, so 32 lanes meet in one, 32 wavefronts in place of one.
+extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
+                                           unsigned N)
+{
+    through_tile<0>(A, T, M, N);
+}
+#endif
+
+#if defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
+// Against tiled: PAD elements behind each row shift the next one by as many banks. With 1, a column lies in 32
+// different banks and the conflict counter is 0 where BLOCK_Y is 32 or BLOCK_X is a multiple of 32; global memory sees
+// no difference.
+extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
+                                                  unsigned N)
+{
+    through_tile<PAD>(A, T, M, N);
+}
+#endif
+
+#if defined(TRANSPOSE_TILED_UNROLLED) || !defined(TRANSPOSE_ONE)
+// A square tile with fewer threads than elements: each reads TILE / BLOCK_Y elements before it writes the first.
+//
+// Against tiled_padded: the same sectors and wavefronts, but that many loads are on their way at a time in each thread,
+// and there are fewer index computations, barriers and blocks an element. What waits for memory waits once.
+extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__ A, unsigned *__restrict__ T,
+                                                    unsigned M, unsigned N)
+{
+    __shared__ unsigned tile[TILE][TILE + PAD];
+    static_assert(TILE % BLOCK_Y == 0, "the threads must walk down the tile in whole steps");
+    Place at = place(A, T, M, N, TILE, TILE, false);
+    unsigned mine[TILE / BLOCK_Y];
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i) {
+        unsigned row = at.row + threadIdx.y + i * BLOCK_Y, col = at.col + threadIdx.x;
+        mine[i] = row < M && col < N ? at.a[(offset)row * N + col] : 0u;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i)
+        tile[threadIdx.y + i * BLOCK_Y][threadIdx.x] = mine[i];
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i) {
+        unsigned row = at.row + threadIdx.x, col = at.col + threadIdx.y + i * BLOCK_Y;
+        if (row < M && col < N)
+            at.t[(offset)col * M + row] = tile[threadIdx.x][threadIdx.y + i * BLOCK_Y];
+    }
+}
+#endif
+
+#if defined(TRANSPOSE_SWIZZLED) || !defined(TRANSPOSE_ONE)
+// The element at (y, x) of the tile lies at column x ^ y: a column of the tile is spread over all banks without
+// padding.
+//
+// Against tiled_unrolled: no conflicts either, no shared memory is left unused, rows stay aligned; TILE must be a power
+// of two. With DIAGONAL, blocks that run side by side take tiles along a diagonal: with tiles along a row they write
+// T's columns, addresses M elements apart, which on older devices fell on the same few memory channels where M is a
+// power of two. Today's devices hash addresses over channels.
+extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
+                                              unsigned N)
+{
+    __shared__ unsigned tile[TILE][TILE];
+    static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, in whole steps");
+    Place at = place(A, T, M, N, TILE, TILE, false);
+    if (DIAGONAL) { // each row of tiles begins one tile further to the right than the one above
+        unsigned tiles_n = (N + TILE - 1) / TILE;
+        at.col = (at.col / TILE + at.row / TILE) % tiles_n * TILE;
+    }
+    unsigned mine[TILE / BLOCK_Y];
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i) {
+        unsigned row = at.row + threadIdx.y + i * BLOCK_Y, col = at.col + threadIdx.x;
+        mine[i] = row < M && col < N ? at.a[(offset)row * N + col] : 0u;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i) {
+        unsigned y = threadIdx.y + i * BLOCK_Y;
+        tile[y][threadIdx.x ^ y] = mine[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < TILE / BLOCK_Y; ++i) {
+        unsigned x = threadIdx.y + i * BLOCK_Y, row = at.row + threadIdx.x, col = at.col + x;
+        if (row < M && col < N)
+            at.t[(offset)col * M + row] = tile[threadIdx.x][x ^ threadIdx.x];
+    }
+}
+#endif
+
+#if defined(TRANSPOSE_VECTORISED) || !defined(TRANSPOSE_ONE)
+// Four elements an access everywhere: a thread reads squares of 4 x 4 as four rows of 16 bytes, turns each in its
+// registers, and puts it into the tile, which lies there transposed, as four rows of 16 bytes.
+//
+// Against swizzled: a quarter of the requests on both sides of global and of shared memory, and a whole share of the
+// tile, 16 elements a square, on its way before the first is waited for. A request of a warp is 16 sectors. Where rows
+// of A do not begin at multiples of 16 bytes (N % 4), a thread reads four rows of one column instead, an element an
+// access; where rows of T do not (M % 4), it writes single elements. The tile is the same, and so are its conflicts: 0.
+
+#define QUADS_M (TILE_M / 4)
+#define QUADS_N (TILE_N / 4)
+#define SQUARES (QUADS_M * QUADS_N / THREADS) // of a thread
+
+static_assert(TILE_M % 32 == 0 && TILE_N % 32 == 0, "rows of the tile must fill the banks");
+static_assert(SQUARES * THREADS == QUADS_M * QUADS_N, "every thread must have the same number of squares");
+
+// Row n of the tile holds column n of A, in quads; quad r of it lies where r ^ spread(n) says. Eight lanes, which is
+// what shared memory serves at a time in accesses of 16 bytes, must find eight different places (mod 8), whether they
+// write quad r of rows 0, 4, ..., 28 (squares) or of rows 0, 1, ..., 7 (single columns), or read eight quads of one
+// row.
+__device__ __forceinline__ unsigned spread(unsigned n)
+{
+    return (n ^ n / 4) % 8;
+}
+
+__device__ __forceinline__ uint4 load_quad(const unsigned *from)
+{
+    return STREAM & 2 ? __ldcs((const uint4 *)from) : *(const uint4 *)from;
+}
+
+__device__ __forceinline__ void store_quad(unsigned *to, uint4 quad)
+{
+    if (STREAM & 1)
+        __stcs((uint4 *)to, quad);
+    else
+        *(uint4 *)to = quad;
+}
+
+__device__ __forceinline__ unsigned load_one(const unsigned *from)
+{
+    return STREAM & 2 ? __ldcs(from) : *from;
+}
+
+__device__ __forceinline__ void store_one(unsigned *to, unsigned element)
+{
+    if (STREAM & 1)
+        __stcs(to, element);
+    else
+        *to = element;
+}
+
+__device__ __forceinline__ void read_squares(uint4 *tile, const Place &at, unsigned M, unsigned N)
+{
+    uint4 rows[SQUARES][4];
+#pragma unroll
+    for (unsigned s = 0; s < SQUARES; ++s) {
+        unsigned square = s * THREADS + threadIdx.x, row = at.row + square / QUADS_N * 4,
+                 col = at.col + square % QUADS_N * 4;
+        const unsigned *from = at.a + (offset)row * N + col;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            rows[s][i] = row + i < M && col < N ? load_quad(from + (offset)i * N) : uint4{};
+    }
+#pragma unroll
+    for (unsigned s = 0; s < SQUARES; ++s) {
+        unsigned square = s * THREADS + threadIdx.x, r = square / QUADS_N, n = square % QUADS_N * 4;
+        const uint4 *q = rows[s];
+        tile[(n + 0) * QUADS_M + (r ^ spread(n + 0))] = {q[0].x, q[1].x, q[2].x, q[3].x};
+        tile[(n + 1) * QUADS_M + (r ^ spread(n + 1))] = {q[0].y, q[1].y, q[2].y, q[3].y};
+        tile[(n + 2) * QUADS_M + (r ^ spread(n + 2))] = {q[0].z, q[1].z, q[2].z, q[3].z};
+        tile[(n + 3) * QUADS_M + (r ^ spread(n + 3))] = {q[0].w, q[1].w, q[2].w, q[3].w};
+    }
+}
+
+__device__ __forceinline__ void read_columns(uint4 *tile, const Place &at, unsigned M, unsigned N)
+{
+    uint4 quads[4 * SQUARES];
+#pragma unroll
+    for (unsigned s = 0; s < 4 * SQUARES; ++s) {
+        unsigned quad = s * THREADS + threadIdx.x, row = at.row + quad / TILE_N * 4, col = at.col + quad % TILE_N;
+        const unsigned *from = at.a + (offset)row * N + col;
+        quads[s].x = row + 0 < M && col < N ? load_one(from) : 0u;
+        quads[s].y = row + 1 < M && col < N ? load_one(from + N) : 0u;
+        quads[s].z = row + 2 < M && col < N ? load_one(from + 2ull * N) : 0u;
+        quads[s].w = row + 3 < M && col < N ? load_one(from + 3ull * N) : 0u;
+    }
+#pragma unroll
+    for (unsigned s = 0; s < 4 * SQUARES; ++s) {
+        unsigned quad = s * THREADS + threadIdx.x, r = quad / TILE_N, n = quad % TILE_N;
+        tile[n * QUADS_M + (r ^ spread(n))] = quads[s];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    transpose_vectorised(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M, unsigned N)
+{
+    extern __shared__ uint4 tile[]; // TILE_N rows of QUADS_M quads
+    Place at = place(A, T, M, N, TILE_M, TILE_N, DOWN);
+    if (N % 4 == 0 && (offset)A % 16 == 0)
+        read_squares(tile, at, M, N);
+    else
+        read_columns(tile, at, M, N);
+    __syncthreads();
+    if (M % 4 == 0 && (offset)T % 16 == 0) {
+#pragma unroll
+        for (unsigned s = 0; s < 4 * SQUARES; ++s) {
+            unsigned quad = s * THREADS + threadIdx.x, n = quad / QUADS_M, r = quad % QUADS_M;
+            unsigned row = at.row + r * 4, col = at.col + n;
+            if (row < M && col < N)
+                store_quad(at.t + (offset)col * M + row, tile[n * QUADS_M + (r ^ spread(n))]);
+        }
+        return;
+    }
+#pragma unroll
+    for (unsigned s = 0; s < 16 * SQUARES; ++s) {
+        unsigned element = s * THREADS + threadIdx.x, n = element / TILE_M, m = element % TILE_M;
+        unsigned row = at.row + m, col = at.col + n;
+        if (row < M && col < N)
+            store_one(at.t + (offset)col * M + row,
+                      ((const unsigned *)tile)[n * TILE_M + ((m / 4) ^ spread(n)) * 4 + m % 4]);
+    }
+}
+#endif
