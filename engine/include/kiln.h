@@ -8,6 +8,7 @@
  *   kiln_tuning   the outcome of a sweep.
  *   kiln_recording  a search space that was measured before, read from a file. Immutable once loaded.
  *   kiln_store    a database of samples.
+ *   kiln_knowledge  best-known configurations, out of a store or a text file. Immutable once made.
  *
  * Threads
  *   A kiln_engine and a kiln_spec may be used by many threads at once. A kiln_plan, a kiln_tuning and a kiln_error
@@ -652,6 +653,88 @@ KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filte
                                        uint64_t *written, kiln_error **error);
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
+
+/* ---- best-known configurations --------------------------------------------------------------------------------------- */
+
+/* What is known of many problems, to be looked up: the latest sample of each configuration on each kind of device at each
+ * set of sizes. May be used by many threads at once. */
+typedef struct kiln_knowledge kiln_knowledge;
+
+/* From a text file as kiln_knowledge_save() writes it, for a program to ship. It is YAML; all errors in it are said, each
+ * with its line and column. No device is opened. */
+KILN_API kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge,
+                                         kiln_error **error);
+/* The same from memory; `name` stands in messages. */
+KILN_API kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
+                                          kiln_knowledge **knowledge, kiln_error **error);
+/* From the samples of a store; `filter` may be NULL. */
+KILN_API kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *filter,
+                                            kiln_knowledge **knowledge, kiln_error **error);
+KILN_API void kiln_knowledge_free(kiln_knowledge *knowledge); /* NULL is fine */
+KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
+/* Writes the best configuration of each variant, for each spec, device and set of sizes, in a fixed order. *written (may
+ * be NULL): how many. */
+KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
+                                         kiln_error **error);
+
+/* Where an answer comes from, the best first. X(NAME, text) */
+#define KILN_BEST_MAP(X)                                                                                              \
+    X(EXACT, "these sizes on this device") X(TUNED, "tuned now") X(NEAREST, "the nearest sizes on this device")       \
+    X(OTHER_DEVICE, "another device") X(DEFAULT, "the defaults")
+typedef enum kiln_best_from {
+#define KILN_X(name, text) KILN_BEST_##name,
+    KILN_BEST_MAP(KILN_X)
+#undef KILN_X
+    KILN_BEST_COUNT
+} kiln_best_from;
+KILN_API const char *kiln_best_text(kiln_best_from from);
+
+typedef struct kiln_best_options { /* zero-initialise, set `size` */
+    size_t size;
+    kiln_store *store;              /* looked through if given */
+    const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample counts */
+    /* Only for kiln_plan_open_best(): */
+    double tune_seconds;            /* above 0: where these sizes on this device are not known, kiln_tune() for at most so
+                                       long first. The samples go into `store`, so that the next call finds them */
+    kiln_run_options run;           /* the rest as for kiln_tune(): a nonzero answer of the callback ends the tuning */
+    kiln_isolation isolation;
+    kiln_tune_fn callback;
+    void *user;
+} kiln_best_options;
+
+typedef struct kiln_best {
+    kiln_best_from from;
+    const char *variant;
+    const kiln_setting *params;     /* the whole configuration, valid for the sizes asked for on the engine's device */
+    size_t param_count;
+    const kiln_setting *sizes;      /* those asked for, whole */
+    size_t size_count;
+    /* Where it was the best; of DEFAULT none of these says anything. */
+    const kiln_setting *known_sizes;
+    size_t known_size_count;
+    const char *device, *cc;        /* "NVIDIA H200", "9.0" */
+    double distance;                /* between the sizes: 1 where one of them is doubled (engine/tune/README.md) */
+    double seconds;                 /* there */
+    int measured, estimated, verified; /* as in kiln_result */
+    int64_t made;                   /* microseconds since 1970 */
+} kiln_best;
+
+/* The best known configuration for the sizes of `choice` (as for kiln_plan_open(); its variant and its params narrow the
+ * answer) on the engine's device: of these very sizes; else of the nearest ones on this kind of device; else of another
+ * device, the same compute capability first; else the defaults, or where they break a constraint the first configuration
+ * that does not. What the spec no longer has, and what breaks a constraint at these sizes on this device, is passed over.
+ * Whether the source has changed since does not matter: an answer is a suggestion, and no promise. options NULL: the
+ * defaults. KILN_ERROR_CONSTRAINT: there is no configuration for these sizes. */
+KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                    const kiln_best_options *options, kiln_best **best, kiln_error **error);
+KILN_API void kiln_best_free(kiln_best *best); /* NULL is fine */
+
+/* kiln_plan_open() with the best known configuration. A configuration that this device or compiler refuses is passed over
+ * for the next best. Where tuning was asked for and comes to nothing, that is told to the log and the suggestion is taken.
+ * *best (may be NULL) is what the plan was opened with; free it with kiln_best_free(). */
+KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                         const kiln_best_options *options, kiln_plan **plan, kiln_best **best,
+                                         kiln_error **error);
 
 /* ---- the simulated device's instruction set -------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* A program outside Kiln's tree: loads a spec, multiplies two matrices, checks the product. */
+/* A program outside Kiln's tree: loads a spec, multiplies two matrices with the best configuration that the file beside it
+ * knows, checks the product. */
 #include <kiln.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,10 +28,16 @@ int main(int count, char **arguments)
     kiln_error *error = NULL;
     kiln_setting sizes[] = {{"M", {KILN_INT, {M}}}, {"N", {KILN_INT, {N}}}, {"K", {KILN_INT, {K}}}};
     kiln_choice choice = {.variant = "tiled", .sizes = sizes, .size_count = 3};
+    kiln_knowledge *known = NULL;
+    kiln_best *best = NULL;
+    kiln_best_options options = {.size = sizeof options};
 
     if (kiln_engine_open(NULL, &engine, &error) ||
         kiln_spec_load(engine, count > 1 ? arguments[1] : "matmul", &spec, &error) ||
-        kiln_plan_open(engine, spec, &choice, &plan, &error) || /* compiled, or from the cache */
+        kiln_knowledge_load(engine, count > 2 ? arguments[2] : "known.yaml", &known, &error))
+        return fail(error);
+    options.knowledge = known;
+    if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) || /* compiled, or from the cache */
         kiln_plan_write(plan, "A", a, sizeof a, &error) ||
         kiln_plan_write(plan, "B", b, sizeof b, &error) ||
         kiln_plan_launch(plan, NULL, &error) ||
@@ -47,7 +54,10 @@ int main(int count, char **arguments)
                 return 1;
             }
         }
-    printf("consumer: %d x %d product is right (kiln %s)\n", M, N, kiln_version());
+    printf("consumer: %d x %d product is right (kiln %s), %s known from %s\n", M, N, kiln_version(), best->variant,
+           kiln_best_text(best->from));
+    kiln_best_free(best);
+    kiln_knowledge_free(known);
     kiln_plan_free(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);

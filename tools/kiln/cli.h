@@ -66,7 +66,7 @@ typedef struct cli_example { const char *line, *says; } cli_example;
 typedef struct cli_args {
     cli_list words;                   /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
-    const char *over, *at_block, *store;
+    const char *over, *at_block, *store, *known, *export_to;
     const char *replay, *strategy, *plot;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;
@@ -75,7 +75,7 @@ typedef struct cli_args {
     bool no_store, fresh, failed;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds;
     bool has_max_size;
-    double budget, precision, max_seconds, compile_timeout, sample_timeout, older;
+    double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
 } cli_args;
 
 typedef struct cli_command cli_command;
@@ -99,7 +99,7 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(check) X(tune) X(compare) X(profile) X(study) X(inspect) X(results) X(devices)                \
+    X(list) X(show) X(run) X(check) X(tune) X(best) X(compare) X(profile) X(study) X(inspect) X(results) X(devices)       \
     X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)

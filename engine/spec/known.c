@@ -1,0 +1,184 @@
+/* known.c - lists of best-known configurations. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expr/expr.h"
+#include "spec/known.h"
+#include "spec/read.h"
+
+enum { MOST_NAME = 256 }; /* bytes; YAML ends a key at 1,024 characters */
+
+const char *kiln__how_word(kiln__how how)
+{
+    static const char *const words[] = {
+#define KILN__X(name, word) word,
+        KILN__HOW(KILN__X)
+#undef KILN__X
+    };
+    return words[how];
+}
+
+void kiln__known_free(kiln__known_list *list)
+{
+    kiln__free(list->arena.mem, list->items);
+    kiln__arena_free(&list->arena);
+    list->items = NULL;
+    list->count = list->capacity = 0;
+}
+
+/* ---- adding ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kiln_setting *)a)->name, ((const kiln_setting *)b)->name);
+}
+
+/* A copy, sorted by name. */
+static const kiln_setting *keep_settings(kiln__arena *arena, const kiln_setting *settings, size_t count)
+{
+    kiln_setting *kept = kiln__arena_alloc(arena, (count + 1) * sizeof *kept);
+    for (size_t i = 0; kept && i < count; i++) {
+        kept[i] = settings[i];
+        kept[i].name = kiln__arena_strdup(arena, settings[i].name);
+        if (settings[i].value.kind == KILN_TEXT)
+            kept[i].value.as.text = kiln__arena_strdup(arena, settings[i].value.as.text);
+    }
+    if (kept && !arena->failed && count > 1)
+        qsort(kept, count, sizeof *kept, by_name);
+    return kept;
+}
+
+/* One text a list of settings; texts are told apart from numbers, and ended by what no text has. */
+static const char *text_of(kiln__arena *arena, const kiln_setting *settings, size_t count)
+{
+    kiln__text text = {.mem = arena->mem};
+    for (size_t i = 0; i < count; i++) {
+        kiln__text_printf(&text, "%s%s=%s", i ? "\x1f" : "", settings[i].name,
+                          settings[i].value.kind == KILN_TEXT ? "'" : "");
+        kiln__value_print(&text, settings[i].value);
+    }
+    const char *kept = text.failed ? NULL : kiln__arena_strdup(arena, kiln__text_get(&text));
+    arena->failed |= text.failed;
+    kiln__text_free(&text);
+    return kept;
+}
+
+/* Of sorted settings: could a file hold them? */
+static bool are_fit(const kiln_setting *settings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((settings[i].value.kind == KILN_FLOAT && !isfinite(settings[i].value.as.f)) ||
+            strlen(settings[i].name) > MOST_NAME || (i && strcmp(settings[i - 1].name, settings[i].name) == 0))
+            return false;
+    return count <= KILN__MOST;
+}
+
+bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
+{
+    if (!(known->seconds > 0) || !*known->spec)
+        return true;
+    if (!kiln__grow(list->arena.mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items))
+        return false;
+    kiln__arena *arena = &list->arena;
+    kiln__known *kept = &list->items[list->count];
+    *kept = *known;
+    kept->spec = kiln__arena_strdup(arena, known->spec);
+    kept->variant = kiln__arena_strdup(arena, known->variant);
+    kept->device = kiln__arena_strdup(arena, known->device);
+    kept->cc = kiln__arena_strdup(arena, known->cc);
+    kept->sizes = keep_settings(arena, known->sizes, known->size_count);
+    kept->params = keep_settings(arena, known->params, known->param_count);
+    if (arena->failed)
+        return false;
+    if (!are_fit(kept->sizes, kept->size_count) || !are_fit(kept->params, kept->param_count))
+        return true;
+    kept->sizes_text = text_of(arena, kept->sizes, kept->size_count);
+    kept->params_text = text_of(arena, kept->params, kept->param_count);
+    list->count += !arena->failed;
+    return !arena->failed;
+}
+
+/* ---- order ---- */
+
+static double number_of(kiln_value value)
+{
+    return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
+}
+
+/* Sizes as people count: 64 before 512. */
+static int compare_sizes(const kiln__known *a, const kiln__known *b)
+{
+    if (strcmp(a->sizes_text, b->sizes_text) == 0)
+        return 0;
+    for (size_t i = 0; i < a->size_count && i < b->size_count; i++) {
+        kiln_value x = a->sizes[i].value, y = b->sizes[i].value;
+        int order = strcmp(a->sizes[i].name, b->sizes[i].name);
+        if (!order && x.kind != KILN_TEXT && y.kind != KILN_TEXT)
+            order = (number_of(x) > number_of(y)) - (number_of(x) < number_of(y));
+        if (order)
+            return order;
+    }
+    return strcmp(a->sizes_text, b->sizes_text);
+}
+
+static int compare_problems(const kiln__known *a, const kiln__known *b)
+{
+    int order = strcmp(a->spec, b->spec);
+    order = order ? order : strcmp(a->device, b->device);
+    order = order ? order : strcmp(a->cc, b->cc);
+    return order ? order : compare_sizes(a, b);
+}
+
+static int compare_configurations(const kiln__known *a, const kiln__known *b)
+{
+    int order = compare_problems(a, b);
+    order = order ? order : strcmp(a->variant, b->variant);
+    return order ? order : strcmp(a->params_text, b->params_text);
+}
+
+static int by_configuration(const void *left, const void *right)
+{
+    const kiln__known *a = left, *b = right;
+    int order = compare_configurations(a, b);
+    order = order ? order : (a->made > b->made) - (a->made < b->made);
+    return order ? order : (a->seconds > b->seconds) - (a->seconds < b->seconds);
+}
+
+bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b)
+{
+    return compare_problems(a, b) == 0;
+}
+
+void kiln__known_settle(kiln__known_list *list)
+{
+    size_t kept = 0;
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_configuration);
+    for (size_t i = 0; i < list->count; i++) {
+        bool last = i + 1 == list->count || compare_configurations(&list->items[i], &list->items[i + 1]) != 0;
+        if (last && list->items[i].seconds < HUGE_VAL)
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
+static bool is_better(const kiln__known *a, const kiln__known *b)
+{
+    return a->how != b->how ? a->how < b->how : a->seconds < b->seconds;
+}
+
+void kiln__known_keep_best(kiln__known_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        kiln__known *last = kept ? &list->items[kept - 1] : NULL;
+        bool same = last && strcmp(last->variant, list->items[i].variant) == 0 &&
+                    kiln__known_same_problem(last, &list->items[i]);
+        if (!same)
+            list->items[kept++] = list->items[i];
+        else if (is_better(&list->items[i], last))
+            *last = list->items[i];
+    }
+    list->count = kept;
+}

@@ -1,0 +1,252 @@
+/* known_file.c - best-known configurations as a file that people read, compare and keep beside their program. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "spec/known.h"
+#include "spec/read.h"
+
+#define VERSION 1
+
+/* ---- writing ---- */
+
+/* The character at *at, which moves past it. 0xfffd for bytes that are no UTF-8. */
+static uint32_t next_character(const unsigned char **at)
+{
+    const unsigned char *c = *at;
+    int more = *c < 0x80 ? 0 : (*c & 0xe0) == 0xc0 ? 1 : (*c & 0xf0) == 0xe0 ? 2 : (*c & 0xf8) == 0xf0 ? 3 : -1;
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    uint32_t code = more <= 0 ? *c : *c & (0x3fu >> more);
+    for (int i = 1; i <= more; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            more = -1;
+        else
+            code = code << 6 | (c[i] & 0x3fu);
+    }
+    if (more < 0 || code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+        ++*at;
+        return 0xfffd;
+    }
+    *at += more + 1;
+    return code;
+}
+
+static void put_quoted(kiln__text *out, const char *text)
+{
+    kiln__text_puts(out, "\"");
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const unsigned char *from = at;
+        uint32_t code = next_character(&at);
+        bool printable = (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0xfffd && code != 0xfeff) ||
+                         code >= 0x10000;
+        if (code == '"' || code == '\\')
+            kiln__text_printf(out, "\\%c", (int)code);
+        else if (printable && code != 0x2028 && code != 0x2029)
+            kiln__text_add(out, (const char *)from, (size_t)(at - from));
+        else
+            kiln__text_printf(out, "\\u%04x", (unsigned)code);
+    }
+    kiln__text_puts(out, "\"");
+}
+
+/* Plain where no reader could take it for anything but a text. */
+static void put_text(kiln__text *out, const char *text)
+{
+    static const char *const words[] = {"yes", "no", "on", "off", "null", "true", "false"};
+    bool plain = kiln__name_valid(text);
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        plain = plain && strcasecmp(text, words[i]) != 0;
+    if (plain)
+        kiln__text_puts(out, text);
+    else
+        put_quoted(out, text);
+}
+
+static void put_settings(kiln__text *out, const char *key, const kiln_setting *settings, size_t count)
+{
+    kiln__text_printf(out, "  %s: {", key);
+    for (size_t i = 0; i < count; i++) {
+        kiln_value value = settings[i].value;
+        kiln__text_puts(out, i ? ", " : "");
+        put_text(out, settings[i].name);
+        kiln__text_puts(out, ": ");
+        if (value.kind == KILN_TEXT)
+            put_quoted(out, value.as.text);
+        else if (value.kind == KILN_INT && value.as.i == INT64_MIN) /* a sign before a number that does not fit */
+            kiln__text_puts(out, "-9223372036854775807 - 1");
+        else
+            kiln__value_print(out, value);
+    }
+    kiln__text_puts(out, "}\n");
+}
+
+static void put_made(kiln__text *out, int64_t made)
+{
+    time_t seconds = (time_t)(made / 1000000);
+    struct tm parts;
+    char text[40];
+    if (made < 0 || !gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) != 20)
+        snprintf(text, sizeof text, "1970-01-01T00:00:00Z");
+    kiln__text_printf(out, "  made: %s\n", text);
+}
+
+static void put_known(kiln__text *out, const kiln__known *known)
+{
+    char seconds[40];
+    kiln__print_double(seconds, sizeof seconds, known->seconds);
+    const struct { const char *key, *text; } texts[] = {
+        {"- spec", known->spec}, {"  device", known->device}, {"  cc", known->cc},
+    };
+    for (size_t i = 0; i < KILN__COUNT(texts); i++) {
+        kiln__text_printf(out, "%s: ", texts[i].key);
+        put_text(out, texts[i].text);
+        kiln__text_puts(out, "\n");
+    }
+    put_settings(out, "sizes", known->sizes, known->size_count);
+    kiln__text_puts(out, "  variant: ");
+    put_text(out, known->variant);
+    kiln__text_puts(out, "\n");
+    put_settings(out, "params", known->params, known->param_count);
+    kiln__text_printf(out, "  seconds: %s\n  how: %s\n  verified: %s\n", seconds, kiln__how_word(known->how),
+                      known->verified ? "true" : "false");
+    put_made(out, known->made);
+}
+
+kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list *list, kiln__text *out,
+                              kiln_error **error)
+{
+    size_t nodes = 8;
+    kiln__text_printf(out, "kiln-best: %d\nbest:%s\n", VERSION, list->count ? "" : " []");
+    for (size_t i = 0; i < list->count; i++) {
+        nodes += 24 + 2 * (list->items[i].size_count + list->items[i].param_count);
+        put_known(out, &list->items[i]);
+    }
+    if (out->failed)
+        return kiln__fail_memory(error);
+    if (nodes > KILN__TREE_NODES)
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%zu configurations are more than a file can hold: name a "
+                          "spec or a device", list->count);
+    return KILN_OK;
+}
+
+/* ---- reading ---- */
+
+static const char *read_text(kiln__reader *r, const kiln__node *map, const char *key, bool may_be_empty)
+{
+    const kiln__node *node = kiln__node_get(map, key);
+    if (!node || (may_be_empty && node->kind == KILN__SCALAR && node->length == 0))
+        return "";
+    const char *text = kiln__read_text(r, node, key);
+    return text ? text : "";
+}
+
+static const kiln_setting *read_settings(kiln__reader *r, const kiln__node *map, const char *key, size_t *count)
+{
+    const kiln__node *node = kiln__node_get(map, key);
+    *count = kiln__read_entries(r, node, key);
+    kiln_setting *settings = kiln__read_array(r, *count + 1, sizeof *settings);
+    for (size_t i = 0; settings && i < *count; i++) {
+        settings[i].name = node->keys[i]->text;
+        if (!kiln__read_value(r, node->items[i], settings[i].name, &settings[i].value))
+            settings[i].value = (kiln_value){.kind = KILN_INT};
+    }
+    return settings;
+}
+
+static void read_seconds(kiln__reader *r, const kiln__node *node, kiln__known *known)
+{
+    char *end = NULL;
+    known->seconds = node->kind == KILN__SCALAR && !node->quoted ? kiln__parse_double(node->text, &end) : 0;
+    if (!end || *end || !(known->seconds > 0) || known->seconds == HUGE_VAL) {
+        kiln__diag_add(r->diag, node->pos, "seconds must be a number above 0");
+        known->seconds = 1;
+    }
+}
+
+static void read_how(kiln__reader *r, const kiln__node *node, kiln__known *known)
+{
+    for (int how = 0; node->kind == KILN__SCALAR && how < KILN__HOW_COUNT; how++)
+        if (strcmp(node->text, kiln__how_word((kiln__how)how)) == 0) {
+            known->how = (kiln__how)how;
+            return;
+        }
+    kiln__diag_add(r->diag, node->pos, "how must be one of: measured, estimated, simulated");
+}
+
+static void read_made(kiln__reader *r, const kiln__node *node, kiln__known *known)
+{
+    struct tm parts = {0};
+    char *end = node->kind == KILN__SCALAR ? strptime(node->text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+    time_t seconds = end && !*end ? timegm(&parts) : -1;
+    if (seconds < 0 || seconds > 253402300799) /* the year 9999 */
+        kiln__diag_add(r->diag, node->pos, "made must be a time like 2026-01-31T12:00:00Z");
+    else
+        known->made = (int64_t)seconds * 1000000;
+}
+
+static void read_known(kiln__reader *r, const kiln__node *node, kiln__known_list *list)
+{
+    static const char *const keys[] = {"spec", "device", "cc", "sizes", "variant", "params", "seconds", "how",
+                                       "verified", "made", NULL};
+    kiln__known known = {0};
+    bool whole = kiln__read_map(r, node, "a configuration", keys);
+    for (size_t i = 0; whole && keys[i]; i++)
+        whole = kiln__read_need(r, node, "a configuration", keys[i]);
+    if (!whole)
+        return;
+    known.spec = read_text(r, node, "spec", false);
+    known.device = read_text(r, node, "device", true);
+    known.cc = read_text(r, node, "cc", true);
+    known.variant = read_text(r, node, "variant", true);
+    known.sizes = read_settings(r, node, "sizes", &known.size_count);
+    known.params = read_settings(r, node, "params", &known.param_count);
+    read_seconds(r, kiln__node_get(node, "seconds"), &known);
+    read_how(r, kiln__node_get(node, "how"), &known);
+    kiln__read_bool(r, kiln__node_get(node, "verified"), "verified", &known.verified);
+    read_made(r, kiln__node_get(node, "made"), &known);
+    if (known.sizes && known.params && !r->arena->failed && !kiln__known_add(list, &known))
+        r->arena->failed = true;
+}
+
+static void read_root(kiln__reader *r, const kiln__node *root, kiln__known_list *list)
+{
+    static const char *const keys[] = {"kiln-best", "best", NULL};
+    if (!kiln__read_map(r, root, "a file of best-known configurations", keys) ||
+        !kiln__read_need(r, root, "the file", "kiln-best") || !kiln__read_need(r, root, "the file", "best"))
+        return;
+    const kiln__node *version = kiln__node_get(root, "kiln-best"), *best = kiln__node_get(root, "best");
+    if (version->kind != KILN__SCALAR || strcmp(version->text, "1") != 0)
+        kiln__diag_add(r->diag, version->pos, "this is kiln %s, which knows version %d of such files", KILN_VERSION,
+                       VERSION);
+    else if (best->kind != KILN__LIST)
+        kiln__diag_add(r->diag, best->pos, "best must be a list, not %s", kiln__node_describe(best));
+    else
+        for (size_t i = 0; i < best->count && !r->arena->failed; i++)
+            read_known(r, best->items[i], list);
+}
+
+kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const char *text, size_t length,
+                             kiln__known_list *list, kiln_error **error)
+{
+    kiln__arena scratch = {.mem = mem};
+    kiln__diag diag = {.mem = mem};
+    kiln__source source = {name, text, length};
+    kiln__reader r = {.arena = &scratch, .scratch = &scratch, .diag = &diag};
+    size_t before = list->count;
+    const kiln__node *root = kiln__tree_parse(&scratch, &source, &diag);
+    if (root)
+        read_root(&r, root, list);
+    kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    if (scratch.failed || list->arena.failed) {
+        if (status != KILN_OK && error) {
+            kiln_error_free(*error);
+            *error = NULL;
+        }
+        status = kiln__fail_memory(error);
+    }
+    if (status != KILN_OK)
+        list->count = before;
+    kiln__arena_free(&scratch);
+    return status;
+}

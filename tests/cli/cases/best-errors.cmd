@@ -1,0 +1,12 @@
+# exit 3
+# What is wrong is said with its place.
+kiln best
+kiln best add --export a.yaml b
+kiln best --export a.yaml
+kiln best add --store nowhere.db
+kiln best add --known nowhere.yaml
+kiln best add -v plain -s M=3
+printf 'kiln-best: 1\nbest:\n- spec: add\n  devise: A\n' > known.yaml
+kiln best add --known known.yaml
+printf 'kiln-best: 1\nbest: [\n' > known.yaml
+kiln best add --known known.yaml

@@ -1,0 +1,191 @@
+/* Files of best-known configurations: what is written reads back, whatever the texts are; what is wrong has its place. */
+#include <math.h>
+
+#include "check.h"
+#include "expr/expr.h"
+#include "spec/known.h"
+
+static const kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 512}}}, {"M", {KILN_INT, {.i = 64}}}};
+static const kiln_setting params[] = {
+    {"F", {KILN_FLOAT, {.f = 0.1}}}, {"B", {KILN_BOOL, {.i = 1}}}, {"I", {KILN_INT, {.i = INT64_MIN}}},
+    {"T", {KILN_TEXT, {.text = "a: \"b\" #\\ \x7f\n\xc3\xa9\xff"}}},
+};
+
+static kiln__known make(const char *spec, const char *variant, double seconds, int64_t made)
+{
+    return (kiln__known){.spec = spec, .variant = variant, .device = "A GPU", .cc = "9.0", .sizes = sizes,
+                         .size_count = 2, .params = params, .param_count = 4, .how = KILN__MEASURED,
+                         .seconds = seconds, .verified = true, .made = made};
+}
+
+static bool same_settings(const kiln_setting *a, const kiln_setting *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(a[i].name, b[i].name) != 0 || a[i].value.kind != b[i].value.kind ||
+            !kiln__value_equal(a[i].value, b[i].value))
+            return false;
+    return true;
+}
+
+static const char *print(const kiln__known_list *list, kiln__text *text)
+{
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__known_print(NULL, list, text, &error), error);
+    return kiln__text_get(text);
+}
+
+static void what_is_written_reads_back(void)
+{
+    kiln__known_list list = {0}, again = {0};
+    kiln__known plain = make("matmul", "tiled", 0.001, 1700000000000000), odd = make("two words", "no", 1e-300, 0);
+    odd.device = "";
+    odd.cc = "";
+    odd.how = KILN__ESTIMATED;
+    odd.verified = false;
+    CHECK(kiln__known_add(&list, &odd) && kiln__known_add(&list, &plain));
+    kiln__known_settle(&list);
+    kiln__text text = {0}, second = {0};
+    CHECK_TEXT(print(&list, &text),
+               "kiln-best: 1\nbest:\n"
+               "- spec: matmul\n  device: \"A GPU\"\n  cc: \"9.0\"\n  sizes: {M: 64, N: 512}\n  variant: tiled\n"
+               "  params: {B: true, F: 0.1, I: -9223372036854775807 - 1, "
+               "T: \"a: \\\"b\\\" #\\\\ \\u007f\\u000a\xc3\xa9\\ufffd\"}\n"
+               "  seconds: 0.001\n  how: measured\n  verified: true\n  made: 2023-11-14T22:13:20Z\n"
+               "- spec: \"two words\"\n  device: \"\"\n  cc: \"\"\n  sizes: {M: 64, N: 512}\n  variant: \"no\"\n"
+               "  params: {B: true, F: 0.1, I: -9223372036854775807 - 1, "
+               "T: \"a: \\\"b\\\" #\\\\ \\u007f\\u000a\xc3\xa9\\ufffd\"}\n"
+               "  seconds: 1e-300\n  how: estimated\n  verified: false\n  made: 1970-01-01T00:00:00Z\n");
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__known_read(NULL, "k", text.data, text.length, &again, &error), error);
+    kiln__known_settle(&again);
+    CU_ASSERT_TRUE_FATAL(again.count == 2);
+    const kiln__known *a = &again.items[0], *b = &again.items[1];
+    CHECK(a->seconds == 0.001 && a->made == plain.made && a->how == KILN__MEASURED && a->verified);
+    CHECK(b->seconds == 1e-300 && b->how == KILN__ESTIMATED && !b->verified && !*b->device);
+    CHECK(a->param_count == 4 && same_settings(a->params, list.items[0].params, 3) && a->size_count == 2 &&
+          same_settings(a->sizes, list.items[0].sizes, 2));
+    CHECK_TEXT(a->params[3].value.as.text, "a: \"b\" #\\ \x7f\n\xc3\xa9\xef\xbf\xbd");
+    CHECK_TEXT(print(&again, &second), text.data);
+    kiln__text_free(&text);
+    kiln__text_free(&second);
+    kiln__known_free(&list);
+    kiln__known_free(&again);
+}
+
+static void the_latest_counts_and_the_best_stays(void)
+{
+    kiln__known_list list = {0};
+    const kiln_setting fast[] = {{"B", {KILN_INT, {.i = 1}}}}, slow[] = {{"B", {KILN_INT, {.i = 2}}}};
+    kiln__known known = make("s", "v", 3, 30);
+    known.param_count = 1;
+    known.params = slow;
+    CHECK(kiln__known_add(&list, &known));
+    known.seconds = 1; /* an earlier sample of the same is of no account */
+    known.made = 20;
+    CHECK(kiln__known_add(&list, &known));
+    known.params = fast;
+    CHECK(kiln__known_add(&list, &known));
+    known.seconds = 2;
+    known.made = 40;
+    CHECK(kiln__known_add(&list, &known));
+    known.variant = "fails";
+    CHECK(kiln__known_add(&list, &known));
+    known.seconds = HUGE_VAL;
+    known.made = 50;
+    CHECK(kiln__known_add(&list, &known));
+    known = make("s", "v", NAN, 1); /* no time at all */
+    CHECK(kiln__known_add(&list, &known));
+    CHECK(list.count == 6);
+    kiln__known_settle(&list);
+    CHECK(list.count == 2 && list.items[0].seconds == 2 && list.items[1].seconds == 3);
+    kiln__known_keep_best(&list);
+    CHECK(list.count == 1 && list.items[0].seconds == 2);
+    kiln__known_free(&list);
+}
+
+static void sizes_are_sorted_as_numbers(void)
+{
+    kiln__known_list list = {0};
+    static const int64_t numbers[] = {512, 64, 4096};
+    for (size_t i = 0; i < 3; i++) {
+        const kiln_setting size[] = {{"N", {KILN_INT, {.i = numbers[i]}}}};
+        kiln__known known = make("s", "v", 1, 1);
+        known.sizes = size;
+        known.size_count = 1;
+        CHECK(kiln__known_add(&list, &known));
+    }
+    kiln__known_settle(&list);
+    CHECK(list.items[0].sizes[0].value.as.i == 64 && list.items[2].sizes[0].value.as.i == 4096);
+    CHECK(!kiln__known_same_problem(&list.items[0], &list.items[1]));
+    kiln__known_free(&list);
+}
+
+#define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
+static void errors_have_their_place(void)
+{
+    static const struct { const char *text, *says; } cases[] = {
+        {"", "k:1:1: "},
+        {"kiln-best: 2\nbest: []\n", "k:1:12: this is kiln 0.1.0, which knows version 1"},
+        {"kiln-best: 1\n", "k:1:1: the file misses the key 'best'"},
+        {"kiln-best: 1\nbest: 3\n", "k:2:7: best must be a list"},
+        {"kiln-best: 1\nbest:\n- 7\n", "k:3:3: a configuration must be a mapping"},
+        {"kiln-best: 1\nbest:\n- {spec: s}\n", "k:3:3: a configuration misses the key 'device'"},
+        {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 0\n  how: guessed\n  verified: 1\n  made: today\n",
+         "k:9:12: seconds must be a number above 0"},
+        {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 1\n  how: guessed\n  verified: true\n  made: 2026-01-01T00:00:00Z\n",
+         "k:10:8: how must be one of"},
+        {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 1\n  how: measured\n  verified: 1\n  made: 2026-01-01T00:00:00Z\n",
+         "k:11:13: verified must be true or false"},
+        {"kiln-best: 1\nbest:\n" ENTRY "  seconds: 1\n  how: measured\n  verified: true\n  made: today\n",
+         "k:12:9: made must be a time like"},
+        {"kiln-best: 1\nbest: [\n", "k:"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        kiln__known_list list = {0};
+        kiln_error *error = NULL;
+        CHECK(kiln__known_read(NULL, "k", cases[i].text, strlen(cases[i].text), &list, &error) == KILN_ERROR_SPEC);
+        bool says = strncmp(kiln_error_message(error), cases[i].says, strlen(cases[i].says)) == 0;
+        if (!says)
+            fprintf(stderr, "got: %s\nwant: %s\n", kiln_error_message(error), cases[i].says);
+        CHECK(says && list.count == 0);
+        kiln_error_free(error);
+        kiln__known_free(&list);
+    }
+}
+
+static void memory_may_be_out(void)
+{
+    kiln__known_list list = {0};
+    kiln__known known = make("matmul", "tiled", 1, 1);
+    CHECK(kiln__known_add(&list, &known));
+    kiln__text text = {0};
+    print(&list, &text);
+    check_oom oom = {.failed = 1};
+    for (long n = 0; oom.failed && n < 1000; n++) {
+        oom = (check_oom){.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__known_list got = {.arena.mem = &mem};
+        kiln__text out = {.mem = &mem};
+        kiln_error *error = NULL;
+        kiln_status status = kiln__known_read(&mem, "k", text.data, text.length, &got, &error);
+        if (status == KILN_OK)
+            status = kiln__known_print(&mem, &got, &out, &error);
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        kiln_error_free(error);
+        kiln__text_free(&out);
+        kiln__known_free(&got);
+        CHECK(oom.live == 0);
+    }
+    CHECK(!oom.failed);
+    kiln__text_free(&text);
+    kiln__known_free(&list);
+}
+
+static const check_case cases[] = {
+    {"what is written reads back", what_is_written_reads_back},
+    {"the latest counts, and the best stays", the_latest_counts_and_the_best_stays},
+    {"sizes are sorted as numbers", sizes_are_sorted_as_numbers},
+    {"errors have their place", errors_have_their_place},
+    {"memory may be out", memory_may_be_out},
+};
+KILN_SUITE("known", cases)
