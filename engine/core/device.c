@@ -126,6 +126,21 @@ static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
+kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
+{
+    if (engine->nvml_looked)
+        return engine->nvml;
+    engine->nvml_looked = true;
+    char uuid[KILN__UUID_TEXT];
+    kiln__text why = {.mem = engine->mem};
+    if (kiln__driver_uuid(&engine->driver, engine->device, uuid))
+        engine->nvml = kiln__nvml_open(engine->mem, uuid, &why);
+    if (why.length)
+        kiln__logf(&engine->log, KILN_LOG_DEBUG, "clocks and power are not seen: %s", kiln__text_get(&why));
+    kiln__text_free(&why);
+    return engine->nvml;
+}
+
 /* "device.NAME" for expressions. */
 static void name_settings(kiln_engine *engine)
 {

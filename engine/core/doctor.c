@@ -48,6 +48,23 @@ static void say_error(doctor *check, const char *topic, grade how, const kiln_er
     say(check, topic, how, end ? end + 2 : remedy, "%.*s", length, message);
 }
 
+static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice device, int ordinal)
+{
+    char uuid[KILN__UUID_TEXT];
+    kiln__text found = {.mem = check->engine->mem};
+    if (!kiln__driver_uuid(driver, device, uuid))
+        kiln__text_puts(&found, "the driver tells no identity of the device");
+    kiln__nvml *nvml = *uuid ? kiln__nvml_open(check->engine->mem, uuid, &found) : NULL;
+    if (nvml)
+        kiln__nvml_describe(nvml, &found);
+    say(check, "nvml", nvml ? FINE : POORER, "Clocks, throttling and energy of measurements are not known without NVML: "
+        "install libnvidia-ml.so.1 of the driver's version, or have the container given it (the capability 'utility').",
+        "cuda:%d: %s", ordinal, kiln__text_get(&found));
+    check->failed |= found.failed;
+    kiln__text_free(&found);
+    kiln__nvml_close(nvml);
+}
+
 static void look_at_driver(doctor *check)
 {
     kiln__driver driver;
@@ -72,6 +89,7 @@ static void look_at_driver(doctor *check)
         kiln__driver_device_info(&driver, device, &info);
         say(check, "device", FINE, "", "%s: %s, compute capability %d.%d, %.0f GB", info.id, info.name, info.cc_major,
             info.cc_minor, (double)info.memory_bytes * 1e-9);
+        look_at_nvml(check, &driver, device, i);
     }
     kiln__driver_close(&driver);
 }

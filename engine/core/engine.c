@@ -130,6 +130,7 @@ void kiln_engine_close(kiln_engine *engine)
     if (engine->device_open) {
         if (engine->owns_context)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+        kiln__nvml_close(engine->nvml);
         kiln__driver_close(&engine->driver);
     }
     pthread_mutex_destroy(&engine->measuring);

@@ -10,6 +10,7 @@
 #include "compile/compile.h"
 #include "data/data.h"
 #include "driver/driver.h"
+#include "driver/nvml.h"
 #include "expr/expr.h"
 
 #define KILN__DEVICE_NAME_COUNT 16
@@ -46,13 +47,17 @@ struct kiln_engine {
     kiln__cache *cache;
     bool cache_open;
     /* serial measurement: one at a time on a device */
-    pthread_mutex_t measuring;
+    pthread_mutex_t measuring;         /* of the two below, too */
+    kiln__nvml *nvml;
+    bool nvml_looked;
 };
 
 /* Each opens what it names if it is not open, and may be called from any thread. */
 kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
+/* Of the open device, under the engine's `measuring`; NULL: it tells nothing. */
+kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
 kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off or no memory */
 
 /* Makes the engine's context current in this thread, and back. Cheap where it is current already. */

@@ -98,5 +98,8 @@ void kiln__driver_close(kiln__driver *driver);
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */
+/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver tells none, or the device is simulated. */
+#define KILN__UUID_TEXT 48
+bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
 void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -96,6 +96,19 @@ static uint64_t bytes_attribute(const kiln__driver *driver, CUdevice device, CUd
     return value > 0 ? (uint64_t)value : 0;
 }
 
+bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT])
+{
+    CUuuid uuid;
+    *text = '\0';
+    if (driver->simulated || !driver->cuDeviceGetUuid_ || driver->cuDeviceGetUuid_(&uuid, device) != CUDA_SUCCESS)
+        return false;
+    size_t at = (size_t)snprintf(text, KILN__UUID_TEXT, "GPU-");
+    for (size_t i = 0; i < sizeof uuid.bytes; i++)
+        at += (size_t)snprintf(text + at, KILN__UUID_TEXT - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+                               (unsigned char)uuid.bytes[i]);
+    return true;
+}
+
 void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
 {
     memset(info, 0, sizeof *info);

@@ -410,6 +410,8 @@ typedef struct kiln_file_binding {
 #define KILN_RUN_CHECK 16u      /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
                                    KILN_ERROR_UNSUPPORTED on a GPU. An access that would fault is found and skipped, so
                                    that one run finds all; the answer may then be wrong */
+#define KILN_RUN_ENERGY 32u     /* measure energy too, where the GPU has a counter of it: about a second more, because the
+                                   counter moves some ten times a second */
 
 typedef struct kiln_run_options {
     size_t size;                    /* sizeof(kiln_run_options) */
@@ -425,7 +427,20 @@ typedef struct kiln_run_options {
                                        it failed, with each finding in the order it was found in. Its strings live for
                                        the call */
     void *check_user;
+    double give_up_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
+                                       longer than that: engine/plan/README.md says when. The answer is checked all the
+                                       same, and the result says `stopped_early` */
 } kiln_run_options;
+
+/* What held a GPU's clocks down while it was measured. X(name, value, text) */
+#define KILN_THROTTLE_MAP(X)                                                                                          \
+    X(POWER, 1u, "power limit") X(THERMAL, 2u, "temperature") X(HARDWARE, 4u, "hardware slowdown")                    \
+    X(SETTING, 8u, "clock setting")
+enum {
+#define KILN_X(name, value, text) KILN_THROTTLE_##name = value,
+    KILN_THROTTLE_MAP(KILN_X)
+#undef KILN_X
+};
 
 typedef struct kiln_metric { const char *name; double value; } kiln_metric;
 
@@ -442,6 +457,17 @@ typedef struct kiln_result {
     double worst_error;             /* largest |got - want| / (atol + rtol |want|) over all verified outputs */
     uint64_t compile_ns;            /* spent compiling, 0 where all came from the cache */
     unsigned cache_hits, cache_misses;
+    int stopped_early;              /* 1: clearly slower than give_up_above, so `seconds` is of fewer repetitions */
+    int64_t finals;                 /* microseconds since 1970 when the finals began that `seconds` is from, the same for
+                                       all that took part; 0: it was not measured again */
+    double first_seconds;           /* what was measured before those finals; 0: none */
+    /* Of the device while it was measured, through NVML (libnvidia-ml.so.1). 0 where that is missing or does not tell. */
+    double clock_hz, memory_clock_hz; /* of the SMs and of the memory: the mean of what was seen between repetitions */
+    unsigned throttle;              /* KILN_THROTTLE_..., all that was seen */
+    double temperature;             /* degrees Celsius */
+    double power_watts;             /* of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the
+                                       driver says at the end, which may be a mean over the last second */
+    double energy_joules;           /* of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY */
 } kiln_result;
 
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
@@ -483,6 +509,8 @@ typedef enum kiln_isolation {
 typedef struct kiln_store kiln_store;
 
 #define KILN_TUNE_FRESH 1u      /* make every sample anew; the store is written to all the same */
+#define KILN_TUNE_NO_GIVE_UP 2u /* measure clearly slower configurations as long as the others, too. The sweep sets
+                                   give_up_above of `run` itself */
 
 typedef struct kiln_tune_options {
     size_t size;                    /* sizeof(kiln_tune_options) */
@@ -504,7 +532,7 @@ typedef struct kiln_tune_options {
                                        took; either with twice the budget added */
     kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
                                        them is unchanged; NULL: nowhere. Referenced for the call */
-    unsigned flags;                 /* KILN_TUNE_FRESH */
+    unsigned flags;                 /* KILN_TUNE_FRESH ... */
     const char *strategy;           /* by name (kiln_strategy_name); NULL: everything in order ("exhaustive") where
                                        there is no budget or with KILN_RUN_CHECK, else kiln_strategy_name(0) */
     uint64_t seed;                  /* the same seed and the same answers in the same order search the same way */
@@ -526,6 +554,8 @@ typedef struct kiln_tuning_totals {
     uint64_t configurations, failed, verified;
     uint64_t cache_hits, cache_misses;
     uint64_t reused;                /* of the configurations: taken from the store */
+    uint64_t stopped_early;         /* clearly slower than the best at the time */
+    uint64_t throttled;             /* measured while power, temperature or hardware held the clocks down */
     double seconds;                 /* wall time */
     double compile_seconds;         /* wall time of the runner for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */

@@ -209,6 +209,18 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
                                kiln_error **error);
 /* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
+/* What is seen of the device between the repetitions of a measurement (watch.c). Begun by one thread at a time. */
+typedef struct kiln__watch {
+    kiln__nvml *nvml;            /* NULL: nothing is seen */
+    double sm_hz, memory_hz;     /* sums */
+    unsigned looks, throttle;
+    uint64_t looked;
+} kiln__watch;
+void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine);
+void kiln__watch_look(kiln__watch *watch); /* while the device is busy; asks not too often by itself */
+void kiln__watch_end(kiln__watch *watch, kiln_result *result);
+/* Repeats the steps, result->seconds each, for as long as the energy counter takes to tell; without one does nothing. */
+kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
 /* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
 double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */

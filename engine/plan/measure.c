@@ -7,6 +7,9 @@
  * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
  * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
  *
+ * Where the caller says what it would give up above, a configuration that is clearly slower ends early, with the
+ * repetitions that it has had by then.
+ *
  * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
  * GPU's time is made while the checked run goes on (run.c). */
 #include <inttypes.h>
@@ -18,6 +21,12 @@ enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
 
+/* After one repetition of more than GIVE_UP_ONCE times the bound, or GIVE_UP_COUNT that are all above it. A GPU that was
+ * idle takes a few milliseconds to raise its clocks, so not before GIVE_UP_SECONDS of measuring. */
+enum { GIVE_UP_COUNT = 3 };
+#define GIVE_UP_ONCE 2
+#define GIVE_UP_SECONDS 5e-3
+
 typedef struct timer {
     kiln_plan *plan;
     const kiln__driver *driver;
@@ -25,6 +34,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
+    kiln__watch watch;
     kiln_error **error;
 } timer;
 
@@ -98,6 +108,8 @@ static kiln_status group(timer *t, unsigned count, double *samples)
     kiln_status status = KILN_OK;
     for (unsigned i = 0; i < count && status == KILN_OK; i++)
         status = repetition(t, i);
+    if (status == KILN_OK)
+        kiln__watch_look(&t->watch);
     CUresult result = status == KILN_OK ? t->driver->cuEventSynchronize_(t->end[count - 1]) : CUDA_SUCCESS;
     for (unsigned i = 0; i < count && status == KILN_OK && result == CUDA_SUCCESS; i++) {
         float milliseconds = 0;
@@ -130,18 +142,33 @@ static double seconds_since(uint64_t start)
     return (double)(kiln__now_ns() - start) * 1e-9;
 }
 
-/* A few untimed repetitions, and the batch that their time asks for. */
-static kiln_status warm_up(timer *t, double budget, uint64_t start, double *each)
+static bool is_hopeless(const double *samples, unsigned count, double spent, double bound)
 {
-    double samples[3];
+    if (!(bound > 0) || count == 0 || spent < GIVE_UP_SECONDS)
+        return false;
+    double shortest = samples[0];
+    for (unsigned i = 1; i < count; i++)
+        shortest = samples[i] < shortest ? samples[i] : shortest;
+    return shortest > (count < GIVE_UP_COUNT ? GIVE_UP_ONCE : 1) * bound;
+}
+
+/* A few repetitions that do not count, and the batch that their time asks for; *hopeless: that was enough, and they do. */
+static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[GIVE_UP_COUNT],
+                           unsigned *count, bool *hopeless)
+{
     kiln_status status = KILN_OK;
+    double each = 0;
     t->batch = 1;
-    for (unsigned i = 0; i < 3 && status == KILN_OK && (i == 0 || seconds_since(start) < 0.1 * budget); i++) {
-        status = group(t, 1, &samples[i]);
-        *each = samples[i];
+    *count = 0;
+    *hopeless = false;
+    while (*count < GIVE_UP_COUNT && status == KILN_OK && !*hopeless &&
+           (*count == 0 || bound > 0 || seconds_since(start) < 0.1 * budget)) {
+        status = group(t, 1, &samples[*count]);
+        each = samples[(*count)++];
+        *hopeless = status == KILN_OK && is_hopeless(samples, *count, seconds_since(start), bound);
     }
-    if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && *each < SHORT) {
-        double want = BATCH / (*each > 1e-7 ? *each : 1e-7) + 1;
+    if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
+        double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
         t->batch = want < BATCH_MOST ? (unsigned)want : BATCH_MOST;
     }
     return status;
@@ -151,13 +178,22 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
                           kiln_result *result)
 {
     double budget = options->budget > 0 ? options->budget : 1;
-    double precision = options->precision > 0 ? options->precision : 0.01, each = 0;
-    unsigned least = options->min_repetitions ? options->min_repetitions : 7, count = 0;
+    double precision = options->precision > 0 ? options->precision : 0.01, warm[GIVE_UP_COUNT];
+    unsigned least = options->min_repetitions ? options->min_repetitions : 7, count = 0, warmed = 0;
+    bool hopeless = false;
     uint64_t start = kiln__now_ns();
     least = least < most ? least : most;
-    kiln_status status = warm_up(t, budget, start, &each);
+    kiln_status status = warm_up(t, budget, options->give_up_above, start, warm, &warmed, &hopeless);
+    if (status == KILN_OK && hopeless) {
+        result->stopped_early = 1;
+        result->repetitions = warmed;
+        if (!kiln__plan_keep_times(t->plan, warm, warmed))
+            return kiln__fail_memory(t->error);
+        kiln__median(warm, warmed, &result->seconds, &result->seconds_low, &result->seconds_high);
+        return KILN_OK;
+    }
     while (status == KILN_OK && count < most) {
-        double left = budget - seconds_since(start), cost = each * t->batch + 1e-5;
+        double left = budget - seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
         unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least)
@@ -185,6 +221,17 @@ double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result)
     return result->seconds > 0 ? (compute > memory ? compute : memory) / result->seconds : 0;
 }
 
+static kiln_status measure_here(timer *t, const kiln_run_options *options, double *samples, unsigned most,
+                                kiln_result *result)
+{
+    kiln__watch_begin(&t->watch, t->plan->engine);
+    kiln_status status = sample(t, options, samples, most, result);
+    if (status != KILN_OK)
+        return status;
+    kiln__watch_end(&t->watch, result);
+    return options->flags & KILN_RUN_ENERGY ? kiln__plan_energy(t->plan, &t->watch, result, t->error) : KILN_OK;
+}
+
 static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
@@ -198,7 +245,7 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
     if (status == KILN_OK)
         status = prepare_flush(&t, options->flags);
     if (status == KILN_OK)
-        status = sample(&t, options, samples, most, result);
+        status = measure_here(&t, options, samples, most, result);
     free_events(&t);
     pthread_mutex_unlock(&plan->engine->measuring);
     kiln__free(plan->mem, samples);
@@ -227,6 +274,10 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
         return kiln__fail_memory(error);
     samples[0] = first;
     while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
+        if (is_hopeless(samples, count, first + seconds_since(start), options->give_up_above)) {
+            result->stopped_early = 1;
+            break;
+        }
         status = kiln__steps_enqueue(plan, true, NULL, error);
         if (status == KILN_OK)
             driver->cuCtxSynchronize_();

@@ -11,6 +11,7 @@
 
 #define NAME(name) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME, NAME, NAME) "times"};
+enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME, NAME, NAME)}) / sizeof(char *) };
 #undef NAME
 
 /* ---- writing ---- */
@@ -114,6 +115,7 @@ typedef struct reader {
     const char *path;
     char *at;         /* in the file's text, which fields are cut out of in place */
     unsigned line;    /* of `at` */
+    bool first;       /* a file of version 1 */
     kiln__arena arena; /* of one row */
 } reader;
 
@@ -214,7 +216,11 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 #define TEXT(name) FIELD(name, (row->name = field) != NULL, "a text")
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    *row = (kiln__row){0};
+    KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)
+    if (!r->first) {
+        KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
+    }
     FIELD(times, read_times(r, field, row), "numbers with a space between")
 #undef TEXT
 #undef WHOLE
@@ -233,6 +239,9 @@ static kiln_status read_heading(reader *r, kiln_error **error)
     bool last = false;
     for (size_t i = 0; i < KILN__COUNT(columns); i++) {
         const char *field = last ? NULL : next_field(r, &last);
+        r->first = field && i == COLUMNS_1 && strcmp(field, "times") == 0;
+        if (r->first)
+            break;
         if (!field || strcmp(field, columns[i]) != 0)
             return bad(r, 1, error, "the heading is not that of an export; it lacks the column", columns[i]);
     }

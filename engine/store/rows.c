@@ -163,7 +163,7 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     return kiln__store_fail(store, code, "looking through it", error);
 }
 
-static void to_result(const kiln__row *row, kiln_result *result)
+void kiln__row_result(const kiln__row *row, kiln_result *result)
 {
     *result = (kiln_result){
         .verified = row->verified != 0,
@@ -179,7 +179,29 @@ static void to_result(const kiln__row *row, kiln_result *result)
         .roofline = row->roofline,
         .worst_error = row->worst_error,
         .compile_ns = (uint64_t)row->compile_ns,
+        .stopped_early = row->stopped_early != 0,
+        .finals = row->finals,
+        .first_seconds = row->first_seconds,
+        .clock_hz = row->clock_hz,
+        .memory_clock_hz = row->memory_clock_hz,
+        .throttle = (unsigned)row->throttle,
+        .temperature = row->temperature,
+        .power_watts = row->power_watts,
+        .energy_joules = row->energy_joules,
     };
+}
+
+void kiln__row_set_result(kiln__row *row, const kiln_result *result)
+{
+#define FIELDS(X)                                                                                                      \
+    X(verified) X(measured) X(estimated) X(seconds) X(seconds_low) X(seconds_high) X(repetitions) X(host_seconds)      \
+    X(flops) X(bytes) X(roofline) X(worst_error) X(stopped_early) X(finals) X(first_seconds) X(clock_hz)               \
+    X(memory_clock_hz) X(throttle) X(temperature) X(power_watts) X(energy_joules)
+#define SET(name) row->name = result->name;
+    FIELDS(SET)
+#undef SET
+#undef FIELDS
+    row->compile_ns = (int64_t)result->compile_ns;
 }
 
 static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn each, void *user, bool *enough,
@@ -194,7 +216,7 @@ static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn 
         .message = row->message, .reusable = row->reusable != 0, .times = row->times, .time_count = row->time_count,
         .made = row->made,
     };
-    to_result(row, &record.result);
+    kiln__row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
                 kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);
     kiln_status status = KILN_OK;

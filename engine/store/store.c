@@ -11,7 +11,7 @@
 #include "store/internal.h"
 
 #define APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
-#define VERSION 1
+#define VERSION 2
 #define BUSY_MS 10000          /* how long another process is waited for */
 
 #define TEXT(name) #name " TEXT NOT NULL,"
@@ -21,6 +21,24 @@ static const char schema[] =
     "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(TEXT, WHOLE, REAL) "times BLOB NOT NULL);"
     "CREATE UNIQUE INDEX sample_key ON sample (key);"
     "CREATE INDEX sample_spec ON sample (spec, variant);";
+#undef TEXT
+#undef WHOLE
+#undef REAL
+
+/* What makes a database of version 1 one of version 2, and what makes one that cannot be written look so: a view that
+ * hides the table. */
+#define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
+#define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
+#define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
+static const char upgrade_1[] = KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL) "PRAGMA user_version=2;";
+#undef TEXT
+#undef WHOLE
+#undef REAL
+#define TEXT(name) ", '' AS " #name
+#define WHOLE(name) ", 0 AS " #name
+#define REAL(name) ", 0.0 AS " #name
+static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
+                             " FROM main.sample";
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -123,7 +141,7 @@ static kiln_status check_identity(kiln_store *store, int64_t application, int64_
     if (application != APPLICATION)
         return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store",
                           store->path);
-    if (version != VERSION)
+    if (version < 1 || version > VERSION)
         return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, this is kiln %s, "
                           "which knows version %d", store->path, (long long)version, KILN_VERSION, VERSION);
     return KILN_OK;
@@ -148,6 +166,25 @@ static int make_schema(kiln_store *store)
     return code;
 }
 
+/* Two processes may come here at once, too. */
+static int upgrade(kiln_store *store)
+{
+    int64_t version = 0;
+    if (store->read_only)
+        return run(store, view_1);
+    int code = run(store, "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK)
+        return code;
+    code = number(store, "PRAGMA user_version", &version);
+    if (code == SQLITE_OK && version == 1)
+        code = run(store, upgrade_1);
+    if (code == SQLITE_OK)
+        code = run(store, "COMMIT");
+    if (code != SQLITE_OK)
+        run(store, "ROLLBACK");
+    return code;
+}
+
 /* Reads what the database says it is, and makes the tables of one that is empty. *code: SQLite's. */
 static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
 {
@@ -167,10 +204,13 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     kiln_status status = check_identity(store, application, version, error);
     if (status != KILN_OK)
         return status;
-    if (!store->read_only) {
+    if (!store->read_only)
         *code = use_wal(store);
-        if (*code == SQLITE_OK) /* a killed process loses nothing; a power failure may lose the last samples */
-            *code = run(store, "PRAGMA synchronous=NORMAL");
+    if (*code == SQLITE_OK && version < VERSION)
+        *code = upgrade(store);
+    if (*code == SQLITE_OK && !store->read_only) {
+        /* A killed process loses nothing; a power failure may lose the last samples. */
+        *code = run(store, "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
     }

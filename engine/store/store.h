@@ -7,8 +7,15 @@
 
 #include "base/base.h"
 
-/* The columns in their order: of the table, of CSV files, of a row. A new one is a new version of the schema. */
+/* The columns in their order: of the table, of CSV files, of a row. A new one is a new version of the schema, with a list
+ * of its own: older databases get those columns when they are opened, older CSV files are read without them, and 0 or ""
+ * stands there. */
 #define KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)                                                                         \
+    KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL) KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
+#define KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)                                                                       \
+    WHOLE(stopped_early) WHOLE(finals) REAL(first_seconds) REAL(clock_hz) REAL(memory_clock_hz) WHOLE(throttle)        \
+    REAL(temperature) REAL(power_watts) REAL(energy_joules)
+#define KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)                                                                       \
     TEXT(key) TEXT(spec) TEXT(variant) TEXT(params) TEXT(sizes) TEXT(inputs) TEXT(run) TEXT(device) TEXT(device_id)    \
     TEXT(uuid) TEXT(cc) TEXT(driver) TEXT(nvrtc) TEXT(kiln) TEXT(source_key) WHOLE(status) TEXT(message)               \
     WHOLE(reusable) WHOLE(verified) WHOLE(measured) WHOLE(estimated) REAL(seconds) REAL(seconds_low)                   \
@@ -27,6 +34,10 @@ typedef struct kiln__row {
     const double *times;
     size_t time_count;
 } kiln__row;
+
+/* The part of a row that is a result. */
+void kiln__row_result(const kiln__row *row, kiln_result *result);
+void kiln__row_set_result(kiln__row *row, const kiln_result *result);
 
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,

@@ -29,6 +29,18 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 /* What samples are ranked by: measured or estimated seconds, else the simulator's wall time. */
 double kiln__tuning_seconds(const kiln_result *result);
 
+/* ---- how long a sample is measured (trial.c) ---- */
+
+typedef struct kiln__trial { /* what is different in the run of one sample */
+    double give_up_above;        /* as in kiln_run_options */
+} kiln__trial;
+/* Whether the sweep gives up on clearly slower configurations. Not where energy is wanted, because what is slow may take
+ * little of it, nor where the number of repetitions is given. */
+bool kiln__trial_gives_up(const kiln_tune_options *options);
+/* What a sample is given up above, with `best` (NULL: none) as the best so far; 0: it is not. */
+double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
+kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
+
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
 typedef struct kiln__tune_source kiln__tune_source;
@@ -70,8 +82,8 @@ void kiln__recorder_free(kiln__recorder *recorder);
 kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample *sample, const kiln__config *config,
                                     const kiln__code_job *code, kiln__identity *identity, kiln_error **error);
 /* Fills in the sample as the store has it; *status and *message are how it ended, the message of `arena`. False: it has
- * to be made. */
-bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, kiln__arena *arena,
+ * to be made. One that was given up is taken where it would be given up again above `bound`. */
+bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* The times of the sample that is added next; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);

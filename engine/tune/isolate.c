@@ -258,14 +258,14 @@ static kiln_status take(kiln__runner *r, const turn *t, kiln__recorder *recorder
     return KILN_OK;
 }
 
-kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const kiln__code *code,
-                             bool (*tick)(void *user), void *user, kiln__recorder *recorder, kiln_result *result,
-                             bool *ends, kiln_error **error)
+kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
+                             const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                             kiln_result *result, bool *ends, kiln_error **error)
 {
     const kiln_allocator *mem = r->engine->mem;
     kiln__text message = {.mem = mem};
     kiln__runner_request request = {.variant = sample->variant, .params = sample->params,
-                                    .param_count = sample->param_count, .unit = code->unit};
+                                    .param_count = sample->param_count, .trial = *trial, .unit = code->unit};
     kiln__runner_write_run(&message, &request);
     *ends = message.failed;
     kiln_status status = message.failed ? kiln__fail_memory(error) : KILN_OK;

@@ -135,6 +135,7 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     kiln__wire_begin(message, KILN__RUNNER_RUN);
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params, request->param_count);
+    kiln__wire_real(message, request->trial.give_up_above);
     kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
     kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
     kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
@@ -148,6 +149,7 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     kiln__unit *unit = &request->unit;
     request->variant = kiln__wire_read_string(&in);
     request->params = read_settings(&in, arena, &request->param_count);
+    request->trial.give_up_above = kiln__wire_read_real(&in);
     unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
     unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
     unit->lowered = kiln__wire_read_bytes(&in, &unit->lowered_length);
@@ -161,9 +163,10 @@ void kiln__runner_write_launching(kiln__text *message)
 }
 
 /* The fields of a result, each once. X(field) */
-#define FLAGS(X) X(verified) X(measured) X(estimated)
+#define FLAGS(X) X(verified) X(measured) X(estimated) X(stopped_early)
 #define REALS(X)                                                                                                       \
-    X(seconds) X(seconds_low) X(seconds_high) X(host_seconds) X(flops) X(bytes) X(roofline) X(worst_error)
+    X(seconds) X(seconds_low) X(seconds_high) X(host_seconds) X(flops) X(bytes) X(roofline) X(worst_error)            \
+    X(clock_hz) X(memory_clock_hz) X(temperature) X(power_watts) X(energy_joules)
 
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)
 {
@@ -179,6 +182,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     REALS(KILN_X)
 #undef KILN_X
     kiln__wire_number(message, answer->result.repetitions);
+    kiln__wire_number(message, answer->result.throttle);
     kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
     kiln__wire_end(message);
 }
@@ -198,6 +202,7 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     REALS(KILN_X)
 #undef KILN_X
     answer->result.repetitions = (unsigned)read_small(&in, UINT_MAX);
+    answer->result.throttle = (unsigned)read_small(&in, UINT_MAX);
     size_t bytes = 0;
     answer->times = kiln__wire_read_bytes(&in, &bytes);
     answer->time_count = bytes / sizeof(double);

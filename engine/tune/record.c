@@ -14,7 +14,7 @@ struct kiln__recorder {
     bool told;                   /* that the store cannot be used */
     const char *run, *device;    /* how samples are made; what determines the device, as fields */
     const char *sizes;           /* as a text; "" until a configuration is seen */
-    char cc[16], driver[16], nvrtc[16], uuid[48];
+    char cc[16], driver[16], nvrtc[16], uuid[KILN__UUID_TEXT];
     kiln__hash128 *variants;     /* of each variant of the spec: what it does */
     bool *known;
     double *times;
@@ -34,6 +34,7 @@ static void describe_run(const kiln_run_options *run, kiln__text *out)
 {
     static const struct { unsigned flag; const char *text; } flags[] = {
         {KILN_RUN_NO_MEASURE, " no-measure"}, {KILN_RUN_KEEP_L2, " keep-l2"}, {KILN_RUN_FLUSH_L2, " flush-l2"}, {KILN_RUN_CHECK, " check"},
+        {KILN_RUN_ENERGY, " energy"},
     };
     const struct { const char *name; double value; } numbers[] = {
         {"budget", run->budget}, {"precision", run->precision}, {"min", run->min_repetitions}, {"max", run->max_repetitions},
@@ -46,18 +47,6 @@ static void describe_run(const kiln_run_options *run, kiln__text *out)
             kiln__text_printf(out, " %s=", numbers[i].name);
             kiln__value_print(out, (kiln_value){.kind = KILN_FLOAT, .as.f = numbers[i].value});
         }
-}
-
-static void read_uuid(kiln__recorder *r)
-{
-    const kiln__driver *driver = &r->engine->driver;
-    CUuuid uuid;
-    if (driver->simulated || !driver->cuDeviceGetUuid_ || driver->cuDeviceGetUuid_(&uuid, r->engine->device) != CUDA_SUCCESS)
-        return;
-    size_t at = (size_t)snprintf(r->uuid, sizeof r->uuid, "GPU-");
-    for (size_t i = 0; i < sizeof uuid.bytes; i++) /* GPU-8-4-4-4-12, as nvidia-smi prints it */
-        at += (size_t)snprintf(r->uuid + at, sizeof r->uuid - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                               (unsigned char)uuid.bytes[i]);
 }
 
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
@@ -73,7 +62,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
                           .store = options->store, .sizes = ""};
     const kiln_device_info *info = &engine->info;
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
-    read_uuid(r);
+    kiln__driver_uuid(&engine->driver, engine->device, r->uuid);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
     snprintf(r->nvrtc, sizeof r->nvrtc, "%d.%d", nvrtc / 1000, nvrtc % 1000 / 10);
     if (info->driver_version)
@@ -162,8 +151,8 @@ static void tell(kiln__recorder *r, kiln_error *why)
     kiln_error_free(why);
 }
 
-bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, kiln__arena *arena, kiln_sample *sample,
-                         kiln_status *status, const char **message)
+bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
+                         kiln_sample *sample, kiln_status *status, const char **message)
 {
     if (!r || (r->options->flags & KILN_TUNE_FRESH))
         return false;
@@ -179,13 +168,11 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, kiln
     }
     if (!found)
         return false;
-    sample->result = (kiln_result){
-        .verified = row.verified != 0, .measured = row.measured != 0, .estimated = row.estimated != 0,
-        .seconds = row.seconds, .seconds_low = row.seconds_low, .seconds_high = row.seconds_high,
-        .repetitions = (unsigned)row.repetitions, .host_seconds = row.host_seconds, .flops = row.flops,
-        .bytes = row.bytes, .roofline = row.roofline, .worst_error = row.worst_error,
-        .compile_ns = (uint64_t)row.compile_ns,
-    };
+    kiln_result result;
+    kiln__row_result(&row, &result);
+    if (result.stopped_early && !(bound > 0 && kiln__tuning_seconds(&result) > bound))
+        return false;
+    sample->result = result;
     sample->reused = 1;
     *status = (kiln_status)row.status;
     *message = row.message;
@@ -229,20 +216,15 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
                      kiln__row *row)
 {
     const kiln_device_info *info = &r->engine->info;
-    const kiln_result *result = &sample->result;
     *row = (kiln__row){
         .key = identity->key, .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
         .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = info->id, .uuid = r->uuid,
         .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
         .status = sample->status, .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, cuda),
-        .verified = result->verified, .measured = result->measured, .estimated = result->estimated,
-        .seconds = result->seconds, .seconds_low = result->seconds_low, .seconds_high = result->seconds_high,
-        .repetitions = result->repetitions, .host_seconds = result->host_seconds, .flops = result->flops,
-        .bytes = result->bytes, .roofline = result->roofline, .worst_error = result->worst_error,
-        .compile_ns = (int64_t)result->compile_ns, .made = now_us(),
-        .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
+        .made = now_us(), .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
+    kiln__row_set_result(row, &sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, int cuda)

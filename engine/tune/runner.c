@@ -88,7 +88,8 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
     if (status != KILN_OK)
         return status;
     kiln__plan_share(plan, s->shared);
-    status = kiln_plan_run(plan, &s->setup.run, result, error);
+    kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
+    status = kiln_plan_run(plan, &how, result, error);
     *made = plan; /* has the times */
     return status;
 }

@@ -35,6 +35,7 @@ typedef struct kiln__runner_request {
     const char *variant;
     const kiln_setting *params;
     size_t param_count;
+    kiln__trial trial;
     kiln__unit unit;
 } kiln__runner_request;
 void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request);
@@ -70,8 +71,8 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
 void kiln__runner_close(kiln__runner *runner); /* NULL is fine */
 /* Runs a sample there; starts another process first where the last one was ended. `tick` is asked about ten times a
  * second; false stops the sample. `recorder` (may be NULL) gets the times of the repetitions. *ends: the status is no matter of the sample, the sweep has to end with it. */
-kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__code *code,
-                             bool (*tick)(void *user), void *user, kiln__recorder *recorder, kiln_result *result,
-                             bool *ends, kiln_error **error);
+kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
+                             const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                             kiln_result *result, bool *ends, kiln_error **error);
 
 #endif

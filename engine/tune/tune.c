@@ -133,7 +133,8 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 {
     kiln_status status;
     const char *message;
-    if (!kiln__recorder_find(s->recorder, &made->identity, &s->tuning->arena, made->sample, &status, &message))
+    double bound = kiln__trial_bound(s->options, s->tuning->best);
+    if (!kiln__recorder_find(s->recorder, &made->identity, bound, &s->tuning->arena, made->sample, &status, &message))
         return false;
     *ended = kiln__tuning_add(s->tuning, made->sample, status, message) ? announce(s, made, error)
                                                                          : kiln__fail_memory(error);
@@ -257,8 +258,9 @@ static bool tick(void *user)
 static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result *result, bool *fatal,
                             kiln_error **error)
 {
+    kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
     if (s->runner) {
-        kiln_status its = kiln__runner_run(s->runner, taken->sample, code, tick, s, s->recorder, result, fatal,
+        kiln_status its = kiln__runner_run(s->runner, taken->sample, &trial, code, tick, s, s->recorder, result, fatal,
                                            error);
         kiln__code_free(code);
         return its;
@@ -268,7 +270,8 @@ static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result 
     taken->config = NULL; /* the plan's, also where that failed */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
-        status = kiln_plan_run(plan, &s->options->run, result, error);
+        kiln_run_options how = kiln__trial_run(&s->options->run, &trial);
+        status = kiln_plan_run(plan, &how, result, error);
         size_t count;
         const double *times = kiln__plan_times(plan, &count);
         kiln__recorder_times(s->recorder, times, count);
@@ -414,6 +417,15 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
+static void warn_of_throttling(const sweep *s)
+{
+    const kiln_tuning_totals *totals = &s->tuning->totals;
+    if (totals->throttled)
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%llu of %llu samples were measured while power, temperature or "
+                   "hardware held the clocks down: they are slower by an amount that may differ from sample to sample",
+                   (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
+}
+
 kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                       kiln_tuning **tuning, kiln_error **error)
 {
@@ -444,6 +456,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         return status;
     }
     s.tuning->totals.seconds = seconds_since(s.start);
+    warn_of_throttling(&s);
     kiln__tuning_rank(s.tuning);
     *tuning = s.tuning;
     return status;

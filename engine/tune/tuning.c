@@ -75,6 +75,8 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->totals.configurations++;
     tuning->totals.failed += status != KILN_OK;
     tuning->totals.reused += sample->reused != 0;
+    tuning->totals.stopped_early += sample->result.stopped_early != 0;
+    tuning->totals.throttled += (sample->result.throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
     tuning->totals.verified += status == KILN_OK && sample->result.verified;
     if (status == KILN_OK &&
         (!tuning->best || kiln__tuning_seconds(&sample->result) < kiln__tuning_seconds(&tuning->best->result)))

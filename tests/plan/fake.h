@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "check.h"
 #include "plan/internal.h"
@@ -23,6 +24,7 @@ static struct {
     int fail_launch;         /* the result of every launch, if not 0 */
     int shared_limit;        /* as set with cuFuncSetAttribute */
     double clock;            /* milliseconds */
+    long nap;                /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
 } fake = {.limit = 1 << 26, .lock = PTHREAD_MUTEX_INITIALIZER};
 static float fake_symbol[8];
@@ -258,6 +260,8 @@ static CUresult CUDAAPI fake_cuLaunchKernel(CUfunction function, unsigned grid_x
     fake.launches++;
     fake.clock += 0.25 + 0.001 * (double)(fake.launches % 5);
     pthread_mutex_unlock(&fake.lock);
+    if (fake.nap)
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * fake.nap}, NULL);
     if (fake.fail_launch)
         return (CUresult)fake.fail_launch;
     ((const fake_kernel *)(uintptr_t)function)->run(arguments, grid, block);

@@ -300,6 +300,81 @@ static void test_gpu_measure(void)
     close_all();
 }
 
+/* A launch takes 0.25 ms by the events. */
+static void test_give_up(void)
+{
+    static const struct { long nap; double bound; unsigned repetitions; } cases[] = {
+        {6000, 0.0001, 1},   /* more than twice the bound, and the clocks have had time to rise */
+        {2000, 0.0001, 3},   /* the same, after three that took that long */
+        {2000, 0.0002, 3},   /* above the bound each time */
+        {2000, 0.00026, 0},  /* a contender: within a few percent */
+        {0, 0.0001, 0},      /* too short to tell */
+        {2000, 0, 0},        /* no bound */
+    };
+    kiln_error *error = NULL;
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        open_engine(NULL, false);
+        CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL, &error), error);
+        kiln_result result = {0};
+        kiln_run_options options = {.size = sizeof options, .give_up_above = cases[i].bound};
+        fake.nap = cases[i].nap;
+        CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
+        fake.nap = 0;
+        size_t count = 0;
+        kiln__plan_times(plan, &count);
+        CHECK(result.measured && result.verified && result.seconds > 0.00024 && result.seconds < 0.00026);
+        CHECK(result.stopped_early == (cases[i].repetitions > 0) && count == result.repetitions);
+        CHECK(cases[i].repetitions ? result.repetitions == cases[i].repetitions : result.repetitions >= 7);
+        close_all();
+        open_engine(NULL, false);
+        CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL, &error), error);
+        CHECK(kiln_plan_run(plan, &options, &result, NULL) == KILN_ERROR_WRONG_ANSWER);
+        close_all();
+    }
+}
+
+static CUresult CUDAAPI fake_uuid(CUuuid *uuid, CUdevice device)
+{
+    (void)device;
+    for (size_t i = 0; i < sizeof uuid->bytes; i++)
+        uuid->bytes[i] = (char)i;
+    return CUDA_SUCCESS;
+}
+
+static void test_clocks_and_energy(void)
+{
+    static const char *const names[] = {"KILN_LIBNVML", "FAKE_NVML_CLOCK", "FAKE_NVML_MEMORY_CLOCK", "FAKE_NVML_REASONS",
+                                        "FAKE_NVML_CELSIUS", "FAKE_NVML_MILLIWATTS", "FAKE_NVML_ENERGY"};
+    static const char *const values[] = {FAKE_NVML, "1500", "3200", "4", "50", "300000", "40000"};
+    kiln_error *error = NULL;
+    kiln_result result = {0};
+    kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
+    for (int there = 0; there < 3; there++) { /* no library; no counter of energy; all of it */
+        for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
+            setenv(names[i], values[i], 1);
+        open_engine(NULL, false);
+        engine->driver.cuDeviceGetUuid_ = fake_uuid;
+        CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL, &error), error);
+        fake.nap = there == 2 ? 1000 : 0;
+        long before = fake.launches;
+        uint64_t start = kiln__now_ns();
+        CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
+        double each = (double)(kiln__now_ns() - start) * 1e-9 / (double)(fake.launches - before);
+        fake.nap = 0;
+        CHECK(result.clock_hz == (there ? 1500e6 : 0) && result.memory_clock_hz == (there ? 3200e6 : 0));
+        CHECK(result.throttle == (there ? KILN_THROTTLE_POWER : 0) && result.temperature == (there ? 50 : 0));
+        if (there < 2) {
+            CHECK(result.power_watts == (there ? 300 : 0) && result.energy_joules == 0);
+        } else { /* 40 J a tenth of a second, for as many launches as it took */
+            CHECK(result.power_watts > 300 && result.power_watts < 500);
+            CHECK(result.energy_joules > 200 * each && result.energy_joules < 800 * each);
+        }
+        close_all();
+    }
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        unsetenv(names[i]);
+}
+
 /* ---- steps ---- */
 
 static void test_steps(void)
@@ -861,6 +936,8 @@ static const check_case cases[] = {
     {"geometry before a run", test_geometry_before_run},
     {"wrong answer", test_wrong_answer},
     {"measure", test_gpu_measure},
+    {"giving up", test_give_up},
+    {"clocks and energy", test_clocks_and_energy},
     {"steps", test_steps},
     {"swap", test_swap},
     {"while", test_while},

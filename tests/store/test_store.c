@@ -68,7 +68,9 @@ static kiln__row row_of(unsigned number, char key[33], double times[3])
         .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK, .message = number % 5 == 4 ? "no\nno" : "",
         .reusable = 1, .verified = 1, .measured = 1, .seconds = times[1], .seconds_low = times[0],
         .seconds_high = times[2], .repetitions = 3, .flops = 1e12 + number, .worst_error = 0.1, .made = 1000 + number,
-        .times = times, .time_count = 3,
+        .stopped_early = number % 3 == 0, .finals = 77 + number, .first_seconds = times[0] / 2, .clock_hz = 1.98e9 + number,
+        .memory_clock_hz = 3.2e9 + number, .throttle = number % 16, .temperature = 40 + number, .power_watts = 600.5 + number,
+        .energy_joules = 0.25 * number, .times = times, .time_count = 3,
     };
 }
 
@@ -353,6 +355,73 @@ static void run_sql(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
+/* A database and a file as the first version wrote them. */
+static const char version_1[] =
+    "CREATE TABLE sample (id INTEGER PRIMARY KEY,key TEXT NOT NULL,spec TEXT NOT NULL,variant TEXT NOT NULL,"
+    "params TEXT NOT NULL,sizes TEXT NOT NULL,inputs TEXT NOT NULL,run TEXT NOT NULL,device TEXT NOT NULL,"
+    "device_id TEXT NOT NULL,uuid TEXT NOT NULL,cc TEXT NOT NULL,driver TEXT NOT NULL,nvrtc TEXT NOT NULL,"
+    "kiln TEXT NOT NULL,source_key TEXT NOT NULL,status INTEGER NOT NULL,message TEXT NOT NULL,"
+    "reusable INTEGER NOT NULL,verified INTEGER NOT NULL,measured INTEGER NOT NULL,estimated INTEGER NOT NULL,"
+    "seconds REAL,seconds_low REAL,seconds_high REAL,repetitions INTEGER NOT NULL,host_seconds REAL,flops REAL,"
+    "bytes REAL,roofline REAL,worst_error REAL,compile_ns INTEGER NOT NULL,made INTEGER NOT NULL,times BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX sample_key ON sample (key); CREATE INDEX sample_spec ON sample (spec, variant);"
+    "INSERT INTO sample VALUES (1,'00000000000000000000000000000abc','add','plain','BLOCK=32','N=8','i','verify','GPU',"
+    "'cuda:0','','9.0','13.0','13.0','0.1.0','s',0,'',1,1,1,0,0.5,0.25,0.75,2,0,0,0,0,0,5,1000,"
+    "x'000000000000d03f000000000000e83f');" /* 0.25, 0.75 */
+    "PRAGMA application_id=1802071150; PRAGMA user_version=1;";
+static const char csv_1[] =
+    "key,spec,variant,params,sizes,inputs,run,device,device_id,uuid,cc,driver,nvrtc,kiln,source_key,status,message,"
+    "reusable,verified,measured,estimated,seconds,seconds_low,seconds_high,repetitions,host_seconds,flops,bytes,roofline,"
+    "worst_error,compile_ns,made,times\n"
+    "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
+    "0.25,0.75,2,0,0,0,0,0,5,1000,0.25 0.75\n";
+
+static int check_version_1(void *user, const kiln_record *record)
+{
+    const kiln_result *result = &record->result;
+    CHECK(result->seconds == 0.5 && result->repetitions == 2 && record->made == 1000 && result->compile_ns == 5);
+    CHECK(record->time_count == 2 && record->times[0] == 0.25 && record->times[1] == 0.75);
+    CHECK(!result->stopped_early && !result->finals && result->first_seconds == 0 && result->clock_hz == 0);
+    CHECK(!result->throttle && result->energy_joules == 0);
+    ++*(unsigned *)user;
+    return 0;
+}
+
+static void older_databases_and_files(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    char csv[128];
+    uint64_t read = 0, taken = 0;
+    unsigned seen = 0;
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    run_sql(f.path, version_1);
+    open_store(&f, KILN_STORE_READ); /* nothing is changed: seen through a view */
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
+    kiln__row row;
+    kiln__arena arena = {0};
+    bool found = false;
+    CHECK_OK(kiln__store_find(f.store, "00000000000000000000000000000abc", &arena, &row, &found, &error), error);
+    CHECK(found && row.seconds == 0.5);
+    close_store(&f);
+    open_store(&f, 0);
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
+    snprintf(csv, sizeof csv, "%s/1.csv", f.folder);
+    write_file(csv, csv_1);
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
+    CHECK(read == 1 && taken == 1);
+    close_store(&f);
+    open_store(&f, 0); /* of version 2 by now */
+    CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
+    CHECK(seen == 4);
+    CHECK(add_number(f.store, 3));
+    CHECK(count_all(f.store, NULL) == 3);
+    kiln__arena_free(&arena);
+    teardown(&f);
+}
+
 static void others_databases_are_left_alone(void)
 {
     fixture f;
@@ -360,7 +429,7 @@ static void others_databases_are_left_alone(void)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     close_store(&f);
-    run_sql(f.path, "PRAGMA user_version=2");
+    run_sql(f.path, "PRAGMA user_version=3");
     CHECK(kiln__store_open(NULL, NULL, f.path, 0, &store, &error) == KILN_ERROR_UNSUPPORTED);
     kiln_error_free(error);
     error = NULL;
@@ -684,6 +753,7 @@ static const check_case cases[] = {
     {"filters", filters},
     {"CSV loses nothing", csv_loses_nothing},
     {"CSV that is damaged", csv_that_is_damaged},
+    {"older databases and files", older_databases_and_files},
     {"damage is moved aside", damage_is_moved_aside},
     {"damage that comes later", damage_that_comes_later},
     {"others' databases are left alone", others_databases_are_left_alone},

@@ -40,7 +40,7 @@ static void write_open(kiln__text *message)
 static void write_run(kiln__text *message)
 {
     kiln__runner_request request = {.variant = "plain", .params = settings, .param_count = KILN__COUNT(settings),
-                                    .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+                                    .trial = {.give_up_above = 0.375}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
 }
 
@@ -50,7 +50,8 @@ static void write_result(kiln__text *message)
 {
     kiln__runner_answer answer = {.times = times, .time_count = KILN__COUNT(times),
                                   .status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
-                                  .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7}};
+                                  .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7, .stopped_early = 1,
+                                             .clock_hz = 1e9, .throttle = 5, .energy_joules = 0.75}};
     kiln__runner_write_result(message, &answer);
 }
 
@@ -114,6 +115,7 @@ static void messages_come_back(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
     CHECK_TEXT(got.variant, "plain");
     check_settings(got.params, got.param_count);
+    CHECK(got.trial.give_up_above == 0.375);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
     write_result(&result);
     kiln__runner_answer answer;
@@ -122,7 +124,8 @@ static void messages_come_back(void)
     CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.lost);
     CHECK_TEXT(answer.why, "because");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
-    CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7);
+    CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7 && answer.result.stopped_early);
+    CHECK(answer.result.clock_hz == 1e9 && answer.result.throttle == 5 && answer.result.energy_joules == 0.75);
     kiln__text_free(&open);
     kiln__text_free(&request);
     kiln__text_free(&result);

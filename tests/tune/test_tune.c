@@ -435,6 +435,56 @@ static void searches_a_huge_space(void)
     teardown(&f);
 }
 
+/* What is clearly slower is given up, checked all the same, and not taken from the store for measured in whole. */
+static void gives_up_what_is_slower(void)
+{
+    static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};
+    static const struct { const char *const *variants; size_t count; unsigned flags, stopped, reused; } sweeps[] = {
+        {all, 3, 0, 4, 0},                         /* but for the first, and the one with a wrong answer */
+        {all, 3, 0, 4, 6},
+        {slower, 1, 0, 0, 0},                      /* contenders here */
+        {all, 3, 0, 2, 6},
+        {all, 3, KILN_TUNE_NO_GIVE_UP, 0, 4},      /* the two that were given up are made again */
+        {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP, 0, 0},
+    };
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_spec *spec = NULL;
+    kiln_store *store = NULL;
+    char path[96];
+    snprintf(path, sizeof path, "%s/samples.db", f.folder);
+    CHECK_OK(kiln_store_open(f.engine, path, 0, &store, &error), error);
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/slow.yaml", &spec, &error), error);
+    kiln_tuning *first = NULL; /* what comes from the cache is run in order */
+    CHECK_OK(kiln_tune(f.engine, spec, NULL, &first, &error), error);
+    kiln_tuning_free(first);
+    for (size_t i = 0; i < KILN__COUNT(sweeps); i++) {
+        kiln_tuning *tuning = NULL;
+        kiln_tuning_totals totals;
+        kiln_tune_options options = {.size = sizeof options, .run = {.size = sizeof options.run, .budget = 0.15},
+                                     .variants = sweeps[i].variants, .variant_count = sweeps[i].count,
+                                     .store = store, .flags = sweeps[i].flags};
+        CHECK_OK(kiln_tune(f.engine, spec, &options, &tuning, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+        kiln_tuning_sum(tuning, &totals);
+        CU_ASSERT_EQUAL(totals.stopped_early, sweeps[i].stopped);
+        CU_ASSERT_EQUAL(totals.reused, sweeps[i].reused);
+        CU_ASSERT_EQUAL(totals.failed, sweeps[i].count == 3);
+        CHECK(sweeps[i].count < 3 || find(tuning, "copy REPEAT=1") == kiln_tuning_sample(tuning, 0));
+        for (size_t k = 0; k < kiln_tuning_count(tuning); k++) {
+            const kiln_result *result = &kiln_tuning_sample(tuning, k)->result;
+            CHECK(!result->stopped_early || (result->repetitions == 1 && result->host_seconds > 0 && result->verified));
+        }
+        const kiln_sample *wrong = kiln_tuning_sample(tuning, kiln_tuning_count(tuning) - 1);
+        CHECK(sweeps[i].count < 3 || wrong->status == KILN_ERROR_WRONG_ANSWER);
+        kiln_tuning_free(tuning);
+    }
+    kiln_store_close(store);
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"sweeps all of a variant; the second time from the cache", sweeps_all_of_a_variant},
     {"a failure costs one sample", a_failure_costs_one_sample},
@@ -445,6 +495,7 @@ static const check_case cases[] = {
     {"every strategy finds all", every_strategy_finds_all},
     {"chooses a strategy", chooses_a_strategy},
     {"searches a huge space", searches_a_huge_space},
+    {"gives up what is slower", gives_up_what_is_slower},
     {"survives no memory", survives_no_memory},
 };
 KILN_SUITE("tune.tune", cases)

@@ -72,7 +72,7 @@ typedef struct cli_args {
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
     bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
-    bool no_store, fresh, failed;
+    bool no_store, fresh, failed, energy, no_early_stop;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds;
     bool has_max_size;
     double budget, precision, max_seconds, compile_timeout, sample_timeout, older, tune_seconds;
@@ -133,7 +133,9 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
      "Repeat exactly so often."},                                                                                      \
     {"flush-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(flush_l2), NULL, CLI_NOTHING, NULL,                                     \
      "Flush the L2 cache before each repetition. Default: where the buffers fit in it."},                              \
-    {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."}
+    {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},          \
+    {"energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                         \
+     "Measure energy too, where the GPU has a counter of it: about a second more a configuration."}
 
 #define CLI_STORE_OPTION                                                                                               \
     {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \

@@ -88,6 +88,23 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
     return object;
 }
 
+/* null where 0 stands for what is not known */
+static json_t *js_known(double value)
+{
+    return value != 0 ? js_real(value) : json_null();
+}
+
+static json_t *js_throttle(unsigned throttle)
+{
+    json_t *list = js_array();
+#define CLI_X(name, value, text)                                                                                       \
+    if (throttle & value)                                                                                              \
+        js_add(list, js_text(text));
+    KILN_THROTTLE_MAP(CLI_X)
+#undef CLI_X
+    return list;
+}
+
 json_t *js_result(const kiln_result *result)
 {
     json_t *object = js_object();
@@ -107,6 +124,15 @@ json_t *js_result(const kiln_result *result)
     js_set(object, "compile_seconds", js_real((double)result->compile_ns / 1e9));
     js_set(object, "cache_hits", js_whole(result->cache_hits));
     js_set(object, "cache_misses", js_whole(result->cache_misses));
+    js_set(object, "stopped_early", json_boolean(result->stopped_early));
+    js_set(object, "finals", json_integer(result->finals));
+    js_set(object, "first_seconds", js_known(result->first_seconds));
+    js_set(object, "clock_hz", js_known(result->clock_hz));
+    js_set(object, "memory_clock_hz", js_known(result->memory_clock_hz));
+    js_set(object, "throttle", js_throttle(result->throttle));
+    js_set(object, "temperature", js_known(result->temperature));
+    js_set(object, "power_watts", js_known(result->power_watts));
+    js_set(object, "energy_joules", js_known(result->energy_joules));
     return object;
 }
 

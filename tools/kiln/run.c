@@ -46,6 +46,17 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     return c->args.no_measure ? "not measured, as asked" : "not measured";
 }
 
+static const char *throttle_text(unsigned throttle)
+{
+    char *text = cli_printf("%s", "");
+#define CLI_X(name, value, why)                                                                                        \
+    if (throttle & value)                                                                                              \
+        text = cli_printf("%s%s %s", text, *text ? "," : "; held down by", why);
+    KILN_THROTTLE_MAP(CLI_X)
+#undef CLI_X
+    return text;
+}
+
 static void show_text(cli *c, const run_view *view, const kiln_result *r)
 {
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
@@ -77,6 +88,16 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
             rate = cli_printf("%s, %s %% of the roofline", rate, cli_significant(100 * r->roofline, 3));
         table_cell(&table, "rate");
         table_cell(&table, "%s", rate);
+    }
+    if (r->clock_hz > 0) {
+        table_cell(&table, "clocks");
+        table_cell(&table, "SM %.0f MHz, memory %.0f MHz%s", r->clock_hz / 1e6, r->memory_clock_hz / 1e6,
+                   throttle_text(r->throttle));
+    }
+    if (r->power_watts > 0) {
+        table_cell(&table, "board");
+        table_cell(&table, "%.0f W, %.0f degrees C%s", r->power_watts, r->temperature,
+                   r->energy_joules > 0 ? cli_printf(", %s J a repetition", cli_significant(r->energy_joules, 3)) : "");
     }
     table_cell(&table, "code");
     table_cell(&table, "cache: %u hit%s, %u miss%s%s", r->cache_hits, r->cache_hits == 1 ? "" : "s", r->cache_misses,

@@ -246,6 +246,14 @@ static void show_totals(const kiln_tuning *tuning)
         table_cell(&table, "kept");
         table_cell(&table, "%s taken from earlier sweeps", cli_whole(t.reused));
     }
+    if (t.stopped_early) {
+        table_cell(&table, "stopped early");
+        table_cell(&table, "%s as clearly slower than the best", cli_whole(t.stopped_early));
+    }
+    if (t.throttled) {
+        table_cell(&table, "throttled");
+        table_cell(&table, "%s measured with the clocks held down", cli_whole(t.throttled));
+    }
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
                cli_whole(t.cache_misses), t.cache_misses == 1 ? "" : "es");
@@ -319,6 +327,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "failed", js_whole(t.failed));
     js_set(totals, "verified", js_whole(t.verified));
     js_set(totals, "reused", js_whole(t.reused));
+    js_set(totals, "stopped_early", js_whole(t.stopped_early));
+    js_set(totals, "throttled", js_whole(t.throttled));
     js_set(totals, "cache_hits", js_whole(t.cache_hits));
     js_set(totals, "cache_misses", js_whole(t.cache_misses));
     js_set(totals, "seconds", js_real(t.seconds));
@@ -356,12 +366,13 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
     fprintf(file, ",%s", kiln_status_name(sample->status));
     const kiln_result *r = &sample->result;
     if (sample->status == KILN_OK)
-        fprintf(file, ",%s,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%d,%.17g",
+        fprintf(file, ",%s,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%d,%.17g,%d,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%.17g",
                 r->measured ? "measured" : r->estimated ? "estimated" : r->host_seconds > 0 ? "simulated" : "none",
                 tune_seconds(r), r->seconds_low, r->seconds_high, r->repetitions, r->flops, r->bytes, r->verified,
-                r->worst_error);
+                r->worst_error, r->stopped_early, r->first_seconds, r->clock_hz, r->memory_clock_hz, r->throttle,
+                r->temperature, r->power_watts, r->energy_joules);
     else
-        fputs(",,,,,,,,,", file);
+        fputs(",,,,,,,,,,,,,,,,,", file);
     for (size_t n = 0; n < names->count; n++) {
         fputc(',', file);
         for (size_t p = 0; p < sample->param_count; p++)
@@ -389,8 +400,8 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
     FILE *file = fopen(path, "w");
     if (!file)
         return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error",
-          file);
+    fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error,"
+          "stopped_early,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,power_watts,energy_joules", file);
     for (size_t n = 0; n < names.count; n++) {
         fputc(',', file);
         csv_text(file, names.items[n]);
