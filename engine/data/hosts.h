@@ -9,6 +9,7 @@
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
+    X(stencil_f64, KILN_HOST_REFERENCE, kiln__host_stencil)                                                            \
     X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)                                                                  \
     X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose)
 

@@ -775,6 +775,35 @@ static void test_syrk(void)
     kiln__array_free(NULL, &c);
 }
 
+static void test_stencil(void)
+{
+    static const uint64_t shape[] = {2, 1, 3};
+    kiln_array x = {0}, y = {0};
+    kiln_error *none = NULL;
+    CHECK_OK(kiln__array_make(NULL, KILN_f32, 3, shape, &x, &none), none);
+    CHECK_OK(kiln__array_make(NULL, KILN_f32, 3, shape, &y, &none), none);
+    memcpy(x.data, (float[]){8, 16, 24, 0, 0, 64}, 6 * sizeof(float));
+    static const float want[][6] = {
+        {8, 16, 24, 0, 0, 64},
+        {2 + 2, 4 + 4, 6 + 2 + 8, 1, 2 + 8, 16 + 3}, /* a quarter of each and an eighth of its neighbours */
+        {1 + 1 + 0.125f, 2 + 2.5f + 1.25f, 4 + 1 + 2.375f, 0.25f + 0.5f + 1.25f, 2.5f + 1 + 2.5f, 4.75f + 2 + 1.25f},
+    };
+    for (int64_t steps = 0; steps < 3; steps++) {
+        kiln__call_arg args[] = {
+            {.name = "x", .kind = KILN__CALL_ARRAY, .array = &x},
+            {.name = "y", .kind = KILN__CALL_ARRAY, .array = &y, .writable = true},
+            {.name = "STEPS", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = steps}},
+        };
+        kiln_call call = {.arg_count = 3, .args = args};
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__call(&call, builtin("stencil_f64"), (kiln__pos){0}, &error), error);
+        kiln__call_free(&call);
+        CHECK(memcmp(y.data, want[steps], 6 * sizeof(float)) == 0);
+    }
+    kiln__array_free(NULL, &x);
+    kiln__array_free(NULL, &y);
+}
+
 static void test_matmul_errors(void)
 {
     kiln_array a = make(KILN_f32, 2, 2, 3), b = make(KILN_f32, 2, 4, 5), p = make(KILN_f32, 2, 2, 5);
@@ -823,5 +852,6 @@ static const check_case cases[] = {
     {"matmul", test_matmul},
     {"matmul errors", test_matmul_errors},
     {"syrk", test_syrk},
+    {"stencil", test_stencil},
 };
 KILN_SUITE("data", cases)

@@ -1,0 +1,418 @@
+// stencil.cu - an explicit step of the heat equation on a grid of NX x NY x NZ points, six ways, in single precision.
+//
+//     out = centre / 4 + (left + right + up + down + below + above) / 8
+//
+// What lies outside the grid counts as zero. x runs fastest in memory, z slowest. The two factors are powers of two, so
+// only the six additions round, and since all kernels add in the same order their results are the same bits.
+//
+// A point is read by seven threads and need only come from memory once, so the least traffic is 8 bytes a point. What a
+// kernel is about is where the other six reads are served: by the L2, by the L1, by shared memory or by registers.
+//
+// All extents below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
+// Blocks are numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
+//
+// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
+// compiled where its own macro STENCIL_<NAME> is set, or where STENCIL_ONE is not.
+
+#ifndef BLOCK_X
+#define BLOCK_X 32 // threads of a block along x
+#endif
+#ifndef BLOCK_Y
+#define BLOCK_Y 8 // along y
+#endif
+#ifndef BLOCK_Z
+#define BLOCK_Z 1 // naive: along z
+#endif
+#ifndef ROWS
+#define ROWS 2 // register_tiled, coarsened, temporal: rows, neighbours along y, that a thread makes
+#endif
+#ifndef CHUNK
+#define CHUNK 32 // planes that a thread walks through along z
+#endif
+#ifndef VECTOR
+#define VECTOR 4 // coarsened, temporal: points side by side along x that a thread makes: 1 (not temporal), 2 or 4
+#endif
+#ifndef UNROLL
+#define UNROLL 1 // steps along z that are written out
+#endif
+
+typedef unsigned long long offset;
+
+// The tile of a block, numbered x fastest.
+struct Tile {
+    unsigned x, y, z;
+};
+
+__device__ __forceinline__ Tile tile_of_block(unsigned nx, unsigned ny, unsigned width, unsigned height, unsigned depth)
+{
+    unsigned across = (nx + width - 1) / width, down = (ny + height - 1) / height;
+    unsigned plane = blockIdx.x / across;
+    return {blockIdx.x % across * width, plane % down * height, plane / down * depth};
+}
+
+__device__ __forceinline__ float combine(float centre, float left, float right, float up, float down, float below,
+                                         float above)
+{
+    return 0.25f * centre + 0.125f * (((left + right) + (up + down)) + (below + above));
+}
+
+#if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
+// A thread a point, seven loads.
+//
+// Left and right share the sectors of the centre; up and down are served by the L1 where the block is high enough; below
+// and above lie a plane away, and come from the L2 as long as three planes of all blocks under way fit in it.
+extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny,
+                                         unsigned nz)
+{
+    Tile tile = tile_of_block(nx, ny, BLOCK_X, BLOCK_Y, BLOCK_Z);
+    unsigned x = tile.x + threadIdx.x, y = tile.y + threadIdx.y, z = tile.z + threadIdx.z;
+    if (x >= nx || y >= ny || z >= nz)
+        return;
+    offset plane = (offset)nx * ny, i = z * plane + (offset)y * nx + x;
+    out[i] = combine(in[i], x > 0 ? in[i - 1] : 0.0f, x + 1 < nx ? in[i + 1] : 0.0f, y > 0 ? in[i - nx] : 0.0f,
+                     y + 1 < ny ? in[i + nx] : 0.0f, z > 0 ? in[i - plane] : 0.0f, z + 1 < nz ? in[i + plane] : 0.0f);
+}
+#endif
+
+#if defined(STENCIL_PENCIL) || !defined(STENCIL_ONE)
+// A thread walks CHUNK planes along z and keeps the three points of its column in registers.
+//
+// Against naive: five loads a point in place of seven, and each plane passes from the L2 to an SM once, not three times.
+extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
+                                          unsigned ny, unsigned nz)
+{
+    Tile tile = tile_of_block(nx, ny, BLOCK_X, BLOCK_Y, CHUNK);
+    unsigned x = tile.x + threadIdx.x, y = tile.y + threadIdx.y, end = min(tile.z + CHUNK, nz);
+    if (x >= nx || y >= ny)
+        return;
+    offset plane = (offset)nx * ny, i = tile.z * plane + (offset)y * nx + x;
+    float below = tile.z > 0 ? in[i - plane] : 0.0f, centre = in[i];
+#pragma unroll UNROLL
+    for (unsigned z = tile.z; z < end; ++z, i += plane) {
+        float above = z + 1 < nz ? in[i + plane] : 0.0f;
+        out[i] = combine(centre, x > 0 ? in[i - 1] : 0.0f, x + 1 < nx ? in[i + 1] : 0.0f, y > 0 ? in[i - nx] : 0.0f,
+                         y + 1 < ny ? in[i + nx] : 0.0f, below, above);
+        below = centre;
+        centre = above;
+    }
+}
+#endif
+
+#if defined(STENCIL_REGISTER_TILED) || !defined(STENCIL_ONE)
+// A thread makes ROWS points, neighbours along y, in each plane.
+//
+// Against pencil: up and down are registers too, but for the first and the last row: 3 + 2 / ROWS loads a point. A
+// thread has ROWS loads of the next plane under way at once.
+extern "C" __global__ void stencil_register_tiled(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
+                                                  unsigned ny, unsigned nz)
+{
+    Tile tile = tile_of_block(nx, ny, BLOCK_X, BLOCK_Y * ROWS, CHUNK);
+    unsigned x = tile.x + threadIdx.x, y = tile.y + threadIdx.y * ROWS, end = min(tile.z + CHUNK, nz);
+    if (x >= nx || y >= ny)
+        return;
+    offset plane = (offset)nx * ny, i = tile.z * plane + (offset)y * nx + x;
+    float below[ROWS], centre[ROWS], above[ROWS];
+#pragma unroll
+    for (unsigned r = 0; r < ROWS; ++r) {
+        below[r] = y + r < ny && tile.z > 0 ? in[i + (offset)r * nx - plane] : 0.0f;
+        centre[r] = y + r < ny ? in[i + (offset)r * nx] : 0.0f;
+    }
+#pragma unroll UNROLL
+    for (unsigned z = tile.z; z < end; ++z, i += plane) {
+#pragma unroll
+        for (unsigned r = 0; r < ROWS; ++r)
+            above[r] = y + r < ny && z + 1 < nz ? in[i + plane + (offset)r * nx] : 0.0f;
+        float up = y > 0 ? in[i - nx] : 0.0f, last = y + ROWS < ny ? in[i + (offset)ROWS * nx] : 0.0f;
+#pragma unroll
+        for (unsigned r = 0; r < ROWS; ++r) {
+            if (y + r < ny) {
+                offset here = i + (offset)r * nx;
+                out[here] = combine(centre[r], x > 0 ? in[here - 1] : 0.0f, x + 1 < nx ? in[here + 1] : 0.0f, up,
+                                    r + 1 < ROWS ? centre[r + 1] : last, below[r], above[r]);
+            }
+            up = centre[r];
+        }
+#pragma unroll
+        for (unsigned r = 0; r < ROWS; ++r) {
+            below[r] = centre[r];
+            centre[r] = above[r];
+        }
+    }
+}
+#endif
+
+#if defined(STENCIL_SHARED_REGISTER) || !defined(STENCIL_ONE)
+// The plane at hand lies in shared memory with a rim of one point, the planes below and above in registers.
+//
+// Against pencil: one load from global memory a point, and those of the rim; left, right, up and down come from shared
+// memory, a pass each. It costs a barrier a plane, with two buffers, one being filled while the other is read.
+extern "C" __global__ void stencil_shared_register(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
+                                                   unsigned ny, unsigned nz)
+{
+    __shared__ float planes[2][BLOCK_Y + 2][BLOCK_X + 2];
+    Tile tile = tile_of_block(nx, ny, BLOCK_X, BLOCK_Y, CHUNK);
+    unsigned tx = threadIdx.x, ty = threadIdx.y, x = tile.x + tx, y = tile.y + ty, end = min(tile.z + CHUNK, nz);
+    bool inside = x < nx && y < ny;
+    offset plane = (offset)nx * ny, i = tile.z * plane + (offset)y * nx + x;
+    float below = inside && tile.z > 0 ? in[i - plane] : 0.0f, centre = inside ? in[i] : 0.0f;
+    for (unsigned z = tile.z; z < end; ++z, i += plane) {
+        float above = inside && z + 1 < nz ? in[i + plane] : 0.0f;
+        float(*now)[BLOCK_X + 2] = planes[z & 1];
+        now[ty + 1][tx + 1] = centre;
+        if (tx == 0)
+            now[ty + 1][0] = y < ny && x > 0 ? in[i - 1] : 0.0f;
+        if (tx == BLOCK_X - 1)
+            now[ty + 1][BLOCK_X + 1] = y < ny && x + 1 < nx ? in[i + 1] : 0.0f;
+        if (ty == 0)
+            now[0][tx + 1] = x < nx && y > 0 ? in[i - nx] : 0.0f;
+        if (ty == BLOCK_Y - 1)
+            now[BLOCK_Y + 1][tx + 1] = x < nx && y + 1 < ny ? in[i + nx] : 0.0f;
+        __syncthreads(); // the other buffer was last read before the one of the plane before
+        if (inside)
+            out[i] = combine(centre, now[ty + 1][tx], now[ty + 1][tx + 2], now[ty][tx + 1], now[ty + 2][tx + 1], below,
+                             above);
+        below = centre;
+        centre = above;
+    }
+}
+#endif
+
+#if defined(STENCIL_COARSENED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
+// VECTOR points side by side; one access where rows are aligned to as many.
+struct Vector {
+    float at[VECTOR];
+};
+
+// A thread's points of a plane: ROWS rows, and those before and after.
+struct Plane {
+    Vector row[ROWS], before, after;
+};
+
+// Where a thread reads: VECTOR columns from x on, rows from y - 1 to y + ROWS.
+struct Reader {
+    const float *from; // row y of the next plane to be read
+    offset stride;     // of planes
+    unsigned nx, ny, nz;
+    int x, y, z;       // z: of the next plane
+    bool aligned;
+};
+
+__device__ __forceinline__ Vector read_vector(const Reader &reader, int row)
+{
+    const float *from = reader.from + (long long)row * reader.nx;
+    bool inside = (unsigned)(reader.y + row) < reader.ny && (unsigned)reader.z < reader.nz;
+    Vector v;
+    if (reader.aligned) {
+        inside = inside && (unsigned)reader.x < reader.nx;
+#if VECTOR == 4
+        float4 quad = inside ? *(const float4 *)from : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        v.at[0] = quad.x, v.at[1] = quad.y, v.at[2] = quad.z, v.at[3] = quad.w;
+#elif VECTOR == 2
+        float2 pair = inside ? *(const float2 *)from : make_float2(0.0f, 0.0f);
+        v.at[0] = pair.x, v.at[1] = pair.y;
+#else
+        v.at[0] = inside ? *from : 0.0f;
+#endif
+        return v;
+    }
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+        v.at[i] = inside && (unsigned)(reader.x + i) < reader.nx ? from[i] : 0.0f;
+    return v;
+}
+
+// Reads the next plane and moves on. What lies outside the grid is zero.
+__device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
+{
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+        plane.row[r] = read_vector(reader, r);
+    plane.before = read_vector(reader, -1);
+    plane.after = read_vector(reader, ROWS);
+    reader.from += reader.stride;
+    ++reader.z;
+}
+
+__device__ __forceinline__ void write_vector(float *to, const Vector &v, unsigned x, unsigned nx, bool aligned)
+{
+    if (aligned) {
+        if (x >= nx)
+            return;
+#if VECTOR == 4
+        *(float4 *)to = make_float4(v.at[0], v.at[1], v.at[2], v.at[3]);
+#elif VECTOR == 2
+        *(float2 *)to = make_float2(v.at[0], v.at[1]);
+#else
+        *to = v.at[0];
+#endif
+        return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < VECTOR; ++i)
+        if (x + i < nx)
+            to[i] = v.at[i];
+}
+
+__device__ __forceinline__ bool is_aligned(const float *in, const float *out, unsigned nx)
+{
+    return nx % VECTOR == 0 && ((offset)in | (offset)out) % (4 * VECTOR) == 0;
+}
+
+// One row of a step. `left` and `right` are the points beside the vector.
+__device__ __forceinline__ Vector step(const Vector &centre, float left, float right, const Vector &up,
+                                       const Vector &down, const Vector &below, const Vector &above)
+{
+    Vector v;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i)
+        v.at[i] = combine(centre.at[i], i > 0 ? centre.at[i > 0 ? i - 1 : 0] : left,
+                          i + 1 < VECTOR ? centre.at[i + 1 < VECTOR ? i + 1 : 0] : right, up.at[i], down.at[i],
+                          below.at[i], above.at[i]);
+    return v;
+}
+#endif
+
+#if defined(STENCIL_COARSENED) || !defined(STENCIL_ONE)
+// VECTOR x ROWS points a thread in each plane; left and right come from the neighbouring lanes, and the plane after the
+// next is always on its way.
+//
+// Against register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and a shuffle or two in place of
+// the loads of left and right. Few instructions a byte, many bytes under way: memory sets the pace.
+extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
+    stencil_coarsened(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
+{
+    Tile tile = tile_of_block(nx, ny, BLOCK_X * VECTOR, BLOCK_Y * ROWS, CHUNK);
+    unsigned x = tile.x + threadIdx.x * VECTOR, y = tile.y + threadIdx.y * ROWS, end = min(tile.z + CHUNK, nz);
+    unsigned lane = threadIdx.x % 32;
+    Reader reader = {in + (tile.z * ((offset)nx * ny) + (offset)y * nx + x) - (offset)nx * ny,
+                     (offset)nx * ny, nx, ny, nz, (int)x, (int)y, (int)tile.z - 1, is_aligned(in, out, nx)};
+    float *to = out + (tile.z * reader.stride + (offset)y * nx + x);
+    // Lane 0 reads what is left of the warp, lane 31 what is right of it.
+    bool edge = lane == 0 ? x > 0 && x <= nx : lane == 31 && x + VECTOR < nx;
+    const float *beside = to - out + in + (lane == 0 ? -1 : VECTOR);
+
+    Plane below, centre, above, ahead;
+    read_plane(reader, below);
+    read_plane(reader, centre);
+    read_plane(reader, above);
+#pragma unroll UNROLL
+    for (unsigned z = tile.z; z < end; ++z) {
+        if (z + 1 < end)
+            read_plane(reader, ahead);
+        float at_edge[ROWS];
+#pragma unroll
+        for (unsigned r = 0; r < ROWS; ++r)
+            at_edge[r] = edge && y + r < ny ? beside[(offset)r * nx] : 0.0f;
+#pragma unroll
+        for (unsigned r = 0; r < ROWS; ++r) {
+            const Vector &c = centre.row[r];
+            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            Vector v = step(c, lane == 0 ? at_edge[r] : left, lane == 31 ? at_edge[r] : right,
+                            r > 0 ? centre.row[r > 0 ? r - 1 : 0] : centre.before,
+                            r + 1 < ROWS ? centre.row[r + 1 < ROWS ? r + 1 : 0] : centre.after, below.row[r],
+                            above.row[r]);
+            if (y + r < ny)
+                write_vector(to + (offset)r * nx, v, x, nx, reader.aligned);
+        }
+        below = centre;
+        centre = above;
+        above = ahead;
+        to += reader.stride;
+        beside += reader.stride;
+    }
+}
+#endif
+
+#if defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
+// Two steps in one pass (or one, where `steps` is 1): the points between the steps never leave the SM.
+//
+// Against coarsened: half the traffic a step, twice the arithmetic a byte. A block makes the first step on a tile that is
+// larger than its own by a rim, which its neighbours make once more: a row above and below, and a lane on either side
+// of each warp, whose outer points come out wrong and are used by nobody. Rows of the first step that another warp needs
+// go through shared memory, two buffers and a barrier a plane. All else is in registers: three planes of the input,
+// three of the first step.
+//
+// A warp is a row of lanes, of which 30 write; a block is BLOCK_Y warps one above the other.
+#if VECTOR < 2
+#error "a lane of the rim holds two points: one that comes out wrong, and one that its neighbour needs"
+#endif
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
+    stencil_temporal(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz,
+                     unsigned steps)
+{
+    __shared__ float firsts[2][BLOCK_Y + 2][VECTOR][32], lasts[2][BLOCK_Y + 2][VECTOR][32];
+    Tile tile = tile_of_block(nx, ny, 30 * VECTOR, BLOCK_Y * ROWS - 2, CHUNK);
+    const int lane = threadIdx.x, warp = threadIdx.y;
+    const int x = (int)tile.x + (lane - 1) * VECTOR, y = (int)tile.y + warp * ROWS - 1, z0 = (int)tile.z;
+    const int end = (int)min(tile.z + CHUNK, nz);
+    const bool writes = lane > 0 && lane < 31 && x < (int)nx;
+    const long long stride = (long long)nx * ny;
+    Reader reader = {in + ((z0 - 2) * stride + (long long)y * nx + x), (offset)stride, nx, ny, nz, x, y, z0 - 2,
+                     is_aligned(in, out, nx)};
+    float *to = out + (z0 * stride + (long long)y * nx + x);
+
+    // Planes z - 1, z, z + 1 of the first step; z and z + 1, and the one that is read, z + 2, of the input.
+    Vector below[ROWS], centre[ROWS], above[ROWS];
+    Plane last, next, ahead;
+    read_plane(reader, last);
+    read_plane(reader, next);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+        below[r] = centre[r] = Vector{};
+
+    // In the round of z the first step's plane z + 1 is made from the input, then the second step's plane z from it.
+    // The first two rounds only fill the registers.
+#pragma unroll UNROLL
+    for (int z = z0 - 2; z < end; ++z) {
+        read_plane(reader, ahead);
+        bool plane_inside = (unsigned)(z + 1) < nz;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const Vector &c = next.row[r];
+            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            above[r] = step(c, left, right, r > 0 ? next.row[r > 0 ? r - 1 : 0] : next.before,
+                            r + 1 < ROWS ? next.row[r + 1 < ROWS ? r + 1 : 0] : next.after, last.row[r], ahead.row[r]);
+            bool inside = plane_inside && (unsigned)(y + r) < ny; // outside the grid the first step is zero as well
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i)
+                above[r].at[i] = inside && (unsigned)(x + i) < nx ? above[r].at[i] : 0.0f;
+        }
+        if (z >= z0) {
+            Vector up, down;
+            if (steps > 1) {
+#pragma unroll
+                for (int i = 0; i < VECTOR; ++i) {
+                    firsts[z & 1][warp][i][lane] = centre[0].at[i];
+                    lasts[z & 1][warp + 1][i][lane] = centre[ROWS - 1].at[i];
+                }
+                __syncthreads(); // the other buffer was last read before the one of the plane before
+#pragma unroll
+                for (int i = 0; i < VECTOR; ++i) {
+                    up.at[i] = warp > 0 ? lasts[z & 1][warp][i][lane] : 0.0f;
+                    down.at[i] = warp + 1 < BLOCK_Y ? firsts[z & 1][warp + 1][i][lane] : 0.0f;
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                Vector v = centre[r];
+                if (steps > 1) {
+                    float left = __shfl_up_sync(~0u, v.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, v.at[0], 1);
+                    v = step(v, left, right, r > 0 ? centre[r > 0 ? r - 1 : 0] : up,
+                             r + 1 < ROWS ? centre[r + 1 < ROWS ? r + 1 : 0] : down, below[r], above[r]);
+                }
+                bool rim = (warp == 0 && r == 0) || (warp == BLOCK_Y - 1 && r == ROWS - 1);
+                if (writes && !rim && y + r < (int)ny)
+                    write_vector(to + (long long)r * nx, v, (unsigned)x, nx, reader.aligned);
+            }
+            to += stride;
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            below[r] = centre[r];
+            centre[r] = above[r];
+        }
+        last = next;
+        next = ahead;
+    }
+}
+#endif
