@@ -569,11 +569,31 @@ KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *tot
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 
+/* Files that samples are kept in. X(NAME, word, what it is) */
+#define KILN_FORMAT_MAP(X)                                                                                            \
+    X(AUTO, "auto", "by the name of the file") X(CSV, "csv", "comma-separated values")                                \
+    X(T4, "t4", "T4 results") X(KERNEL_TUNER, "kernel-tuner", "Kernel Tuner's cache file")
+typedef enum kiln_format {
+#define KILN_X(name, word, text) KILN_FORMAT_##name,
+    KILN_FORMAT_MAP(KILN_X)
+#undef KILN_X
+    KILN_FORMAT_COUNT
+} kiln_format;
+/* The format of a word; -1: none. */
+KILN_API int kiln_format_find(const char *word);
+
 /* A space whose configurations were all measured once: Kernel Tuner's cache file or T4 results, gzipped or not. */
 typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is fine */
+
+/* Writes a recorded space (Kernel Tuner's file or T4, gzipped or not) to another file, gzipped where its name ends in .gz,
+ * in T4 or Kernel Tuner's format; KILN_FORMAT_AUTO keeps the format, unless the name has ".t4." in it. Nothing is lost:
+ * what the other format has no place for is kept beside it, and comes back when it is converted back. Of a file that was
+ * cut off what is there is written, with its end. */
+KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
+                                            kiln_error **error);
 
 typedef struct kiln_recording_info {
     const char *path, *format;      /* "Kernel Tuner", "T4" */

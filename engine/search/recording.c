@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/document.h"
 #include "search/recording.h"
 
 typedef struct kiln_recording recording;
@@ -26,54 +27,6 @@ static kiln_status bad(const reading *in, const char *format, ...)
     kiln_status status = kiln__fail(in->r->mem, in->error, KILN_ERROR_SPEC, "%s: %s", in->name, kiln__text_get(&text));
     kiln__text_free(&text);
     return status;
-}
-
-/* ---- a file that was cut off ---- */
-
-/* Where the last item on the second level ends, 0 if nothing closes there, and the brackets that are open then. *whole:
- * every bracket is closed in the end. */
-static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
-{
-    size_t depth = 0, end = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (quoted) {
-            i += c == '\\';
-            quoted = c != '"';
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            if (depth < 2)
-                open[depth] = c;
-            depth++;
-        } else if ((c == '}' || c == ']') && depth > 0 && --depth == 2) {
-            end = i + 1;
-        }
-    }
-    *whole = depth == 0 && !quoted;
-    return end;
-}
-
-/* There is room for two bytes behind the text. */
-static kiln_status load(reading *in, char *text, size_t length)
-{
-    char open[2];
-    bool whole;
-    size_t end = last_whole_item(text, length, open, &whole);
-    if (!whole && end > 0) {
-        text[end] = open[1] == '{' ? '}' : ']';
-        text[end + 1] = open[0] == '{' ? '}' : ']';
-        length = end + 2;
-        in->r->cut_off = true;
-    }
-    json_error_t why;
-    in->root = json_loadb(text, length, 0, &why);
-    if (!in->root && json_error_code(&why) == json_error_out_of_memory)
-        return kiln__fail_memory(in->error);
-    if (!in->root)
-        return bad(in, "line %d, column %d: not JSON: %s", why.line, why.column, why.text);
-    return KILN_OK;
 }
 
 /* ---- values ---- */
@@ -110,9 +63,19 @@ static double number(const json_t *object, const char *key)
     return got > 0 ? got : 0;
 }
 
-static const char *text_of(reading *in, const char *key)
+static double sum(const json_t *array)
 {
-    const json_t *value = json_object_get(in->root, key);
+    const json_t *item;
+    double all = 0;
+    size_t i;
+    json_array_foreach(array, i, item)
+        all += json_is_number(item) && json_number_value(item) > 0 ? json_number_value(item) : 0;
+    return all;
+}
+
+static const char *text_of(reading *in, const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
@@ -224,8 +187,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
 {
     recording *r = in->r;
     r->format = "Kernel Tuner";
-    r->kernel = text_of(in, "kernel_name");
-    r->device = text_of(in, "device_name");
+    r->kernel = text_of(in, in->root, "kernel_name");
+    r->device = text_of(in, in->root, "device_name");
     kiln_status status = name_params(in, json_object_get(in->root, "tune_params_keys"),
                                      json_object_get(in->root, "tune_params"), json_object_size(cache));
     const char *key;
@@ -235,7 +198,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
             kiln__row *row = &r->rows[r->row_count];
             row->compile = number(entry, "compile_time") / 1e3;
             row->verify = number(entry, "verification_time") / 1e3;
-            row->benchmark = number(entry, "benchmark_time") / 1e3;
+            row->benchmark = (json_object_get(entry, "benchmark_time") ? number(entry, "benchmark_time")
+                                                                       : sum(json_object_get(entry, "times"))) / 1e3;
             status = take_values(in, entry, r->row_count);
             if (status == KILN_OK)
                 status = set_time(in, row, json_object_get(entry, "time"), NULL, 1e-3, r->row_count);
@@ -247,19 +211,6 @@ static kiln_status read_cache(reading *in, json_t *cache)
 }
 
 /* ---- T4 ---- */
-
-/* The length of a unit in seconds; 0: not one. */
-static double unit_of(const char *name)
-{
-    static const struct { const char *name; double seconds; } units[] = {
-        {"milliseconds", 1e-3}, {"miliseconds", 1e-3}, {"ms", 1e-3},     {"microseconds", 1e-6}, {"us", 1e-6},
-        {"nanoseconds", 1e-9},  {"ns", 1e-9},          {"seconds", 1.0}, {"s", 1.0},
-    };
-    for (size_t i = 0; i < KILN__COUNT(units); i++)
-        if (strcmp(units[i].name, name) == 0)
-            return units[i].seconds;
-    return 0;
-}
 
 /* The measurement that is the time: of that name, else the first objective. */
 static const json_t *time_of(const json_t *result)
@@ -280,15 +231,19 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
 {
     recording *r = in->r;
     kiln__row *row = &r->rows[r->row_count];
-    const json_t *times = json_object_get(result, "times"), *run, *measurement = time_of(result);
+    const json_t *times = json_object_get(result, "times"), *measured, *measurement = time_of(result);
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
     const char *own = json_string_value(json_object_get(measurement, "unit"));
-    double measured_in = own && unit_of(own) > 0 ? unit_of(own) : unit;
+    double measured_in = own && kiln__unit_seconds(own) > 0 ? kiln__unit_seconds(own) : unit;
     size_t i;
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
-    json_array_foreach(json_object_get(times, "runtimes"), i, run)
-        row->benchmark += json_is_number(run) && json_number_value(run) > 0 ? json_number_value(run) * unit : 0;
+    row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
+    json_array_foreach(json_object_get(result, "measurements"), i, measured) { /* where it came from Kernel Tuner's file */
+        const char *name = json_string_value(json_object_get(measured, "name"));
+        if (name && strcmp(name, "benchmark_time") == 0)
+            row->benchmark = number(measured, "value") * unit;
+    }
     kiln_status status = take_values(in, json_object_get(result, "configuration"), r->row_count);
     if (status == KILN_OK)
         status = set_time(in, row, json_object_get(measurement, "value"),
@@ -301,18 +256,21 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
 static kiln_status read_results(reading *in, json_t *results)
 {
     recording *r = in->r;
-    const json_t *unit_json = json_object_get(json_object_get(in->root, "metadata"), "timeunit");
+    const json_t *metadata = json_object_get(in->root, "metadata"), *unit_json = json_object_get(metadata, "timeunit");
+    const json_t *header = json_object_get(metadata, "kernel_tuner"); /* as convert.c leaves it */
     const char *unit = json_is_string(unit_json) ? json_string_value(unit_json) : "milliseconds";
-    if (unit_of(unit) <= 0)
+    if (kiln__unit_seconds(unit) <= 0)
         return bad(in, "metadata: '%s' is no unit of time", unit);
     r->format = "T4";
+    r->kernel = text_of(in, header, "kernel_name");
+    r->device = text_of(in, header, "device_name");
     json_t *first = json_object_get(json_array_get(results, 0), "configuration");
     kiln_status status = name_params(in, NULL, first, json_array_size(results));
     size_t i;
     json_t *result;
     if (status == KILN_OK)
         json_array_foreach(results, i, result) {
-            status = read_result(in, result, unit_of(unit));
+            status = read_result(in, result, kiln__unit_seconds(unit));
             if (status != KILN_OK)
                 break;
         }
@@ -388,13 +346,7 @@ const kiln__row *kiln__recording_row(const recording *r, const uint32_t *point)
 static kiln_status read_json(reading *in)
 {
     json_t *cache = json_object_get(in->root, "cache"), *results = json_object_get(in->root, "results");
-    kiln_status status;
-    if (json_is_object(cache))
-        status = read_cache(in, cache);
-    else if (json_is_array(results))
-        status = read_results(in, results);
-    else
-        status = bad(in, "neither a recorded space of Kernel Tuner ('cache') nor T4 results ('results')");
+    kiln_status status = json_is_object(cache) ? read_cache(in, cache) : read_results(in, results);
     if (status == KILN_OK)
         status = sort_values(in);
     if (status == KILN_OK)
@@ -407,7 +359,6 @@ static kiln_status read_json(reading *in)
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   recording **made, kiln_error **error)
 {
-    const size_t limit = (size_t)1 << 30;
     recording *r = kiln__calloc(mem, 1, sizeof *r);
     if (!r)
         return kiln__fail_memory(error);
@@ -416,26 +367,13 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
     r->kernel = r->device = "";
     r->path = kiln__arena_strdup(&r->arena, name);
     reading in = {r, name, NULL, error};
-    const unsigned char *bytes = data;
-    char *text = NULL;
-    size_t text_length = length;
-    kiln_status status = KILN_OK;
-    if (!r->path) {
-        status = kiln__fail_memory(error);
-    } else if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-        bool cut_off;
-        status = kiln__gunzip(mem, name, data, length, limit, &text, &text_length, &cut_off, error);
-    } else if (!(text = kiln__alloc(mem, length + 2))) {
-        status = kiln__fail_memory(error);
-    } else {
-        memcpy(text, data, length);
-    }
-    if (status == KILN_OK)
-        status = load(&in, text, text_length);
-    kiln__free(mem, text);
+    kiln__document document = {0};
+    kiln_status status = r->path ? kiln__document_read(mem, name, data, length, &document, error) : kiln__fail_memory(error);
+    in.root = document.root;
+    r->cut_off = document.cut_off;
     if (status == KILN_OK)
         status = read_json(&in);
-    json_decref(in.root);
+    kiln__document_free(&document);
     if (status != KILN_OK) {
         kiln_recording_free(r);
         return status;

@@ -48,8 +48,4 @@ bool kiln__baseline_make(struct kiln_recording *recording);
 /* The row of a valid point. */
 const kiln__row *kiln__recording_row(const struct kiln_recording *recording, const uint32_t *point);
 static inline double kiln__row_cost(const kiln__row *row) { return row->compile + row->verify + row->benchmark; }
-
-/* gunzip (unzip.c): at most `limit` bytes, with room for two more behind; *cut_off where the end is missing. */
-kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
-                         char **text, size_t *text_length, bool *cut_off, kiln_error **error);
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/engine.h"
+#include "search/document.h"
 #include "search/score.h"
 
 kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording, kiln_error **error)
@@ -14,6 +15,28 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
         return status;
     status = kiln__recording_parse(engine->mem, path, data, length, recording, error);
     kiln__free(engine->mem, data);
+    return status;
+}
+
+kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
+                                   kiln_error **error)
+{
+    kiln__document document = {0}, converted = {0};
+    if (!engine || !from || !to)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_recording_convert wants an engine and two files");
+    if (format != KILN_FORMAT_AUTO && format != KILN_FORMAT_T4 && format != KILN_FORMAT_KERNEL_TUNER)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is written as T4 or as Kernel Tuner's "
+                                                                   "file");
+    kiln_status status = kiln__document_load(engine->mem, from, &document, error);
+    if (format == KILN_FORMAT_AUTO)
+        format = strcasestr(to, ".t4.") ? KILN_FORMAT_T4 : document.format;
+    if (status == KILN_OK)
+        status = kiln__document_convert(engine->mem, from, &document, format, &converted, error);
+    if (status == KILN_OK)
+        status = kiln__document_save(engine->mem, to, &converted, error);
+    kiln__document_free(&converted);
+    kiln__document_free(&document);
     return status;
 }
 

@@ -66,7 +66,7 @@ typedef struct cli_example { const char *line, *says; } cli_example;
 typedef struct cli_args {
     cli_list words;                   /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
-    const char *over, *at_block, *store, *known, *export_to;
+    const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;

@@ -363,7 +363,7 @@ static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
 /* X(action, words before SPEC, words after it, whether SPEC may be left out, whether it writes) */
 #define ACTIONS(X)                                                                                                     \
     X(list, 0, 0, true, false) X(compare, 0, 2, false, false) X(export, 1, 0, true, false)                             \
-    X(import, 1, -1, true, true) X(prune, 0, 0, true, true)
+    X(import, 1, -1, true, true) X(prune, 0, 0, true, true) X(convert, 2, -1, true, false)
 enum action {
 #define CLI_X(name, before, after, optional, writes) ACTION_##name,
     ACTIONS(CLI_X)
@@ -409,8 +409,9 @@ static int results_run(cli *c)
     size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
     size_t least = actions[action].optional ? before : most;
     if (count < least)
-        return cli_usage(c, "%s", action == ACTION_compare ? "compare wants SPEC and two devices or versions"
-                                                           : cli_printf("%s wants a file", actions[action].name));
+        return cli_usage(c, "%s", action == ACTION_compare   ? "compare wants SPEC and two devices or versions"
+                                  : action == ACTION_convert ? "convert wants two files: from, to"
+                                                             : cli_printf("%s wants a file", actions[action].name));
     if (count > most)
         return cli_usage(c, "one argument too many: '%s'", words[most]);
     kiln_store_filter filter = {.size = sizeof filter, .spec = count > before ? words[before] : NULL,
@@ -426,6 +427,10 @@ static int results_run(cli *c)
     kiln_error *error = NULL;
     if (code)
         return code;
+    if (action == ACTION_convert) {
+        kiln_format format = (kiln_format)(args->format ? kiln_format_find(args->format) : KILN_FORMAT_AUTO);
+        return kiln_recording_convert(c->engine, words[0], words[1], format, &error) == KILN_OK ? 0 : cli_error(c, error);
+    }
     if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
     code = run_action(c, store, action, &filter, words);
@@ -443,6 +448,8 @@ static const cli_option options[] = {
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "For compare: how many rows of each end the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL, "Write what is listed to a file, as export does."},
+    {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
+     "For convert: t4 or kernel-tuner. Default: auto, T4 where the name has '.t4.' in it, else as it is."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"Results", options, CLI_COUNT(options)};
@@ -450,21 +457,24 @@ static const cli_group group = {"Results", options, CLI_COUNT(options)};
 const cli_command cli_results_command = {
     .name = "results",
     .summary = "list, compare, move and remove the samples that sweeps have kept",
-    .arguments = "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC]",
+    .arguments = "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
     .about = "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
              "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
              "compare holds the times of two devices against each other, configuration by configuration, or of two "
              "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values with "
              "everything in them, import takes such a file in; of two samples of the same thing the later one stays. "
-             "prune removes samples; they are made again when a sweep comes to them.",
+             "prune removes samples; they are made again when a sweep comes to them.\n\n"
+             "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
+             "packs it (.gz), or closes one that was cut off. No samples are looked at.",
     .max_words = 4,
     .completes = CLI_WORDS,
-    .words = "list compare export import prune",
+    .words = "list compare export import prune convert",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples = (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
                                       {"kiln results compare matmul h100 h200", "Which configurations gained."},
                                       {"kiln results export matmul.csv matmul", "For another machine's import."},
                                       {"kiln results prune --older 90", "Removes what is older than 90 days."},
+                                      {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
                                       {0}},
     .run = results_run,
 };

@@ -1,7 +1,7 @@
-/* unzip.c - gzipped bytes. */
+/* zip.c - gzipped bytes. */
 #include <zlib.h>
 
-#include "search/recording.h"
+#include "search/document.h"
 
 static void *zip_alloc(void *user, unsigned count, unsigned size) { return kiln__calloc(user, count, size); }
 static void zip_free(void *user, void *pointer) { kiln__free(user, pointer); }
@@ -59,4 +59,39 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when unpacked", name,
                           limit >> 20);
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data are damaged", name);
+}
+
+/* In pieces that zlib can count. */
+static int deflate_all(z_stream *stream, const char *text, size_t length, kiln__text *out)
+{
+    unsigned char room[1 << 14];
+    int result = Z_OK;
+    while (result != Z_STREAM_END) {
+        if (stream->avail_in == 0 && length > 0) {
+            size_t piece = length < 1u << 30 ? length : 1u << 30;
+            stream->next_in = (unsigned char *)(uintptr_t)text;
+            stream->avail_in = (unsigned)piece;
+            text += piece;
+            length -= piece;
+        }
+        stream->next_out = room;
+        stream->avail_out = sizeof room;
+        result = deflate(stream, length > 0 ? Z_NO_FLUSH : Z_FINISH);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return result;
+        kiln__text_add(out, (char *)room, sizeof room - stream->avail_out);
+        if (out->failed)
+            return Z_MEM_ERROR;
+    }
+    return Z_OK;
+}
+
+kiln_status kiln__gzip(const kiln_allocator *mem, const char *text, size_t length, kiln__text *out, kiln_error **error)
+{
+    z_stream stream = {.zalloc = zip_alloc, .zfree = zip_free, .opaque = (void *)(uintptr_t)mem};
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        return kiln__fail_memory(error);
+    int result = deflate_all(&stream, text, length, out);
+    deflateEnd(&stream);
+    return result == Z_OK ? KILN_OK : kiln__fail_memory(error);
 }
