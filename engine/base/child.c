@@ -143,66 +143,81 @@ kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline)
     return await(child, POLLIN, deadline);
 }
 
-kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline)
+kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent)
 {
-    const char *bytes = message->data;
-    size_t length = message->length;
-    while (length > 0) {
-        ssize_t put = send(child->socket, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (put >= 0) {
-            bytes += put;
-            length -= (size_t)put;
-            continue;
-        }
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN)
-            return KILN__IO_CLOSED;
-        kiln__io ready = await(child, POLLOUT, deadline);
-        if (ready != KILN__IO_DONE)
-            return ready;
+    while (*sent < message->length) {
+        ssize_t put = send(child->socket, message->data + *sent, message->length - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (put >= 0)
+            *sent += (size_t)put;
+        else if (errno != EINTR)
+            return errno == EAGAIN ? KILN__IO_LATE : KILN__IO_CLOSED;
     }
     return KILN__IO_DONE;
 }
 
-static kiln__io receive_all(const kiln__child *child, char *bytes, size_t length, uint64_t deadline)
+/* Reads into `bytes` until `at` is `length`. */
+static kiln__io receive_some(const kiln__child *child, char *bytes, size_t length, size_t *at)
 {
-    while (length > 0) {
-        ssize_t got = recv(child->socket, bytes, length, MSG_DONTWAIT);
-        if (got > 0) {
-            bytes += got;
-            length -= (size_t)got;
-            continue;
-        }
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got == 0 || errno != EAGAIN)
-            return KILN__IO_CLOSED;
-        kiln__io ready = await(child, POLLIN, deadline);
-        if (ready != KILN__IO_DONE)
-            return ready;
+    while (*at < length) {
+        ssize_t got = recv(child->socket, bytes + *at, length - *at, MSG_DONTWAIT);
+        if (got > 0)
+            *at += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            return got < 0 && errno == EAGAIN ? KILN__IO_LATE : KILN__IO_CLOSED;
     }
     return KILN__IO_DONE;
+}
+
+kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator *mem, kiln__incoming *in)
+{
+    const size_t head = sizeof in->header;
+    if (!in->body) {
+        kiln__io result = receive_some(child, (char *)&in->header, head, &in->got);
+        if (result != KILN__IO_DONE)
+            return result;
+        if (in->header.magic != KILN__MESSAGE_MAGIC || in->header.length > KILN__MESSAGE_MAX)
+            return KILN__IO_MALFORMED;
+        in->body = kiln__alloc(mem, (size_t)in->header.length);
+        if (!in->body)
+            return KILN__IO_MEMORY;
+    }
+    size_t at = in->got - head;
+    kiln__io result = receive_some(child, in->body, (size_t)in->header.length, &at);
+    in->got = head + at;
+    return result;
+}
+
+kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline)
+{
+    size_t sent = 0;
+    for (;;) {
+        kiln__io result = kiln__child_send_some(child, message, &sent);
+        if (result != KILN__IO_LATE)
+            return result;
+        result = await(child, POLLOUT, deadline);
+        if (result != KILN__IO_DONE)
+            return result;
+    }
 }
 
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
                              char **body, size_t *length)
 {
-    kiln__message_header header;
-    kiln__io result = receive_all(child, (char *)&header, sizeof header, deadline);
-    if (result != KILN__IO_DONE)
-        return result;
-    if (header.magic != KILN__MESSAGE_MAGIC || header.length > KILN__MESSAGE_MAX)
-        return KILN__IO_MALFORMED;
-    *kind = header.kind;
-    *length = (size_t)header.length;
-    *body = kiln__alloc(mem, *length);
-    if (!*body)
-        return KILN__IO_MEMORY;
-    result = receive_all(child, *body, *length, deadline);
+    kiln__incoming in = {0};
+    kiln__io result;
+    do {
+        result = kiln__child_receive_some(child, mem, &in);
+        if (result != KILN__IO_LATE)
+            break;
+        result = await(child, POLLIN, deadline);
+    } while (result == KILN__IO_DONE);
+    *body = NULL;
     if (result != KILN__IO_DONE) {
-        kiln__free(mem, *body);
-        *body = NULL;
+        kiln__free(mem, in.body);
+        return result;
     }
-    return result;
+    *kind = in.header.kind;
+    *length = (size_t)in.header.length;
+    *body = in.body;
+    return KILN__IO_DONE;
 }

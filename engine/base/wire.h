@@ -71,4 +71,14 @@ kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, u
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
                              char **body, size_t *length);
 
+/* The same without waiting, for who waits for several: KILN__IO_LATE where the other side has to do something first.
+ * `sent` and `in` are zero before the first call of a message, and keep how far it is. */
+typedef struct kiln__incoming {
+    kiln__message_header header;
+    size_t got;  /* of header and body together */
+    char *body;  /* the caller's to free, also of a message that did not become whole */
+} kiln__incoming;
+kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent);
+kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator *mem, kiln__incoming *in);
+
 #endif

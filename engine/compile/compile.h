@@ -71,6 +71,9 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
                                 kiln__compiler **compiler, kiln_error **error);
 /* Ends running compiles and the workers. Every job must have been taken or cancelled. */
 void kiln__compiler_close(kiln__compiler *compiler);
+/* An eventfd to poll beside others: readable when a compile ended since it was last read. Whoever reads it first has it,
+ * so two who wait on one compiler also look at their jobs from time to time. */
+int kiln__compiler_ended(const kiln__compiler *compiler);
 
 /* A compile under way. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;

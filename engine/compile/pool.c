@@ -35,6 +35,7 @@ struct kiln__compiler {
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
     int wake;               /* an eventfd that becomes readable when the compiler closes */
+    int ended;              /* one that is readable when a job ended since it was last read */
     atomic_bool closing;
 
     pthread_mutex_t lock;
@@ -51,6 +52,14 @@ static void free_job(kiln__compile_job *job)
     kiln__unit_free(&job->outcome.unit);
     kiln_error_free(job->outcome.error);
     kiln__free(job->compiler->mem, job);
+}
+
+/* An eventfd that is too full to take more is readable all the same. */
+static void ring(int fd)
+{
+    uint64_t one = 1;
+    if (write(fd, &one, sizeof one) != sizeof one)
+        return;
 }
 
 /* ---- a slot's thread ---- */
@@ -100,6 +109,7 @@ static void *serve(void *user)
             free_job(job);
         else
             pthread_cond_broadcast(&compiler->done);
+        ring(compiler->ended);
     }
     pthread_mutex_unlock(&compiler->lock);
     kiln__worker_end(&self->worker);
@@ -138,6 +148,8 @@ static void free_compiler(kiln__compiler *compiler)
 {
     if (compiler->wake >= 0)
         close(compiler->wake);
+    if (compiler->ended >= 0)
+        close(compiler->ended);
     kiln__free(compiler->mem, compiler->worker);
     kiln__free(compiler->mem, compiler->library);
     kiln__free(compiler->mem, compiler->slots);
@@ -171,7 +183,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->mem = mem;
     made->nvrtc = nvrtc;
     made->timeout = options->timeout;
-    made->wake = -1;
+    made->wake = made->ended = -1;
     if (options->log)
         made->log = *options->log;
     const char *worker = options->worker;
@@ -193,7 +205,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
         return kiln__fail_memory(error);
     }
     made->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (made->wake < 0 || !init_sync(made)) {
+    made->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (made->wake < 0 || made->ended < 0 || !init_sync(made)) {
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "the compile queue cannot be set up: %s",
                                         strerror(errno));
         free_compiler(made);
@@ -207,20 +220,22 @@ void kiln__compiler_close(kiln__compiler *compiler)
 {
     if (!compiler)
         return;
-    uint64_t one = 1;
     pthread_mutex_lock(&compiler->lock);
     atomic_store(&compiler->closing, true);
     pthread_cond_broadcast(&compiler->work);
     pthread_mutex_unlock(&compiler->lock);
-    if (write(compiler->wake, &one, sizeof one) != sizeof one) {
-        /* cannot happen: a fresh eventfd has room */
-    }
+    ring(compiler->wake);
     for (size_t i = 0; i < compiler->slot_count; i++)
         pthread_join(compiler->slots[i].thread, NULL);
     pthread_cond_destroy(&compiler->work);
     pthread_cond_destroy(&compiler->done);
     pthread_mutex_destroy(&compiler->lock);
     free_compiler(compiler);
+}
+
+int kiln__compiler_ended(const kiln__compiler *compiler)
+{
+    return compiler->ended;
 }
 
 /* ---- jobs ---- */

@@ -305,6 +305,45 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
     return KILN_OK;
 }
 
+static kiln_status find_simulated(kiln_engine *engine, const char *name, kiln__arena *arena, CUdevice *device,
+                                  kiln_error **error)
+{
+    const char *found = profile_of(name), *at;
+    kiln_status status = found ? kiln__profile_find(engine, found, arena, &found, error) : KILN_OK;
+    for (size_t i = 0; status == KILN_OK && (at = kiln__sim_profile_at(i)); i++)
+        if (strcmp(at, found ? found : "generic") == 0) {
+            *device = (CUdevice)i;
+            return KILN_OK;
+        }
+    return status == KILN_OK ? kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such "
+                                          "profile; `kiln devices` lists them", name) : status;
+}
+
+kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
+                              kiln_error **error)
+{
+    const kiln__driver *driver = &engine->driver;
+    kiln__arena arena = {.mem = engine->mem};
+    int ordinal = is_simulated(name) ? 0 : ordinal_of(name), count = 0;
+    kiln_status status = KILN_OK;
+    if (ordinal < 0)
+        status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
+                            name);
+    else if (is_simulated(name) != driver->simulated)
+        status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s and %s: a simulated device and a GPU cannot "
+                            "take part in the same", name, engine->info.id);
+    else if (driver->simulated)
+        status = find_simulated(engine, name, &arena, device, error);
+    else if (driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS || ordinal >= count ||
+             driver->cuDeviceGet_(device, ordinal) != CUDA_SUCCESS)
+        status = kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s; `kiln devices` lists them",
+                            name);
+    kiln__arena_free(&arena);
+    if (status == KILN_OK)
+        kiln__driver_device_info(driver, *device, info);
+    return status;
+}
+
 /* ---- memory ---- */
 
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,

@@ -60,6 +60,10 @@ kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
 kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off or no memory */
 
+/* Another device of the engine's driver (the engine's must be open) by a name as in kiln_options, or the same. */
+kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
+                              kiln_error **error);
+
 /* Makes the engine's context current in this thread, and back. Cheap where it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);

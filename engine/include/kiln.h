@@ -483,6 +483,7 @@ typedef struct kiln_sample {
     const char *message;            /* why it failed, "" if it did not */
     kiln_result result;             /* valid where status is KILN_OK */
     int reused;                     /* 1: not made now but taken from the store */
+    const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
 } kiln_sample;
 
 typedef struct kiln_progress {
@@ -536,6 +537,11 @@ typedef struct kiln_tune_options {
     const char *strategy;           /* by name (kiln_strategy_name); NULL: everything in order ("exhaustive") where
                                        there is no budget or with KILN_RUN_CHECK, else kiln_strategy_name(0) */
     uint64_t seed;                  /* the same seed and the same answers in the same order search the same way */
+    const char *const *devices;     /* measure on each of these at once, in a process each, whatever `isolation`
+                                       says; named as in kiln_options. They must be of the engine's device's model. A
+                                       GPU may stand there once, a simulated device may be repeated. NULL: on the
+                                       engine's device */
+    size_t device_count;
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
@@ -557,9 +563,9 @@ typedef struct kiln_tuning_totals {
     uint64_t stopped_early;         /* clearly slower than the best at the time */
     uint64_t throttled;             /* measured while power, temperature or hardware held the clocks down */
     double seconds;                 /* wall time */
-    double compile_seconds;         /* wall time of the runner for code: the cache, starting compiles, waiting for them */
+    double compile_seconds;         /* wall time for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */
-    double run_seconds;             /* filling, launching, verifying, measuring */
+    double run_seconds;             /* filling, launching, verifying, measuring; summed over devices */
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
 

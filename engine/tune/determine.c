@@ -295,9 +295,8 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
 }
 
 /* A simulated device is its figures: its estimates follow from them. */
-void kiln__determine_device(const kiln_engine *engine, kiln__text *out)
+void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {
-    const kiln_device_info *info = &engine->info;
     field(out, info->name);
     number_field(out, info->cc_major);
     number_field(out, info->cc_minor);

@@ -65,14 +65,15 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, dou
 kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, const kiln__variant *variant,
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
 /* What says which device it is, and with which driver. */
-void kiln__determine_device(const kiln_engine *engine, kiln__text *out);
+void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
 void kiln__hash_print(kiln__hash128 hash, char text[33]);
 
 /* ---- the store's side of a sweep (record.c) ---- */
 
 typedef struct kiln__recorder kiln__recorder;
 typedef struct kiln__identity { /* of a sample: "" until it is known */
-    char key[33], source[33], inputs[33];
+    char rest[33];               /* of all that determines it but for the device */
+    char source[33], inputs[33];
 } kiln__identity;
 /* *recorder stays NULL where the options name no store; NULL is fine everywhere. */
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
@@ -81,14 +82,16 @@ void kiln__recorder_free(kiln__recorder *recorder);
 /* `config` and `code` are NULL where the sample failed before there was one. */
 kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample *sample, const kiln__config *config,
                                     const kiln__code_job *code, kiln__identity *identity, kiln_error **error);
-/* Fills in the sample as the store has it; *status and *message are how it ended, the message of `arena`. False: it has
- * to be made. One that was given up is taken where it would be given up again above `bound`. */
+/* Fills in the sample as the store has it from any of the sweep's devices; *status and *message are how it ended, the
+ * message of `arena`. False: it has to be made. One that was given up is taken where it would be given up again above
+ * `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* The times of the sample that is added next; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
-/* Writes a sample. A store that cannot be written is told to the log once; the sweep goes on. `cuda`: the CUresult
- * behind a failure. */
-void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample, int cuda);
+/* Writes a sample that the `place`th of the sweep's devices made. A store that cannot be written is told to the log
+ * once; the sweep goes on. `cuda`: the CUresult behind a failure. */
+void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
+                        size_t place, int cuda);
 
 #endif

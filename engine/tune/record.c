@@ -5,6 +5,11 @@
 
 #include "tune/internal.h"
 
+typedef struct recorder_device { /* a device of the sweep */
+    char id[32], uuid[KILN__UUID_TEXT];
+    const char *fields;          /* what determines it */
+} recorder_device;
+
 struct kiln__recorder {
     kiln_engine *engine;
     const kiln_spec *spec;
@@ -12,9 +17,11 @@ struct kiln__recorder {
     kiln__arena arena;
     kiln_store *store;
     bool told;                   /* that the store cannot be used */
-    const char *run, *device;    /* how samples are made; what determines the device, as fields */
+    const char *run;             /* how samples are made */
+    recorder_device *devices;
+    size_t device_count;
     const char *sizes;           /* as a text; "" until a configuration is seen */
-    char cc[16], driver[16], nvrtc[16], uuid[KILN__UUID_TEXT];
+    char cc[16], driver[16], nvrtc[16];
     kiln__hash128 *variants;     /* of each variant of the spec: what it does */
     bool *known;
     double *times;
@@ -49,6 +56,34 @@ static void describe_run(const kiln_run_options *run, kiln__text *out)
         }
 }
 
+static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
+{
+    kiln_engine *engine = r->engine;
+    r->device_count = r->options->device_count ? r->options->device_count : 1;
+    r->devices = kiln__arena_alloc(&r->arena, r->device_count * sizeof *r->devices);
+    if (!r->devices)
+        return kiln__fail_memory(error);
+    memset(r->devices, 0, r->device_count * sizeof *r->devices);
+    for (size_t i = 0; i < r->device_count; i++) {
+        CUdevice device = engine->device;
+        kiln_device_info info = engine->info;
+        kiln_status status = KILN_OK;
+        if (r->options->device_count)
+            status = kiln__engine_peer(engine, r->options->devices[i], &device, &info, error);
+        if (status != KILN_OK)
+            return status;
+        kiln__text fields = {.mem = engine->mem};
+        kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid);
+        memcpy(r->devices[i].id, info.id, sizeof info.id);
+        kiln__determine_device(&info, &fields);
+        kiln__text_puts(&fields, r->devices[i].uuid);
+        r->devices[i].fields = keep_text(&r->arena, &fields);
+        if (!r->devices[i].fields)
+            return kiln__fail_memory(error);
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                 kiln__recorder **recorder, kiln_error **error)
 {
@@ -62,22 +97,19 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
                           .store = options->store, .sizes = ""};
     const kiln_device_info *info = &engine->info;
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
-    kiln__driver_uuid(&engine->driver, engine->device, r->uuid);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
     snprintf(r->nvrtc, sizeof r->nvrtc, "%d.%d", nvrtc / 1000, nvrtc % 1000 / 10);
     if (info->driver_version)
         snprintf(r->driver, sizeof r->driver, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
-    kiln__text run = {.mem = engine->mem}, device = {.mem = engine->mem};
+    kiln__text run = {.mem = engine->mem};
     describe_run(&options->run, &run);
     r->run = keep_text(&r->arena, &run);
-    kiln__determine_device(engine, &device);
-    kiln__text_puts(&device, r->uuid);
-    r->device = keep_text(&r->arena, &device);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
     r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
-    if (!r->run || !r->device || !r->variants || !r->known) {
+    status = !r->run || !r->variants || !r->known ? kiln__fail_memory(error) : make_devices(r, error);
+    if (status != KILN_OK) {
         kiln__recorder_free(r);
-        return kiln__fail_memory(error);
+        return status;
     }
     *recorder = r;
     return KILN_OK;
@@ -130,15 +162,27 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     if (code)
         kiln__hash_print(kiln__code_key(code), identity->source);
     kiln__text all = {.mem = r->engine->mem};
-    kiln__text_printf(&all, "kiln sample 1\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", KILN_VERSION, r->device, r->run, r->sizes,
-                      r->spec->name, sample->variant, identity->inputs, identity->source);
+    kiln__text_printf(&all, "%s\n%s\n%s\n%s\n%s\n%s\n", r->run, r->sizes, r->spec->name, sample->variant,
+                      identity->inputs, identity->source);
     kiln__settings_print(&all, sample->params, sample->param_count);
     if (all.failed)
         status = kiln__fail_memory(error);
     else
-        kiln__hash_print(kiln__hash(all.data, all.length), identity->key);
+        kiln__hash_print(kiln__hash(all.data, all.length), identity->rest);
     kiln__text_free(&all);
     return status;
+}
+
+/* "": no memory. */
+static void make_key(const kiln__recorder *r, const kiln__identity *identity, size_t at, char key[33])
+{
+    kiln__text all = {.mem = r->engine->mem};
+    kiln__text_printf(&all, "kiln sample 2\n%s\n%s\n%s", KILN_VERSION, r->devices[at].fields, identity->rest);
+    if (all.failed)
+        *key = '\0';
+    else
+        kiln__hash_print(kiln__hash(all.data, all.length), key);
+    kiln__text_free(&all);
 }
 
 /* ---- taking and writing ---- */
@@ -162,9 +206,15 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__row row;
     bool found = false;
     kiln_error *why = NULL;
-    if (kiln__store_find(r->store, identity->key, arena, &row, &found, &why) != KILN_OK) {
-        tell(r, why);
-        return false;
+    for (size_t i = 0; i < r->device_count && !found; i++) {
+        char key[33];
+        if (i > 0 && strcmp(r->devices[i].fields, r->devices[i - 1].fields) == 0)
+            continue;
+        make_key(r, identity, i, key);
+        if (kiln__store_find(r->store, key, arena, &row, &found, &why) != KILN_OK) {
+            tell(r, why);
+            return false;
+        }
     }
     if (!found)
         return false;
@@ -174,6 +224,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
         return false;
     sample->result = result;
     sample->reused = 1;
+    sample->device = row.device_id;
     *status = (kiln_status)row.status;
     *message = row.message;
     return true;
@@ -212,13 +263,13 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, int cuda,
-                     kiln__row *row)
+static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
+                     const recorder_device *at, int cuda, kiln__row *row)
 {
     const kiln_device_info *info = &r->engine->info;
     *row = (kiln__row){
-        .key = identity->key, .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
-        .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = info->id, .uuid = r->uuid,
+        .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
+        .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = at->id, .uuid = at->uuid,
         .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
         .status = sample->status, .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, cuda),
@@ -227,7 +278,8 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
     kiln__row_set_result(row, &sample->result);
 }
 
-void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, int cuda)
+void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
+                        int cuda)
 {
     if (!r)
         return;
@@ -235,9 +287,12 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln__text params = {.mem = r->engine->mem};
     kiln_error *why = NULL;
     kiln__settings_print(&params, sample->params, sample->param_count);
-    fill_row(r, identity, sample, cuda, &row);
+    char key[33];
+    make_key(r, identity, place, key);
+    fill_row(r, identity, sample, &r->devices[place], cuda, &row);
+    row.key = key;
     row.params = kiln__text_get(&params);
-    kiln_status status = params.failed ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
+    kiln_status status = params.failed || !*key ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
     if (status != KILN_OK)
         tell(r, why);
     kiln__text_free(&params);

@@ -1,10 +1,13 @@
-/* runner.h - measuring in a process of its own: the messages, the process, and the side that started it.
+/* runner.h - measuring in a process of its own: the messages, the process, and the side that started it, which may
+ * have several, one for each device.
  *
  * The library sends KILN__RUNNER_OPEN once and hears KILN__RUNNER_READY; then for each sample KILN__RUNNER_RUN, and
  * hears KILN__RUNNER_LAUNCHING when inputs and expected answers are there and the first launch is next (unless it does
  * not come to that), and KILN__RUNNER_RESULT at its end. Messages and fields are those of base/wire.h. */
 #ifndef KILN_TUNE_RUNNER_H
 #define KILN_TUNE_RUNNER_H
+
+#include <poll.h>
 
 #include "base/wire.h"
 #include "tune/internal.h"
@@ -61,18 +64,46 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
  * status. */
 int kiln__runner_serve(int fd);
 
-/* ---- the side of the sweep (isolate.c) ---- */
+/* ---- the side of the sweep: one device's process (isolate.c) ---- */
 
+/* A process that measures on a device, and its successors. Nothing waits but kiln__runner_run(): a sample is begun, and
+ * until it has ended the runner is stepped whenever its socket is ready or its deadline has come. */
 typedef struct kiln__runner kiln__runner;
 /* Starts the process, so that what is wrong with it shows before anything is compiled; fails where the engine cannot be
- * used by another process. The engine, the spec and the options must outlive it. */
+ * used by another process. `device` as in kiln_options, NULL: the engine's own. All of them must outlive it. */
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                              kiln__runner **runner, kiln_error **error);
-void kiln__runner_close(kiln__runner *runner); /* NULL is fine */
-/* Runs a sample there; starts another process first where the last one was ended. `tick` is asked about ten times a
- * second; false stops the sample. `recorder` (may be NULL) gets the times of the repetitions. *ends: the status is no matter of the sample, the sweep has to end with it. */
+                              const char *device, kiln__runner **runner, kiln_error **error);
+void kiln__runner_close(kiln__runner *runner); /* NULL is fine; ends the sample under way */
+bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be begun */
+/* Begins a sample; starts another process first where the last one was ended. The code is copied. */
+kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
+                               const kiln__code *code, kiln_error **error);
+bool kiln__runner_step(kiln__runner *runner); /* goes as far as it goes; true: the outcome is there to be taken */
+/* What to poll for (its fd is -1 where there is nothing); the time of kiln__now_ns() to step at all the same, 0: none. */
+uint64_t kiln__runner_watch(const kiln__runner *runner, struct pollfd *fd);
+/* The outcome. `recorder` (may be NULL) gets the times of the repetitions. *ends: the status is no matter of the sample:
+ * this device can measure no more. */
+kiln_status kiln__runner_take(kiln__runner *runner, kiln__recorder *recorder, kiln_result *result, bool *ends,
+                              kiln_error **error);
+/* All of that for one sample of an idle runner. `tick` is asked about ten times a second; false stops the sample. */
 kiln_status kiln__runner_run(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
                              const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
                              kiln_result *result, bool *ends, kiln_error **error);
+
+/* ---- the devices of a sweep (crew.c) ---- */
+
+typedef struct kiln__crew kiln__crew;
+/* A runner for each device of the options, or one for the engine's; waits until all are ready. The devices must be of
+ * one model: times of others would not compare. */
+kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                            kiln__crew **crew, kiln_error **error);
+void kiln__crew_close(kiln__crew *crew); /* NULL is fine */
+size_t kiln__crew_count(const kiln__crew *crew);
+const char *kiln__crew_device(const kiln__crew *crew, size_t index);   /* its id */
+kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index); /* NULL: it was let go */
+void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a device that can measure no more */
+/* Waits until a runner's socket or `fd` (-1: none) is ready, a deadline has come, or `seconds` are over. All of them
+ * are to be stepped then. */
+void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds);
 
 #endif

@@ -1,6 +1,8 @@
-/* tune.c - the sweep: compiles run ahead in the workers, measuring happens here, one configuration at a time. */
+/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
+ * time on each device, by its runner. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tune/internal.h"
 #include "tune/runner.h"
@@ -15,12 +17,15 @@
 #define TICK_NS 100000000u   /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02    /* for the oldest compile, before the others are looked at again */
 
-typedef struct job { /* a configuration whose code is being made */
+typedef struct job { /* a configuration whose code is being made, and then measured */
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
+    kiln__code made;     /* once `code` is taken, and NULL */
     kiln__identity identity;
     size_t ticket;       /* of the source */
+    size_t place;        /* which of the devices measures it */
+    uint64_t start;      /* of measuring */
 } job;
 
 typedef struct sweep {
@@ -29,7 +34,10 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln__tune_source *source;
     kiln__shared *shared;
-    kiln__runner *runner; /* measures in another process; NULL: this one does */
+    kiln__crew *crew;    /* measures in other processes, one for each device; NULL: this one does */
+    job *flying;         /* what each of them measures; no sample: nothing */
+    size_t flying_count;
+    const char **devices; /* id of each */
     kiln__recorder *recorder; /* NULL: samples are not kept */
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
@@ -42,6 +50,11 @@ typedef struct sweep {
 static double seconds_since(uint64_t start)
 {
     return (double)(kiln__now_ns() - start) / 1e9;
+}
+
+static bool out_of_time(const sweep *s)
+{
+    return s->options->max_seconds > 0 && seconds_since(s->start) >= s->options->max_seconds;
 }
 
 /* ---- the callback ---- */
@@ -123,7 +136,7 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
 {
     bool kept = kiln__tuning_add(s->tuning, made->sample, status, kiln_error_message(why));
     if (kept)
-        kiln__recorder_add(s->recorder, &made->identity, made->sample, kiln_error_cuda(why));
+        kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, kiln_error_cuda(why));
     kiln_error_free(why);
     return kept ? announce(s, made, error) : kiln__fail_memory(error);
 }
@@ -223,109 +236,133 @@ static kiln_status draw(sweep *s, kiln_error **error)
     return add(s, &made, status, why, error);
 }
 
-static bool wants_more(sweep *s)
+static bool is_ready(const job *waiting)
 {
-    if (s->drained || s->count >= s->ahead)
+    return !waiting->code || kiln__code_done(waiting->code);
+}
+
+static bool is_flying(const sweep *s)
+{
+    for (size_t i = 0; i < s->flying_count; i++)
+        if (s->flying[i].sample)
+            return true;
+    return false;
+}
+
+static bool wants_more(const sweep *s)
+{
+    if (s->drained || s->count >= s->ahead || out_of_time(s))
         return false;
-    size_t ready = 0;
+    size_t ready = is_flying(s);
     if (kiln__tune_source_learns(s->source))
         for (size_t i = 0; i < s->count && ready < READY_ENOUGH; i++)
-            ready += kiln__code_done(s->jobs[i].code);
+            ready += is_ready(&s->jobs[i]);
     return ready < READY_ENOUGH;
 }
 
-/* ---- running one ---- */
+/* ---- what is ready to be measured ---- */
 
-/* The oldest job whose code is there; waits a little for the oldest of all. `count`: none yet. */
-static size_t find_ready(sweep *s)
+/* The oldest job whose code is there. `count`: none yet. */
+static size_t find_ready(const sweep *s)
 {
     bool ordered = s->options->run.flags & KILN_RUN_CHECK; /* so that what is found first is so every time */
-    for (size_t i = 0; i < (ordered ? 1 : s->count); i++)
-        if (kiln__code_done(s->jobs[i].code))
+    for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
+        if (is_ready(&s->jobs[i]))
             return i;
-    uint64_t start = kiln__now_ns();
-    bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
-    s->tuning->totals.compile_seconds += seconds_since(start);
-    return done ? 0 : s->count;
+    return s->count;
 }
 
-static bool tick(void *user)
+static void forget(job *taken)
 {
-    return report(user, NULL);
+    kiln__code_cancel(taken->code);
+    kiln__code_free(&taken->made);
+    kiln__config_free(taken->config);
+    *taken = (job){0};
 }
 
-/* *fatal: the status is not the sample's, the sweep has to end with it. */
-static kiln_status run_code(sweep *s, job *taken, kiln__code *code, kiln_result *result, bool *fatal,
-                            kiln_error **error)
+/* Takes a job out of the queue, with its code. No sample in it: the compile failed, which is counted. */
+static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
-    kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
-    if (s->runner) {
-        kiln_status its = kiln__runner_run(s->runner, taken->sample, &trial, code, tick, s, s->recorder, result, fatal,
-                                           error);
-        kiln__code_free(code);
-        return its;
+    *taken = s->jobs[index];
+    memmove(&s->jobs[index], &s->jobs[index + 1], (s->count - index - 1) * sizeof *s->jobs);
+    s->count--;
+    if (!taken->code) /* it was taken before */
+        return KILN_OK;
+    kiln_tuning_totals *totals = &s->tuning->totals;
+    kiln_error *why = NULL;
+    uint64_t begin = kiln__now_ns();
+    kiln_status status = kiln__code_take(taken->code, &taken->made, &why);
+    taken->code = NULL;
+    totals->compile_seconds += seconds_since(begin);
+    bool hit = status == KILN_OK && taken->made.from_cache;
+    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: that is no failed compile */
+        forget(taken);
+        kiln_error_free(why);
+        return interrupted(s, error);
     }
+    totals->cache_hits += hit;
+    totals->cache_misses += !hit;
+    totals->compile_work_seconds += (double)taken->made.compile_ns / 1e9;
+    if (status == KILN_OK)
+        return KILN_OK;
+    job failed = *taken;
+    forget(taken);
+    if (!is_fatal(status))
+        return add(s, &failed, status, why, error);
+    pass_on(why, error);
+    return status;
+}
+
+/* Counts what was measured. */
+static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
+{
+    kiln_result *result = &done->sample->result;
+    s->tuning->totals.run_seconds += seconds_since(done->start);
+    result->compile_ns = done->made.compile_ns;
+    result->cache_hits = done->made.from_cache;
+    result->cache_misses = !done->made.from_cache;
+    done->sample->device = s->devices[done->place];
+    job counted = *done;
+    forget(done);
+    return add(s, &counted, status, why, error);
+}
+
+/* ---- measuring here ---- */
+
+/* The plan takes the code over. */
+static kiln_status run_code(sweep *s, job *taken, kiln_error **error)
+{
     kiln_plan *plan = NULL;
-    kiln_status status = kiln__plan_make(s->engine, taken->config, code, &plan, error);
+    kiln__code code = taken->made;
+    taken->made = (kiln__code){.from_cache = code.from_cache, .compile_ns = code.compile_ns};
+    kiln_status status = kiln__plan_make(s->engine, taken->config, &code, &plan, error);
     taken->config = NULL; /* the plan's, also where that failed */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
+        kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
         kiln_run_options how = kiln__trial_run(&s->options->run, &trial);
-        status = kiln_plan_run(plan, &how, result, error);
+        status = kiln_plan_run(plan, &how, &taken->sample->result, error);
         size_t count;
         const double *times = kiln__plan_times(plan, &count);
         kiln__recorder_times(s->recorder, times, count);
         kiln_plan_free(plan);
     }
-    *fatal = is_fatal(status);
     return status;
 }
 
-static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
+static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
-    job taken = s->jobs[index];
-    memmove(&s->jobs[index], &s->jobs[index + 1], (s->count - index - 1) * sizeof *s->jobs);
-    s->count--;
-    kiln_tuning_totals *totals = &s->tuning->totals;
-    kiln_error *why = NULL;
-    kiln__code code = {0};
-    uint64_t begin = kiln__now_ns();
-    kiln_status status = kiln__code_take(taken.code, &code, &why);
-    totals->compile_seconds += seconds_since(begin);
-    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: that is no failed compile */
-        kiln__config_free(taken.config);
-        kiln_error_free(why);
-        return interrupted(s, error);
-    }
-    bool hit = status == KILN_OK && code.from_cache;
-    totals->cache_hits += hit;
-    totals->cache_misses += !hit;
-    totals->compile_work_seconds += (double)code.compile_ns / 1e9;
-    bool fatal = is_fatal(status);
-    if (status == KILN_OK) {
-        uint64_t compile_ns = code.compile_ns, start = kiln__now_ns();
-        kiln_result *result = &taken.sample->result;
-        status = run_code(s, &taken, &code, result, &fatal, &why);
-        totals->run_seconds += seconds_since(start);
-        result->compile_ns = compile_ns;
-        result->cache_hits = hit;
-        result->cache_misses = !hit;
-    }
-    kiln__config_free(taken.config);
-    if (fatal && status == KILN_ERROR_INTERRUPTED) {
-        kiln_error_free(why);
-        return interrupted(s, error);
-    }
-    if (fatal) {
+    kiln_error *why = NULL, *lost_why = NULL;
+    taken->start = kiln__now_ns();
+    kiln_status status = run_code(s, taken, &why), lost = KILN_OK;
+    if (is_fatal(status)) {
+        forget(taken);
         pass_on(why, error);
         return status;
     }
-    kiln_status lost = KILN_OK;
-    kiln_error *lost_why = NULL;
-    bool sticky = !s->runner && status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
-    if (sticky)
+    if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
         lost = recover(s, why, &lost_why);
-    status = add(s, &taken, status, why, error);
+    status = finish(s, taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
         pass_on(lost_why, error);
         return lost;
@@ -334,16 +371,118 @@ static kiln_status run_job(sweep *s, size_t index, kiln_error **error)
     return status;
 }
 
-/* ---- all of it ---- */
-
-static bool out_of_time(const sweep *s)
+/* Measures what is ready, or waits a little for the oldest of all. */
+static kiln_status measure_here(sweep *s, kiln_error **error)
 {
-    return s->options->max_seconds > 0 && seconds_since(s->start) >= s->options->max_seconds;
+    size_t ready = find_ready(s);
+    if (ready == s->count) {
+        uint64_t start = kiln__now_ns();
+        bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
+        s->tuning->totals.compile_seconds += seconds_since(start);
+        if (!done)
+            return KILN_OK;
+        ready = 0;
+    }
+    job taken;
+    kiln_status status = take_job(s, ready, &taken, error);
+    return status == KILN_OK && taken.sample ? run_here(s, &taken, error) : status;
 }
 
-static kiln_status run_sweep(sweep *s, kiln_error **error)
+/* ---- measuring elsewhere ---- */
+
+/* A device that can measure no more leaves its sample to the others; the last one ends the sweep. */
+static kiln_status let_go(sweep *s, size_t place, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    kiln_status status = report(s, NULL) ? KILN_OK : interrupted(s, error);
+    size_t others = 0;
+    for (size_t i = 0; i < s->flying_count; i++)
+        others += i != place && kiln__crew_runner(s->crew, i);
+    if (others == 0 || status == KILN_ERROR_MEMORY) {
+        forget(&s->flying[place]);
+        pass_on(why, error);
+        return status;
+    }
+    kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s measures no more, and %zu go on without it: %s",
+               s->devices[place], others, kiln_error_message(why));
+    kiln_error_free(why);
+    kiln__crew_let_go(s->crew, place);
+    memmove(&s->jobs[1], &s->jobs[0], s->count * sizeof *s->jobs); /* there is room for one of each device */
+    s->jobs[0] = s->flying[place];
+    s->count++;
+    s->flying[place] = (job){0};
+    return KILN_OK;
+}
+
+/* Steps each runner, counts what has ended, and gives those that are idle what is ready. *idle: how many there are
+ * still. */
+static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **error)
+{
+    *idle = 0;
+    for (size_t i = 0; i < s->flying_count; i++) {
+        kiln__runner *runner = kiln__crew_runner(s->crew, i);
+        job *flying = &s->flying[i];
+        kiln_error *why = NULL;
+        bool ends = false;
+        kiln_status status = KILN_OK;
+        if (runner && flying->sample && kiln__runner_step(runner)) {
+            status = kiln__runner_take(runner, s->recorder, &flying->sample->result, &ends, &why);
+            status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
+        }
+        size_t ready;
+        while (status == KILN_OK && more && !ends && runner && !flying->sample && (ready = find_ready(s)) < s->count) {
+            status = take_job(s, ready, flying, error);
+            if (status != KILN_OK || !flying->sample)
+                continue;
+            flying->start = kiln__now_ns();
+            flying->place = i;
+            kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
+            status = kiln__runner_begin(runner, flying->sample, &trial, &flying->made, error);
+        }
+        if (status != KILN_OK)
+            return status;
+        *idle += runner && !ends && !flying->sample;
+    }
+    return KILN_OK;
+}
+
+/* Sleeps until a runner or a compile has something to say, the latter where somebody is idle. */
+static void await_crew(sweep *s, size_t idle)
+{
+    uint64_t start = kiln__now_ns(), rung;
+    bool compiling = idle > 0 && s->count > 0;
+    int ended = compiling && s->engine->compiler ? kiln__compiler_ended(s->engine->compiler) : -1;
+    kiln__crew_wait(s->crew, ended, compiling ? WAIT_SECONDS : TICK_NS * 1e-9);
+    if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
+        rung = 0; /* none has ended */
+    if (idle == s->flying_count)
+        s->tuning->totals.compile_seconds += seconds_since(start);
+}
+
+/* ---- all of it ---- */
+
+static kiln_status run_with_crew(sweep *s, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    while (status == KILN_OK) {
+        size_t idle = 0;
+        bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !out_of_time(s);
+        if (late && !report(s, NULL))
+            return interrupted(s, error);
+        status = serve_crew(s, more, &idle, error); /* what is under way when time is up is waited for */
+        if (status != KILN_OK)
+            break;
+        if (wants_more(s))
+            status = draw(s, error);
+        else if (!is_flying(s) && (s->count == 0 || !more))
+            break;
+        else
+            await_crew(s, idle);
+    }
+    return status;
+}
+
+static kiln_status run_alone(sweep *s, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
     while (status == KILN_OK && !out_of_time(s)) {
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
@@ -356,24 +495,30 @@ static kiln_status run_sweep(sweep *s, kiln_error **error)
         }
         if (s->count == 0)
             break;
-        size_t ready = find_ready(s);
-        if (ready < s->count)
-            status = run_job(s, ready, error);
+        status = measure_here(s, error);
     }
     return status;
 }
 
-/* The process that measures, where that is wanted. */
-static kiln_status open_runner(sweep *s, kiln_error **error)
+static kiln_status run_sweep(sweep *s, kiln_error **error)
+{
+    if (!report(s, NULL))
+        return interrupted(s, error);
+    return s->crew ? run_with_crew(s, error) : run_alone(s, error);
+}
+
+/* The processes that measure, where that is wanted. */
+static kiln_status open_crew(sweep *s, kiln_error **error)
 {
     kiln_isolation wanted = s->options->isolation;
     kiln_error *why = NULL;
-    if (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated))
+    bool several = s->options->device_count > 0;
+    if (!several && (wanted == KILN_ISOLATE_NEVER || (wanted == KILN_ISOLATE_GPU && s->engine->info.simulated)))
         return KILN_OK;
-    if (wanted == KILN_ISOLATE_ALWAYS)
-        return kiln__runner_open(s->engine, s->spec, s->options, &s->runner, error);
+    if (several || wanted == KILN_ISOLATE_ALWAYS)
+        return kiln__crew_open(s->engine, s->spec, s->options, &s->crew, error);
     /* A GPU that takes one process at a time is in use by this one. */
-    kiln_status status = kiln__runner_open(s->engine, s->spec, s->options, &s->runner, &why);
+    kiln_status status = kiln__crew_open(s->engine, s->spec, s->options, &s->crew, &why);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
         kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
@@ -385,6 +530,21 @@ static kiln_status open_runner(sweep *s, kiln_error **error)
     return status;
 }
 
+/* What is kept of each device for its samples. */
+static kiln_status open_places(sweep *s, kiln_error **error)
+{
+    kiln__arena *arena = &s->tuning->arena;
+    size_t count = s->crew ? kiln__crew_count(s->crew) : 1;
+    s->flying = kiln__calloc(s->engine->mem, count, sizeof *s->flying);
+    s->devices = kiln__arena_alloc(arena, count * sizeof *s->devices);
+    for (size_t i = 0; i < count && s->devices; i++)
+        s->devices[i] = kiln__arena_strdup(arena, s->crew ? kiln__crew_device(s->crew, i) : s->engine->info.id);
+    if (!s->flying || arena->failed)
+        return kiln__fail_memory(error);
+    s->flying_count = count;
+    return KILN_OK;
+}
+
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -394,23 +554,26 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
-    s->jobs = kiln__calloc(engine->mem, s->ahead, sizeof *s->jobs);
+    s->jobs = kiln__calloc(engine->mem, s->ahead + s->options->device_count, sizeof *s->jobs);
     s->tuning = kiln__tuning_new(engine->mem);
     if (!s->jobs || !s->tuning)
         return kiln__fail_memory(error);
     status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
     if (status == KILN_OK)
         status = kiln__shared_open(engine, s->spec, &s->shared, error);
-    return status == KILN_OK ? open_runner(s, error) : status;
+    if (status == KILN_OK)
+        status = open_crew(s, error);
+    return status == KILN_OK ? open_places(s, error) : status;
 }
 
 static void close_sweep(sweep *s)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        kiln__code_cancel(s->jobs[i].code);
-        kiln__config_free(s->jobs[i].config);
-    }
-    kiln__runner_close(s->runner);
+    kiln__crew_close(s->crew); /* first, so that nobody measures any more */
+    for (size_t i = 0; i < s->count; i++)
+        forget(&s->jobs[i]);
+    for (size_t i = 0; i < s->flying_count; i++)
+        forget(&s->flying[i]);
+    kiln__free(s->engine->mem, s->flying);
     kiln__shared_free(s->shared);
     kiln__recorder_free(s->recorder);
     kiln__tune_source_free(s->source);
@@ -445,6 +608,9 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (!(whole.sample_timeout >= 0) || whole.isolation > KILN_ISOLATE_ALWAYS) /* NaN too */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: isolation is %u and "
                           "sample_timeout %g", (unsigned)whole.isolation, whole.sample_timeout);
+    if (whole.device_count > 0 && !whole.devices)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: %zu devices, but no list of them",
+                          whole.device_count);
     sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
     kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;

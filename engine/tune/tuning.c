@@ -51,7 +51,7 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
     }
     sample->params = copy;
     sample->param_count = count;
-    sample->message = "";
+    sample->message = sample->device = "";
     return arena->failed ? NULL : sample;
 }
 

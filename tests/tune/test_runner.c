@@ -180,7 +180,9 @@ typedef struct fixture {
     kiln_engine *engine;
     kiln_spec *spec;
     long pid;            /* of the runner, as the log said last */
-    unsigned runners, again;
+    long pids[8];        /* of all that there were */
+    unsigned runners, again, let_go;
+    char program[96];    /* removed when a process is killed; "": none */
     long killed;
     unsigned kills, most_kills; /* of processes in mid-sample */
     bool stop;           /* end the sweep instead */
@@ -193,8 +195,9 @@ static void listen(void *user, kiln_log_level level, const char *message)
     (void)level;
     if (strncmp(message, says, sizeof says - 1) == 0) {
         f->pid = strtol(message + sizeof says - 1, NULL, 10);
-        f->runners++;
+        f->pids[f->runners++ % KILN__COUNT(f->pids)] = f->pid;
     }
+    f->let_go += strstr(message, "measures no more, and 1 go on without it") != NULL;
     f->again += strstr(message, "tried once more") != NULL;
 }
 
@@ -242,6 +245,8 @@ static double busy(long pid)
         return -1;
     return (double)(user + system_) / (double)sysconf(_SC_CLK_TCK);
 }
+
+static const char *const two[] = {"sim", "sim"};
 
 /* Kills the runner, or at last ends the sweep, when it has computed for a second: only the endless kernel does that. */
 static int disturb(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -353,6 +358,99 @@ static void the_callback_stops_a_sample(void)
     teardown(&f);
 }
 
+/* ---- several devices ---- */
+
+/* The same for whichever of several computes, when all else is done: far below the limit of a slow machine. */
+static int disturb_any(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    fixture *f = user;
+    for (size_t i = 0; !sample && progress->done == 10 && i < f->runners && i < KILN__COUNT(f->pids) && f->kills < f->most_kills; i++)
+        if (f->pids[i] != f->killed && busy(f->pids[i]) >= 0.3) {
+            f->killed = f->pids[i];
+            f->kills += kill((pid_t)f->pids[i], SIGKILL) == 0;
+            if (*f->program)
+                CU_ASSERT_EQUAL(unlink(f->program), 0);
+        }
+    return 0;
+}
+
+static void several_share_a_sweep(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tune_options options = ISOLATED(after);
+    options.isolation = KILN_ISOLATE_GPU;
+    options.devices = two;
+    options.device_count = 2;
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
+    CU_ASSERT_EQUAL(f.runners, 2);
+    CHECK(f.pids[0] != f.pids[1] && busy(f.pids[0]) < 0 && busy(f.pids[1]) < 0);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, i)->status, KILN_OK);
+        CHECK_TEXT(kiln_tuning_sample(tuning, i)->device, "sim:generic");
+    }
+    kiln_tuning_free(tuning);
+    teardown(&f);
+}
+
+/* A sweep of two.yaml whose endless kernel is killed as often as the fixture says: whatever becomes of that sample, the
+ * good ones are done meanwhile. */
+static void sweep_two(fixture *f, double limit, kiln_status status, const char *message)
+{
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_spec_free(f->spec);
+    f->spec = NULL;
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/two.yaml", &f->spec, &error), error);
+    kiln_tune_options options = {.size = sizeof options, .devices = two, .device_count = 2, .sample_timeout = limit,
+                                 .callback = disturb_any, .user = f};
+    CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 11);
+    for (size_t i = 0; i < 10; i++)
+        CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, i)->status, KILN_OK);
+    const kiln_sample *sample = kiln_tuning_sample(tuning, 10);
+    CU_ASSERT_EQUAL(sample->status, status);
+    CHECK(strstr(sample->message, message) != NULL);
+    CU_ASSERT_EQUAL(f->kills, f->most_kills);
+    kiln_tuning_free(tuning);
+}
+
+static void one_of_several_ends(void)
+{
+    fixture f;
+    setup(&f, KILN_TEST_WORKER, 0);
+    f.most_kills = 2;
+    sweep_two(&f, 120, KILN_ERROR_DEVICE, "signal 9, Killed");
+    CU_ASSERT_EQUAL(f.again, 1);
+    CU_ASSERT_EQUAL(f.runners, 3);
+    CU_ASSERT_EQUAL(f.let_go, 0);
+    teardown(&f);
+}
+
+/* The worker program is gone when a runner is to be replaced: the sample goes to the other one, to its end. */
+static void one_of_several_is_let_go(void)
+{
+    char program[] = "/tmp/kiln-worker-XXXXXX";
+    int made = mkstemp(program);
+    CU_ASSERT_TRUE_FATAL(made >= 0);
+    close(made);
+    CU_ASSERT_EQUAL_FATAL(unlink(program), 0);
+    CU_ASSERT_EQUAL_FATAL(symlink(KILN_TEST_WORKER, program), 0);
+    fixture f;
+    setup(&f, program, 0);
+    snprintf(f.program, sizeof f.program, "%s", program);
+    f.most_kills = 1;
+    sweep_two(&f, 5, KILN_ERROR_TIMEOUT, "limit of 5 s");
+    CU_ASSERT_EQUAL(f.let_go, 1);
+    CU_ASSERT_EQUAL(f.runners, 2);
+    teardown(&f);
+}
+
 /* ---- what cannot be ---- */
 
 static kiln_status nothing(void *user, kiln_call *call)
@@ -390,6 +488,18 @@ static void refuses_what_cannot_be_moved(void)
     options.run.flags = 0;
     options.sample_timeout = -1;
     refused(&f, options, KILN_ERROR_ARGUMENT, "sample_timeout -1");
+    options.sample_timeout = 0;
+    static const char *const unlike[] = {"sim", "sim:h200"}, *const gpu[] = {"cuda:0"}, *const none[] = {"gpu"};
+    options.device_count = 2;
+    options.devices = unlike;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "times of different models do not compare");
+    options.devices = NULL;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "2 devices, but no list");
+    options.device_count = 1;
+    options.devices = gpu;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "a simulated device and a GPU");
+    options.devices = none;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "device 'gpu': write cuda:0");
     teardown(&f);
 }
 
@@ -433,16 +543,16 @@ static void survives_no_memory(void)
         CHECK_OK(kiln_engine_open(&with, &engine, &error), error);
         CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/planted.yaml", &spec, &error), error);
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);
-        kiln__runner *runner = NULL;
+        kiln__crew *crew = NULL;
         oom.countdown = n;
-        kiln_status status = kiln__runner_open(engine, spec, &options, &runner, &error);
+        kiln_status status = kiln__crew_open(engine, spec, &options, &crew, &error);
         finished = !oom.failed;
         oom.countdown = -1;
-        CHECK((status == KILN_OK) == (runner != NULL));
+        CHECK((status == KILN_OK) == (crew != NULL));
         CHECK(status == KILN_OK ? finished : status == KILN_ERROR_MEMORY);
         kiln_error_free(error);
         error = NULL;
-        kiln__runner_close(runner);
+        kiln__crew_close(crew);
         tuning = NULL;
         oom.failed = 0;
         oom.countdown = n;
@@ -468,6 +578,9 @@ static const check_case cases[] = {
     {"survives its end in mid-sample", survives_its_end},
     {"ends what takes too long", ends_what_takes_too_long},
     {"the callback stops a sample", the_callback_stops_a_sample},
+    {"several share a sweep", several_share_a_sweep},
+    {"one of several ends", one_of_several_ends},
+    {"one of several is let go", one_of_several_is_let_go},
     {"refuses what cannot be moved", refuses_what_cannot_be_moved},
     {"programs that are no runner", programs_that_are_no_runner},
     {"survives no memory", survives_no_memory},

@@ -104,8 +104,60 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
     return 0;
 }
 
+/* ---- several devices ---- */
+
+/* `--device A,B`: the engine's is the first. A comma is one between devices where what follows is a device's name, for
+ * a profile's file may have commas of its own. */
+static void split_devices(cli *c, cli_list *devices)
+{
+    if (!c->args.device)
+        return;
+    char *text = cli_printf("%s", c->args.device), *from = text;
+    for (char *comma = text; (comma = strchr(comma, ',')); comma++)
+        if (strncmp(comma + 1, "cuda", 4) == 0 || strncmp(comma + 1, "sim", 3) == 0) {
+            *comma = '\0';
+            cli_list_add(devices, from);
+            from = comma + 1;
+        }
+    if (devices->count == 0)
+        return;
+    cli_list_add(devices, from);
+    c->args.device = devices->items[0];
+}
+
+/* `--device all`: every GPU of this machine. */
+static int list_gpus(cli *c, cli_list *devices)
+{
+    size_t count = 0;
+    kiln_error *error = NULL;
+    kiln_device_info *infos = NULL;
+    if (kiln_devices(c->engine, NULL, &count, &error) != KILN_OK)
+        return cli_error(c, error);
+    infos = cli_alloc((count + 1) * sizeof *infos);
+    if (kiln_devices(c->engine, infos, &count, &error) != KILN_OK)
+        return cli_error(c, error);
+    for (size_t i = 0; i < count; i++)
+        if (!infos[i].simulated)
+            cli_list_add(devices, infos[i].id);
+    return 0;
+}
+
+static int choose_devices(cli *c, cli_list *devices)
+{
+    bool all = c->args.device && strcmp(c->args.device, "all") == 0;
+    if (all)
+        c->args.device = "cuda:0";
+    else
+        split_devices(c, devices);
+    if (c->args.no_isolate && (all || devices->count > 0))
+        return cli_usage(c, "several devices are measured on in processes of their own: --no-isolate excludes that");
+    int code = cli_spec(c);
+    return code || !all ? code : list_gpus(c, devices);
+}
+
 static int tune_run(cli *c)
 {
+    cli_list devices = {0};
     tune_view view = {.progress = progress_wanted(c)};
     kiln_tune_options options;
     kiln_tuning *tuning = NULL;
@@ -119,11 +171,13 @@ static int tune_run(cli *c)
         return replay_run(c);
     if (c->args.words.count == 0)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
-    int code = cli_spec(c);
+    int code = choose_devices(c, &devices);
     if (!code)
         code = make_options(c, &view, &options);
     if (code)
         return code;
+    options.devices = devices.items;
+    options.device_count = devices.count;
     if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
         return cli_error(c, error);
     if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
@@ -225,7 +279,7 @@ const cli_command cli_tune_command = {
              "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
              "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
              "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
-             "device.\n\n"
+             "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
              "On the simulated device configurations are checked but not measured. With a profile that has the figures "
              "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
              "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
@@ -244,6 +298,7 @@ const cli_command cli_tune_command = {
                                        "A part of the space."},
                                       {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
                                        "Ranked by an estimate for a GPU that is not here."},
+                                      {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
                                       {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
                                       {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
                                       {0}},

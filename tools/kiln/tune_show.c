@@ -298,6 +298,7 @@ static json_t *sample_json(const kiln_sample *sample)
     js_set(object, "status", js_text(kiln_status_name(sample->status)));
     js_set(object, "message", js_text(sample->message));
     js_set(object, "reused", json_boolean(sample->reused));
+    js_set(object, "device", js_text(sample->device));
     if (sample->status == KILN_OK)
         js_set(object, "result", js_result(&sample->result));
     return object;
@@ -381,6 +382,8 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
     }
     fputc(',', file);
     csv_text(file, sample->message);
+    fputc(',', file);
+    csv_text(file, sample->device);
     fputc('\n', file);
 }
 
@@ -406,7 +409,7 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
         fputc(',', file);
         csv_text(file, names.items[n]);
     }
-    fputs(",message\n", file);
+    fputs(",message,device\n", file);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         csv_row(file, &names, kiln_tuning_sample(tuning, i), i);
     bool ok = !ferror(file);
