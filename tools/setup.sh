@@ -2,7 +2,7 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets)
+#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -43,8 +43,10 @@ has_library sqlite3 || want libsqlite3-dev
 has_library jansson || want libjansson-dev
 has_library zlib || want zlib1g-dev
 has_library cunit || want libcunit1-dev
+[ -e /usr/share/javascript/vega ] || want libjs-vega # the charts of kiln report
 if [ $test = 1 ]; then
     has clang || want clang
+    has gnuplot || want gnuplot-nox
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh KILN CASE.cmd: runs a golden case of the command. CASE.cmd is a shell script that calls `kiln`; beside it lie
 # what it must print, CASE.out and CASE.err (absent: nothing). A first line `# exit N` gives its exit code (else 0), and
-# a line `# needs PROGRAM` skips the case where there is no such program. It runs in an empty folder, on the simulated
+# a line `# needs PROGRAM` skips the case where there is no such program (or file, by its path). It runs in an empty folder, on the simulated
 # device, with a cache of its own; $SPECS is the folder of test specs.
 #
 # Times, folders and identities differ from run to run: both sides have them replaced, see normal() below.
@@ -13,17 +13,17 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 for program in $(sed -n 's/^# needs //p' "$case"); do
-    command -v "$program" >/dev/null 2>&1 || { echo "SKIP: there is no $program"; exit 77; }
+    command -v "$program" >/dev/null 2>&1 || [ -e "$program" ] || { echo "SKIP: there is no $program"; exit 77; }
 done
 
 mkdir "$work/bin" "$work/run"
 ln -s "$kiln_program" "$work/bin/kiln"
 worker=$(dirname "$kiln_program")/kiln-worker
 [ -x "$worker" ] && export KILN_WORKER="$worker"
-export SPECS="$here/specs" KILN="$kiln_program"
+export SPECS="$here/specs" TOOLS="$here" KILN="$kiln_program"
 export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
 export LC_ALL=C TERM=dumb
-unset XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE NO_COLOR
+unset XDG_CACHE_HOME XDG_DATA_HOME KILN_STORE KILN_VEGA NO_COLOR
 
 normal() {
     sed -E -e "s|$work|\$WORK|g" -e "s|$SPECS|\$SPECS|g" \

@@ -68,6 +68,7 @@ typedef struct cli_args {
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
+    const char *report_to, *gnuplot, *vega;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
@@ -99,8 +100,8 @@ struct cli_command {
 };
 
 #define CLI_COMMANDS(X)                                                                                                \
-    X(list) X(show) X(run) X(check) X(tune) X(best) X(compare) X(profile) X(study) X(inspect) X(results) X(devices)       \
-    X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
+    X(list) X(show) X(run) X(check) X(tune) X(best) X(compare) X(profile) X(study) X(inspect) X(results) X(report)         \
+    X(devices) X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X
@@ -256,6 +257,7 @@ const char *cli_option_text(const cli_option *option);
     X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
     X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else "                   \
                     "~/.local/share/kiln/samples.db.")                                                                 \
+    X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
     X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.")           \
     X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
     X("KILN_WORKER", "The compile worker program.")                                                                    \

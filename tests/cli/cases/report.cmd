@@ -1,0 +1,14 @@
+# needs python3
+# The page of a sweep: its parts, its tables, its data. Vega is one of no use here: the charts are another case's.
+mkdir vega && echo '/* "</script><!--" */' > vega/vega.min.js
+export KILN_VEGA=vega
+kiln tune add >/dev/null
+kiln tune add -s prime >/dev/null
+kiln report add
+python3 "$TOOLS/page.py" report.html
+kiln report add -s N=127 -v wide -o small.html --json | grep -v bytes
+python3 "$TOOLS/page.py" small.html | tail -2
+kiln report "$SPECS/add.yaml" -o - --device sim > same.html && cmp report.html same.html
+kiln tune wrong >/dev/null
+kiln report wrong -o wrong.html && python3 "$TOOLS/page.py" wrong.html | grep -E 'what went wrong|samples'
+ls
