@@ -74,7 +74,7 @@ for problem in data.get("problems", []):
           f"{len(problem['points'])} points, {len(problem['failures'])} failures, {problem['time']}")
     times = [step[3] for step in problem["steps"]]
     assert times == sorted(times, reverse=True), times
-    for variant in problem["variants"]:
+    for variant in sorted(problem["variants"], key=lambda variant: variant["name"]):  # on the simulator any may be fastest
         print(f"  {variant['name']}: {variant['ran']} of {variant['count']}, {len(variant['lines'])} lines,",
               *(f"{p['name']} {'|'.join(p['labels'])}" for p in variant["params"]),
               *(f"{len(pair['cells'])} cells" for pair in variant["pairs"]))
