@@ -31,7 +31,10 @@ const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 /* The architectures it knows, ascending: 75, 80, ... */
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room);
 
-typedef struct kiln__include { const char *name, *text; } kiln__include;
+typedef struct kiln__include {
+    const char *name, *text;
+    const char *path; /* where it was found: below the folder of the source, or one of `folders` */
+} kiln__include;
 
 /* The project headers that `text` (of the file `path`) reaches by #include "name", each once, however deep: read from
  * the folder of the file that includes it, else from `folders`, never from outside those folders (links resolved).

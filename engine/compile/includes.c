@@ -258,7 +258,7 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
     if (!text || !kiln__grow(all->mem, &all->items, &all->item_room, all->count + 1, sizeof *all->items) ||
         !kiln__grow(all->mem, &all->headers, &all->header_room, all->count + 1, sizeof *all->headers))
         return kiln__fail_memory(all->error);
-    all->items[all->count] = (kiln__include){.name = name, .text = text};
+    all->items[all->count] = (kiln__include){.name = name, .text = text, .path = path};
     all->headers[all->count++] = (header){.name = name, .path = path};
     return collect(all, path, text, depth + 1);
 }

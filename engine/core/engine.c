@@ -109,6 +109,8 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
         made->context = options.context;
         status = kiln__engine_device(made, error);
     }
+    if (status == KILN_OK)
+        status = kiln__capture_environment(made, error);
     if (status != KILN_OK) {
         kiln_engine_close(made);
         return status;
@@ -135,6 +137,8 @@ void kiln_engine_close(kiln_engine *engine)
     }
     pthread_mutex_destroy(&engine->measuring);
     pthread_mutex_destroy(&engine->lock);
+    kiln__free(engine->mem, engine->capture_what);
+    kiln__free(engine->mem, engine->capture_folder);
     kiln__arena_free(&engine->arena);
     kiln_allocator mem = engine->mem_copy; /* the block that holds it is about to go */
     kiln__free(engine->mem ? &mem : NULL, engine);

@@ -4,6 +4,7 @@
 #define KILN_CORE_ENGINE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/base.h"
 #include "cache/cache.h"
@@ -50,6 +51,10 @@ struct kiln_engine {
     pthread_mutex_t measuring;         /* of the two below, too */
     kiln__nvml *nvml;
     bool nvml_looked;
+
+    atomic_uint capture_left;          /* launches still to be written down; changed under the lock, read without */
+    char *capture_what, *capture_folder; /* NULL: any, the default */
+    uint64_t capture_limit;            /* bytes */
 };
 
 /* Each opens what it names if it is not open, and may be called from any thread. */
@@ -67,6 +72,15 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 /* Makes the engine's context current in this thread, and back. Cheap where it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
+
+/* ---- launches to be written down (capture.c); plan/ writes them ---- */
+kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* what $KILN_CAPTURE asks for */
+typedef struct kiln__capture_order { const char *folder; uint64_t limit; } kiln__capture_order;
+/* True, with the count one lower, where a launch of what `matches` says yes to is wanted. The folder lives in `arena`. */
+bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
+                         kiln__arena *arena, kiln__capture_order *order);
+/* The defaults, for `folder` where it is not NULL. False: no memory. */
+bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order);
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);

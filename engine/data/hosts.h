@@ -7,6 +7,7 @@
 /* X(name, uses, function) */
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment)                                                      \
+    X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \

@@ -61,6 +61,7 @@
     X(cuStreamDestroy, (CUstream stream), 1)                                                                           \
     X(cuStreamSynchronize, (CUstream stream), 1)                                                                       \
     X(cuStreamQuery, (CUstream stream), 1)                                                                             \
+    X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status), 0)                                        \
     X(cuEventCreate, (CUevent *event, unsigned flags), 1)                                                              \
     X(cuEventDestroy, (CUevent event), 1)                                                                              \
     X(cuEventRecord, (CUevent event, CUstream stream), 1)                                                              \

@@ -356,6 +356,35 @@ typedef struct kiln_kernel_info {
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info);
 
+/* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
+ *
+ * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs
+ * as it stands: the sizes as they were, the buffers' contents before the launch as .npy files, what the outputs were
+ * after it as what they are compared with, sources and headers, the configuration as the defaults, every variant and
+ * every param that can still be varied. engine/plan/CAPTURE.md says what is written, and when. What is captured are
+ * launches of plans, not those of other CUDA code. A captured launch is waited for; without a capture a launch costs
+ * one comparison more. */
+
+typedef struct kiln_capture_options { /* zero-initialise, set `size`; every zero field means its default */
+    size_t size;                    /* sizeof(kiln_capture_options) */
+    const char *what;               /* the name of a kernel (of a template also without its arguments) or of a spec;
+                                       NULL or "*": any */
+    const char *folder;             /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
+    unsigned count;                 /* how many launches; 0: 1 */
+    uint64_t limit;                 /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
+} kiln_capture_options;
+
+/* The next `count` calls of kiln_plan_launch() on any plan of the engine that launch `what` are written down; NULL ends
+ * that. The environment asks for the same: KILN_CAPTURE=WHAT or WHAT:COUNT, where WHAT may be '*', is looked at when the
+ * engine is opened. Where a launch cannot be written down, a warning in the log says why, and it goes on. From any
+ * thread. */
+KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
+/* The next launch of this plan, or the checked run of its next kiln_plan_run(), is written down below `folder` (NULL: as
+ * above), and fails where that cannot be done. */
+KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
+/* The folder of this plan's last captured launch; NULL: none. Lives until the next one. */
+KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
+
 /* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
 
 /* X(name, text). What is found; engine/sim/CHECKS.md says what each means and what is not looked for. */

@@ -140,6 +140,8 @@ struct kiln_plan {
     kiln__shared *shared, *own;  /* own: made for this plan alone */
     double *times;               /* of the last run's repetitions, in order */
     size_t time_count;
+    char *capture_folder;        /* the next launch is written down there; NULL: only if the engine's order says so */
+    char *captured;              /* the folder of the last one that was */
 };
 
 /* ---- layout.c: inputs, shapes, memory, contents ---- */
@@ -227,6 +229,28 @@ double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 /* Sorts the samples; median and interval. */
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
+
+/* What is right to a type where the spec gives no tolerance; 0 for integers. */
+void kiln__type_tolerance(kiln_type type, double *rtol, double *atol);
+
+/* ---- capture.c ---- */
+typedef struct kiln__capture kiln__capture;
+static inline bool kiln__capture_possible(const kiln_plan *plan)
+{
+    return plan->capture_folder || atomic_load_explicit(&plan->engine->capture_left, memory_order_relaxed);
+}
+/* A launch of the steps that may have to be written down: what is wrong with that goes to the log, or is the launch's
+ * failure where the plan was asked for it. */
+kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
+/* The two halves, for a run: before the steps, and behind them. Contents are there, the context is current. The second
+ * waits for the stream and frees the capture. */
+kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *order, CUstream stream,
+                                kiln__capture **capture, kiln_error **error);
+kiln_status kiln__capture_end(kiln__capture *capture, CUstream stream, kiln_error **error);
+void kiln__capture_drop(kiln__capture *capture); /* removes what it wrote; NULL is fine */
+/* What the plan was asked to capture; *asked false: nothing. The order is taken back. */
+kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,
+                                kiln_error **error);
 
 /* ---- link.c ---- */
 bool kiln__is_relocatable(const void *cubin, size_t length);

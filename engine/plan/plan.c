@@ -216,6 +216,8 @@ void kiln_plan_free(kiln_plan *plan)
         kiln__free(mem, plan->buffers[i].key);
     kiln__shared_free(plan->own);
     kiln__free(mem, plan->times);
+    kiln__free(mem, plan->capture_folder);
+    kiln__free(mem, plan->captured);
     kiln__free(mem, plan->steps.ops);
     kiln__free(mem, plan->before.ops);
     kiln__arena_free(&plan->steps.arena);
@@ -292,6 +294,9 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
         plan->buffers[i] = (kiln__plan_buffer){.buffer = plan->buffers[i].buffer};
     }
     shell.shared = plan->shared;
+    shell.capture_folder = plan->capture_folder;
+    shell.captured = plan->captured;
+    plan->capture_folder = plan->captured = NULL;
     kiln__shared *own = shell.own;
     shell.own = plan->own;
     *fresh = *plan;
@@ -462,7 +467,9 @@ static kiln_status enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_e
         return status;
     if (!plan->ready)
         status = kiln__plan_fill(plan, false, error);
-    if (status == KILN_OK)
+    if (status == KILN_OK && !before && kiln__capture_possible(plan))
+        status = kiln__capture_launch(plan, stream, error);
+    else if (status == KILN_OK)
         status = kiln__steps_enqueue(plan, before, stream, error);
     kiln__engine_leave(plan->engine, previous);
     return status;

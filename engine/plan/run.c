@@ -51,12 +51,27 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
 
 typedef struct timing { bool estimate, sampled; double host, estimated; } timing; /* estimated: negative if there is none */
 
+static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_error **error)
+{
+    kiln__arena arena = {.mem = plan->mem};
+    kiln__capture_order order;
+    bool asked;
+    kiln_status status = kiln__capture_asked(plan, &arena, &order, &asked, error);
+    if (status == KILN_OK && asked)
+        status = kiln__capture_begin(plan, &order, NULL, capture, error);
+    kiln__arena_free(&arena);
+    return status;
+}
+
 /* before_each, the steps, and the end of both. Times are those of the steps alone. */
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;
     const kiln__driver *driver = &plan->engine->driver;
+    kiln__capture *capture = NULL;
     kiln_status status = kiln__steps_enqueue(plan, true, NULL, error);
+    if (status == KILN_OK)
+        status = begin_capture(plan, &capture, error);
     if (status != KILN_OK)
         return status;
     CUresult result = driver->cuCtxSynchronize_();
@@ -66,13 +81,16 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
         status = kiln__steps_enqueue(plan, false, NULL, error);
         if (estimate)
             t->estimated = kiln__sim_estimate_end(NULL);
-        if (status != KILN_OK)
+        if (status != KILN_OK) {
+            kiln__capture_drop(capture);
             return status;
+        }
         result = driver->cuCtxSynchronize_();
     }
     t->host = (double)(kiln__now_ns() - start) * 1e-9;
     if (result == CUDA_SUCCESS)
-        return KILN_OK;
+        return capture ? kiln__capture_end(capture, NULL, error) : KILN_OK;
+    kiln__capture_drop(capture);
     kiln__text label = {.mem = plan->mem};
     kiln__config_print(plan->config, &label);
     status = kiln__driver_fail(driver, plan->mem, result, error, "running %s %s", plan->spec->name,
@@ -97,7 +115,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
     /* Where nobody looks at what the kernels leave, only the blocks that the estimate looks at need to run. */
-    first.sampled = !check && options->output_count == 0 && !plan->dynamic;
+    first.sampled = !check && options->output_count == 0 && !plan->dynamic && !plan->capture_folder;
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK)
         status = set_metrics(plan, result, error);

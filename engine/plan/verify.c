@@ -242,8 +242,7 @@ kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error)
 
 /* ---- comparison ---- */
 
-/* What is right to a type where the spec gives no tolerance. */
-static void tolerance_of(kiln_type type, double *rtol, double *atol)
+void kiln__type_tolerance(kiln_type type, double *rtol, double *atol)
 {
     *rtol = type == KILN_f16 ? 1e-2 : type == KILN_f32 ? 1e-5 : type == KILN_f64 ? 1e-12 : 0;
     *atol = type == KILN_f16 ? 1e-3 : type == KILN_f32 ? 1e-6 : type == KILN_f64 ? 1e-14 : 0;
@@ -271,7 +270,7 @@ static kiln_status compare_one(kiln_plan *plan, const kiln__verify *verify, cons
                           "%s: the reference for %s has another type or shape than the buffer", plan->spec->name,
                           verify->buffer);
     if (!verify->exact && rtol == 0 && atol == 0)
-        tolerance_of(got->type, &rtol, &atol);
+        kiln__type_tolerance(got->type, &rtol, &atol);
     kiln__array_compare(verify->buffer, got, want, verify->exact, rtol, atol, difference);
     return KILN_OK;
 }

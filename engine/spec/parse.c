@@ -465,8 +465,8 @@ static kiln__expr *read_tolerance(kiln__reader *r, const kiln__node *map, const 
                 : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
 }
 
-static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__node *map, const section *shared,
-                            kiln__verify *verify)
+static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__node *map,
+                            const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
 {
     static const char *const keys[] = {"against", "rtol", "atol", "exact", NULL};
     const char *outs[KILN__MOST];
@@ -474,10 +474,10 @@ static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__
     bool found = false;
     verify->pos = key->pos;
     verify->buffer = kiln__arena_strdup(r->arena, key->text);
-    for (size_t i = 0; i < shared->buffer_count; i++)
-        if (shared->buffers[i].out) {
-            outs[out_count++] = shared->buffers[i].name;
-            found = found || strcmp(shared->buffers[i].name, key->text) == 0;
+    for (size_t i = 0; i < buffer_count; i++)
+        if (buffers[i].out) {
+            outs[out_count++] = buffers[i].name;
+            found = found || strcmp(buffers[i].name, key->text) == 0;
         }
     if (!found) {
         const char *near = kiln__nearest(key->text, outs, out_count);
@@ -498,13 +498,13 @@ static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__
     verify->atol = read_tolerance(r, map, "atol", key->pos);
 }
 
-static void read_verify(kiln__reader *r, const kiln__node *map, const section *shared)
+void kiln__read_verify(kiln__reader *r, const kiln__node *map, const kiln__buffer *buffers, size_t buffer_count)
 {
     kiln_spec *spec = r->spec;
     size_t count = kiln__read_entries(r, map, "'verify'");
     spec->verify = count ? kiln__read_array(r, count, sizeof *spec->verify) : NULL;
     for (size_t i = 0; spec->verify && i < count; i++)
-        read_verify_one(r, map->keys[i], map->items[i], shared, &spec->verify[spec->verify_count++]);
+        read_verify_one(r, map->keys[i], map->items[i], buffers, buffer_count, &spec->verify[spec->verify_count++]);
 }
 
 /* ---- the whole ---- */
@@ -540,8 +540,9 @@ void kiln__read_spec(kiln__reader *r, const kiln__node *root)
     kiln__read_sizes(r, kiln__node_get(root, "sizes"));
     read_section(r, root, true, &shared);
     spec->buffer_count = shared.buffer_count;
+    spec->input_count = shared.input_count;
     read_variants(r, root, &shared);
-    read_verify(r, kiln__node_get(root, "verify"), &shared);
+    kiln__read_verify(r, kiln__node_get(root, "verify"), shared.buffers, shared.buffer_count);
 }
 
 /* Everything but the spec itself is freed here. */

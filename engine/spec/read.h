@@ -88,6 +88,9 @@ kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__node *node, bool o
 kiln__step *kiln__read_steps(kiln__reader *r, kiln__node *node, const char *what, size_t *count);      /* steps.c */
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__node *node, size_t *count);
 
+/* `verify:`, of those of the buffers that are outputs (parse.c). */
+void kiln__read_verify(kiln__reader *r, const kiln__node *map, const kiln__buffer *buffers, size_t buffer_count);
+
 /* The whole of a T1 file; `root` has been recognised as one. */
 void kiln__read_t1(kiln__reader *r, const kiln__node *root); /* t1.c */
 bool kiln__is_t1(const kiln__node *root);

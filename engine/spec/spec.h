@@ -151,6 +151,7 @@ struct kiln_spec {
     const char *source;        /* "matmul.cu", as written */
     size_t size_set_count;   kiln__sizes *size_sets;   /* at least 1; the first is the default */
     size_t buffer_count;                               /* the first buffer_count buffers of every variant */
+    size_t input_count;                                /* likewise */
     size_t verify_count;     kiln__verify *verify;
     size_t variant_count;    kiln__variant *variants;  /* at least 1 */
     bool from_t1;

@@ -404,6 +404,30 @@ static void read_kernel(t1 *t, const kiln__node *kernel)
     read_launch(t, kernel);
 }
 
+/* What a captured problem adds to its file: data for vectors, and what outputs are compared with. */
+static void read_kiln(t1 *t, const kiln__node *map)
+{
+    static const char *const keys[] = {"Files", "Verify", NULL};
+    kiln__reader *r = t->r;
+    if (!map || !kiln__read_map(r, map, "'Kiln'", keys))
+        return;
+    const kiln__node *files = kiln__node_get(map, "Files");
+    size_t count = kiln__read_entries(r, files, "'Files'");
+    for (size_t i = 0; i < count; i++) {
+        size_t b = 0;
+        while (b < t->variant->buffer_count && strcmp(t->variant->buffers[b].name, files->keys[i]->text) != 0)
+            b++;
+        if (b == t->variant->buffer_count) {
+            kiln__diag_add(r->diag, files->keys[i]->pos, "there is no vector argument '%s'", files->keys[i]->text);
+            continue;
+        }
+        kiln__fill *fill = &t->variant->buffers[b].fill;
+        *fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = files->items[i]->pos};
+        fill->text = kiln__read_text(r, files->items[i], "a file");
+    }
+    kiln__read_verify(r, kiln__node_get(map, "Verify"), t->variant->buffers, t->variant->buffer_count);
+}
+
 bool kiln__is_t1(const kiln__node *root)
 {
     return kiln__node_get(root, "ConfigurationSpace") && !kiln__node_get(root, "kiln");
@@ -440,4 +464,5 @@ void kiln__read_t1(kiln__reader *r, const kiln__node *root)
         read_kernel(&t, kernel);
     else
         spec->variants->about = "The file has no kernel: only the search space can be used.";
+    read_kiln(&t, kiln__node_get(root, "Kiln"));
 }

@@ -86,7 +86,8 @@ static void test_units(void)
 
 static void test_headers(void)
 {
-    kiln__include headers[] = {{"sub/a.h", "#include \"b.h\"\n#define A (B + 1)\n"}, {"b.h", "#define B 41\n"}};
+    kiln__include headers[] = {{.name = "sub/a.h", .text = "#include \"b.h\"\n#define A (B + 1)\n"},
+                               {.name = "b.h", .text = "#define B 41\n"}};
     kiln__compile_request request = {.name = "h.cu", .arch = 80, .includes = headers, .include_count = 2,
                                      .source = "#include \"sub/a.h\"\nextern \"C\" __global__ void k(int *x)"
                                                " { *x = A; }\n"};

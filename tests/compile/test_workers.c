@@ -236,7 +236,7 @@ static void test_threads(void)
 /* Every cut and many changed bytes of each message: refused or read, never read past. */
 static void test_messages(void)
 {
-    kiln__include header = {"a.h", "#define A\n"};
+    kiln__include header = {.name = "a.h", .text = "#define A\n"};
     const char *options[] = {"-DX=1", "-w"}, *names[] = {"k"};
     kiln__compile_request request = {.name = "n", .source = "s", .includes = &header, .include_count = 1,
                                      .options = options, .option_count = 2, .arch = 90, .cubin = true, .names = names,

@@ -69,6 +69,7 @@ typedef struct cli_args {
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
     const char *report_to, *gnuplot, *vega;
+    const char *capture;
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;

@@ -8,6 +8,7 @@ typedef struct run_view {
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
+    const char *captured;             /* the folder of the capture; NULL: none */
 } run_view;
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
@@ -26,6 +27,8 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result, c
         js_set(outputs, cli_strndup(text, name), js_text(text + name + 1));
     }
     js_set(object, "outputs", outputs);
+    if (view->captured)
+        js_set(object, "captured", js_text(view->captured));
     if (c->args.check)
         js_set(object, "findings", findings_json(found));
     js_print(object);
@@ -109,6 +112,10 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
         table_cell(&table, "wrote");
         table_cell(&table, "%.*s to %s", (int)name, text, text + name + 1);
     }
+    if (view->captured) {
+        table_cell(&table, "captured");
+        table_cell(&table, "in %s", view->captured);
+    }
     table_print(&table, false);
 }
 
@@ -117,6 +124,12 @@ static const cli_option check_options[] = {
      "Run under the checks of the simulated device, as `kiln check` does. The exit code is 1 where they find something."},
 };
 static const cli_group check_group = {"Checks", check_options, CLI_COUNT(check_options)};
+
+static const cli_option capture_options[] = {
+    {"capture", 0, CLI_TEXT, CLI_OPTION_FIELD(capture), "FOLDER", CLI_FOLDERS, NULL,
+     "Write the checked run down below FOLDER, as a spec with its data that `kiln tune` takes."},
+};
+static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(capture_options)};
 
 static int run_run(cli *c)
 {
@@ -145,8 +158,12 @@ static int run_run(cli *c)
     kiln_status status = kiln_engine_device(c->engine, &view.device, &error);
     if (status == KILN_OK)
         status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
+    if (status == KILN_OK && c->args.capture)
+        status = kiln_plan_capture(plan, c->args.capture, &error);
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, &error);
+    if (status == KILN_OK && c->args.capture)
+        view.captured = cli_printf("%s", kiln_plan_captured(plan));
     kiln_plan_free(plan);
     if (status != KILN_OK && !c->args.json)
         findings_text(&found, true, false);
@@ -177,13 +194,16 @@ const cli_command cli_run_command = {
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
-    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &capture_group,
+                                          &cli_engine_group, NULL},
     .examples =
         (const cli_example[]){{"kiln run matmul", "The first variant with its defaults."},
                               {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
                               {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
                               {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50",
                                "Data of one's own."},
+                              {"kiln run matmul -v naive --capture captures",
+                               "Writes captures/matmul-000, which `kiln tune captures/matmul-000/matmul.yaml` tunes."},
                               {0}},
     .run = run_run,
 };
