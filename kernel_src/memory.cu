@@ -15,7 +15,7 @@
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef FLIGHT
-#define FLIGHT 4 // words on their way in each thread
+#define FLIGHT 4 // words on their way in each thread; in all but one_word, the matrix and aos, soa
 #endif
 #ifndef WORD
 #define WORD 4 // elements of a word: 1, 2 or 4
@@ -198,15 +198,29 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 }
 #endif
 
+// What the kernels below have in common: y[i] = make(i) for the first `count` i, FLIGHT of them a thread as in
+// in_flight, all made before the first is written. So it is not for want of bytes on their way if one is slower than
+// another.
+template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
+{
+    offset first = (offset)blockIdx.x * (BLOCK * FLIGHT) + threadIdx.x;
+    unsigned mine[FLIGHT];
+#pragma unroll
+    for (unsigned k = 0; k < FLIGHT; ++k)
+        mine[k] = first + k * BLOCK < count ? make(first + k * BLOCK) : 0;
+#pragma unroll
+    for (unsigned k = 0; k < FLIGHT; ++k)
+        if (first + k * BLOCK < count)
+            y[first + k * BLOCK] = mine[k];
+}
+
 // ---- patterns: which addresses the lanes of a warp read; all write side by side ----
 
 #if defined(MEMORY_ALIGNED) || !defined(MEMORY_ONE)
 // Lane k reads element k of a line: 128 bytes, 4 sectors a request, all used.
 extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number();
-    if (i < N)
-        y[i] = NEXT(x, i, i);
+    for_each(y, N, [&](offset i) { return NEXT(x, i, i); });
 }
 #endif
 
@@ -216,9 +230,10 @@ extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsign
 // it in a cache: memory itself sees no more bytes than before.
 extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number(), k = i + OFFSET < N ? i + OFFSET : (i + OFFSET) % N;
-    if (i < N)
-        y[i] = NEXT(x, k, i);
+    for_each(y, N, [&](offset i) {
+        offset k = i + OFFSET < N ? i + OFFSET : (i + OFFSET) % N;
+        return NEXT(x, k, i);
+    });
 }
 #endif
 
@@ -227,9 +242,10 @@ extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigne
 // sectors a request, as if in order. (The first devices made a transaction of each such lane.)
 extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number(), k = (i ^ 31) < N ? i ^ 31 : i;
-    if (i < N)
-        y[i] = NEXT(x, k, i);
+    for_each(y, N, [&](offset i) {
+        offset k = (i ^ 31) < N ? i ^ 31 : i;
+        return NEXT(x, k, i);
+    });
 }
 #endif
 
@@ -239,11 +255,9 @@ extern "C" __global__ void memory_permuted(const unsigned *__restrict__ x, unsig
 // other elements of a sector are wanted by blocks that run much later.
 extern "C" __global__ void memory_strided(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset row = thread_number(), column = blockIdx.y, longer = N % STRIDE; // so many columns have one element more
-    if (row >= N / STRIDE + (column < longer))
-        return;
-    offset i = column * (N / STRIDE) + (column < longer ? column : longer) + row, k = row * STRIDE + column;
-    y[i] = NEXT(x, k, i);
+    offset column = blockIdx.y, longer = N % STRIDE; // so many columns have one element more
+    offset rows = N / STRIDE + (column < longer), first = column * (N / STRIDE) + (column < longer ? column : longer);
+    for_each(y + first, rows, [&](offset row) { return NEXT(x, row * STRIDE + column, first + row); });
 }
 #endif
 
@@ -251,9 +265,7 @@ extern "C" __global__ void memory_strided(const unsigned *__restrict__ x, unsign
 // All lanes of a warp read one element: 1 sector a request, 4 bytes of it used by 32 lanes. 1 / 32 of x is read at all.
 extern "C" __global__ void memory_broadcast(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number(), k = i / 32;
-    if (i < N)
-        y[i] = NEXT(x, k, i);
+    for_each(y, N, [&](offset i) { return NEXT(x, i / 32, i); });
 }
 #endif
 
@@ -270,9 +282,10 @@ __device__ __forceinline__ unsigned mixed(unsigned i)
 // is what a table lookup costs at worst.
 extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number(), k = mixed((unsigned)i) * N >> 32; // below N
-    if (i < N)
-        y[i] = NEXT(x, k, i);
+    for_each(y, N, [&](offset i) {
+        offset k = mixed((unsigned)i) * N >> 32; // below N
+        return NEXT(x, k, i);
+    });
 }
 #endif
 
@@ -315,13 +328,15 @@ __device__ __forceinline__ offset field(offset record, unsigned f, offset record
 __device__ __forceinline__ void structures(const unsigned *x, unsigned *y, offset N, bool array_of_structures)
 {
     offset records = N / FIELDS, record = thread_number();
-    if (record < records)
+    if (record < records) {
+        unsigned mine[FIELDS];
 #pragma unroll
-        for (unsigned f = 0; f < FIELDS; ++f) {
-            offset i = field(record, f, records, array_of_structures);
-            y[i] = READ(x + i) + 1;
-        }
-    else if (record - records < N % FIELDS) {
+        for (unsigned f = 0; f < FIELDS; ++f)
+            mine[f] = READ(x + field(record, f, records, array_of_structures));
+#pragma unroll
+        for (unsigned f = 0; f < FIELDS; ++f)
+            y[field(record, f, records, array_of_structures)] = mine[f] + 1;
+    } else if (record - records < N % FIELDS) {
         offset i = records * FIELDS + (record - records);
         y[i] = READ(x + i) + 1;
     }
@@ -331,22 +346,21 @@ __device__ __forceinline__ void structures(const unsigned *x, unsigned *y, offse
 // many as before; of x, FIELDS words are read for each 32 of them.
 __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, offset N, bool array_of_structures)
 {
-    offset i = thread_number(), records = N / FIELDS, record = i / 32;
-    if (i >= N)
-        return;
-    if (record >= records) {
-        y[i] = READ(x + i) + 1;
-        return;
-    }
-    unsigned first = 0, others = 0; // x[0] by way of field 0; by how much the other fields say otherwise
+    offset records = N / FIELDS;
+    for_each(y, N, [&](offset i) {
+        offset record = i / 32;
+        if (record >= records)
+            return READ(x + i) + 1;
+        unsigned first = 0, others = 0; // x[0] by way of field 0; by how much the other fields say otherwise
 #pragma unroll
-    for (unsigned f = 0; f < FIELDS; ++f) {
-        offset k = field(record, f, records, array_of_structures);
-        unsigned base = READ(x + k) - (unsigned)k;
-        first = f == 0 ? base : first;
-        others += base - first;
-    }
-    y[i] = first + others + (unsigned)i + 1;
+        for (unsigned f = 0; f < FIELDS; ++f) {
+            offset k = field(record, f, records, array_of_structures);
+            unsigned base = READ(x + k) - (unsigned)k;
+            first = f == 0 ? base : first;
+            others += base - first;
+        }
+        return first + others + (unsigned)i + 1;
+    });
 }
 #endif
 
@@ -394,28 +408,28 @@ extern "C" __global__ void memory_soa_same(const unsigned *__restrict__ x, unsig
 // What look(k) gives for k is k. The sum over all lookups of how much it gives otherwise goes into the answer.
 template <class Look> __device__ __forceinline__ void looked_up(const unsigned *x, unsigned *y, offset N, Look look)
 {
-    offset i = thread_number();
-    if (i >= N)
-        return;
-    unsigned sum = x[i] + 1;
+    for_each(y, N, [&](offset i) {
+        unsigned sum = x[i] + 1;
 #pragma unroll
-    for (unsigned l = 0; l < LOOKUPS; ++l) {
-        unsigned k = SPREAD == 0   ? blockIdx.x + l                                   // one place for the whole warp
-                     : SPREAD == 1 ? threadIdx.x + l                                  // a row of neighbours
-                                   : ((unsigned)i * LOOKUPS + l) * 0x9e3779b9u >> 16; // 32 places
-        k %= TABLE;
-        sum += look(k) - k;
-    }
-    y[i] = sum;
+        for (unsigned l = 0; l < LOOKUPS; ++l) {
+            unsigned k = (unsigned)(i / 32) + l; // one place for the whole warp
+            if (SPREAD == 1)
+                k = (unsigned)i + l; // neighbours
+            if (SPREAD == 2)
+                k = ((unsigned)i * LOOKUPS + l) * 0x9e3779b9u >> 16; // any
+            sum += look(k % TABLE) - k % TABLE;
+        }
+        return sum;
+    });
 }
 #endif
 
 #if defined(MEMORY_GLOBAL) || !defined(MEMORY_ONE)
-// Global memory that somebody might write: through the L1, a request a lookup, one wavefront for each of its lines that
-// the lanes touch. (The table is const in the other kernels; without that and __restrict__ the compiler may not know.)
-extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, unsigned *table, offset N)
+// Global memory that somebody might write, for all that the compiler knows: x, y and the table may overlap. Through the
+// L1, a request a lookup, one wavefront for each of its lines that the lanes touch.
+extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, const unsigned *table, offset N)
 {
-    looked_up(x, y, N, [&](unsigned k) { return *(volatile unsigned *)(table + k); });
+    looked_up(x, y, N, [&](unsigned k) { return table[k]; });
 }
 #endif
 

@@ -19,6 +19,9 @@
 #ifndef BLOCK_Y
 #define BLOCK_Y 16 // and down
 #endif
+#ifndef ITEMS
+#define ITEMS 4 // copy_row, copy_column: elements of a thread
+#endif
 #ifndef PAD
 #define PAD 1 // tiled_padded, tiled_unrolled: elements behind each row of the tile
 #endif
@@ -95,7 +98,7 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 #endif
 
 // What the two copies read has been turned before, by transpose_naive_row, so that their answer is checked like any
-// other's: X and T are BATCH matrices of N x M.
+// other's: X and T are BATCH matrices of N x M. A thread has ITEMS elements, a block apart, as many on their way.
 
 #if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
 // The upper bound: a transpose that need not turn anything. Neighbours along a row for reading and writing: 4 sectors a
@@ -103,10 +106,15 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
-    Place at = place(X, T, N, M, BLOCK_Y, BLOCK_X, false);
-    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x;
-    if (row < N && col < M)
-        at.t[(offset)row * M + col] = at.a[(offset)row * M + col];
+    Place at = place(X, T, N, M, BLOCK_Y * ITEMS, BLOCK_X, false);
+    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x, mine[ITEMS];
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; ++i)
+        mine[i] = row + i * BLOCK_Y < N && col < M ? at.a[(offset)(row + i * BLOCK_Y) * M + col] : 0;
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; ++i)
+        if (row + i * BLOCK_Y < N && col < M)
+            at.t[(offset)(row + i * BLOCK_Y) * M + col] = mine[i];
 }
 #endif
 
@@ -115,10 +123,15 @@ extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, un
 extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                                  unsigned N)
 {
-    Place at = place(X, T, N, M, BLOCK_X, BLOCK_Y, true);
-    unsigned row = at.row + threadIdx.x, col = at.col + threadIdx.y;
-    if (row < N && col < M)
-        at.t[(offset)row * M + col] = at.a[(offset)row * M + col];
+    Place at = place(X, T, N, M, BLOCK_X, BLOCK_Y * ITEMS, true);
+    unsigned row = at.row + threadIdx.x, col = at.col + threadIdx.y, mine[ITEMS];
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; ++i)
+        mine[i] = row < N && col + i * BLOCK_Y < M ? at.a[(offset)row * M + col + i * BLOCK_Y] : 0;
+#pragma unroll
+    for (unsigned i = 0; i < ITEMS; ++i)
+        if (row < N && col + i * BLOCK_Y < M)
+            at.t[(offset)row * M + col + i * BLOCK_Y] = mine[i];
 }
 #endif
 
