@@ -513,6 +513,7 @@ typedef struct kiln_sample {
     kiln_result result;             /* valid where status is KILN_OK */
     int reused;                     /* 1: not made now but taken from the store */
     const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
+    int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
 } kiln_sample;
 
 typedef struct kiln_progress {
@@ -541,6 +542,7 @@ typedef struct kiln_store kiln_store;
 #define KILN_TUNE_FRESH 1u      /* make every sample anew; the store is written to all the same */
 #define KILN_TUNE_NO_GIVE_UP 2u /* measure clearly slower configurations as long as the others, too. The sweep sets
                                    give_up_above of `run` itself */
+#define KILN_TUNE_NO_FINALS 4u  /* the fastest are not measured again */
 
 typedef struct kiln_tune_options {
     size_t size;                    /* sizeof(kiln_tune_options) */
@@ -571,6 +573,8 @@ typedef struct kiln_tune_options {
                                        GPU may stand there once, a simulated device may be repeated. NULL: on the
                                        engine's device */
     size_t device_count;
+    unsigned finalists;             /* how many of the fastest are measured again, for at most 7 % of the sweep's time or
+                                       half a second, after it; 0: 5 on a GPU, none elsewhere; at most 16 */
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
@@ -597,6 +601,20 @@ typedef struct kiln_tuning_totals {
     double run_seconds;             /* filling, launching, verifying, measuring; summed over devices */
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
+
+/* How sure it is that the first is the best. The fastest of a sweep (finalists) are measured again, in turn and in many
+ * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/README.md). */
+typedef struct kiln_verdict {
+    size_t finalists;               /* that were measured again; 1: no other came near; 0: there were no finals */
+    size_t tied;                    /* how many cannot be told apart from the best, with itself; 0: it is not known */
+    unsigned rounds;                /* 0: nothing was measured again */
+    double margin;                  /* relative: by less than that nothing is called slower */
+    double near;                    /* relative: finalists are at most so much slower than the best of the sweep */
+    double seconds;                 /* wall time that it took; it is not part of kiln_tuning_totals */
+    int reused;                     /* 1: finals of an earlier sweep, whose samples were all taken from the store */
+    const char *why_not;            /* "", or why nothing was measured again: "estimates are the same every time" */
+} kiln_verdict;
+KILN_API void kiln_tuning_verdict(const kiln_tuning *tuning, kiln_verdict *verdict);
 
 /* ---- recorded spaces: searching without a device ---------------------------------------------------------------- */
 

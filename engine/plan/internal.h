@@ -227,8 +227,6 @@ kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *
 double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
 /* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
-/* Sorts the samples; median and interval. */
-void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
 
 /* What is right to a type where the spec gives no tolerance; 0 for integers. */
 void kiln__type_tolerance(kiln_type type, double *rtol, double *atol);

@@ -76,5 +76,9 @@ void kiln__shared_free(kiln__shared *shared);
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
+/* Sorts the samples; median and its 95 % interval (statistics.c). */
+void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
+/* The probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */
+double kiln__sign_test(unsigned n, unsigned wins);
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared); /* before the plan's first run; shared outlives it */
 #endif

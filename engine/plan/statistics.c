@@ -26,6 +26,19 @@ void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
     *high = n ? n + 1 - l : 0;
 }
 
+/* The sum of binomial coefficients over 2^n, from the rarest on. */
+double kiln__sign_test(unsigned n, unsigned wins)
+{
+    double term = ldexp(1, -(int)n), sum = 0; /* P(B = n) */
+    for (unsigned k = n; k >= wins; k--) {
+        sum += term;
+        if (k == 0)
+            break;
+        term *= (double)k / (n - k + 1);
+    }
+    return sum;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -17,6 +17,7 @@ struct kiln_tuning {
     uint64_t drawn;              /* samples made */
     const kiln_sample *best;     /* NULL: none yet */
     kiln_tuning_totals totals;
+    kiln_verdict verdict;
 };
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
@@ -24,7 +25,12 @@ kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count);
 /* Notes how it ended and counts it. False: no memory. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
-/* Fastest first, then the failed ones; ties in the order in which the samples were made. */
+/* The rounds of earlier finals, of the tuning's arena. */
+void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
+const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
+/* It was in the finals of this sweep, and is ranked before those that were not. */
+void kiln__tuning_mark(kiln_sample *sample, bool tied);
+/* Finalists, then the others, then the failed ones; each fastest first, ties in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
 /* What samples are ranked by: measured or estimated seconds, else the simulator's wall time. */
 double kiln__tuning_seconds(const kiln_result *result);
@@ -33,6 +39,7 @@ double kiln__tuning_seconds(const kiln_result *result);
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
     double give_up_above;        /* as in kiln_run_options */
+    unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
 /* Whether the sweep gives up on clearly slower configurations. Not where energy is wanted, because what is slow may take
  * little of it, nor where the number of repetitions is given. */
@@ -40,6 +47,21 @@ bool kiln__trial_gives_up(const kiln_tune_options *options);
 /* What a sample is given up above, with `best` (NULL: none) as the best so far; 0: it is not. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
+
+/* ---- the fastest, measured again (finalists.c) ---- */
+
+typedef struct kiln__again { /* what the sweep does for it */
+    void *user;
+    const kiln__log *log;
+    /* *ends: the status is no matter of the sample, the sweep has to end with it. */
+    kiln_status (*measure)(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
+                           bool *ends, kiln_error **error);
+    /* Writes the sample as it is now, with these times. */
+    void (*keep)(void *user, const kiln_sample *sample, const double *times, size_t count);
+} kiln__again;
+/* After the sweep, whose wall time is in the totals: holds finals, or takes those of the store, and sets the verdict. */
+kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
+                              kiln_error **error);
 
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 

@@ -223,6 +223,8 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     if (result.stopped_early && !(bound > 0 && kiln__tuning_seconds(&result) > bound))
         return false;
     sample->result = result;
+    if (result.finals)
+        kiln__tuning_set_rounds(sample, row.times, row.time_count);
     sample->reused = 1;
     sample->device = row.device_id;
     *status = (kiln_status)row.status;

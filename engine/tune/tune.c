@@ -330,7 +330,7 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 /* ---- measuring here ---- */
 
 /* The plan takes the code over. */
-static kiln_status run_code(sweep *s, job *taken, kiln_error **error)
+static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln_result *result, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln__code code = taken->made;
@@ -339,9 +339,8 @@ static kiln_status run_code(sweep *s, job *taken, kiln_error **error)
     taken->config = NULL; /* the plan's, also where that failed */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
-        kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
-        kiln_run_options how = kiln__trial_run(&s->options->run, &trial);
-        status = kiln_plan_run(plan, &how, &taken->sample->result, error);
+        kiln_run_options how = kiln__trial_run(&s->options->run, trial);
+        status = kiln_plan_run(plan, &how, result, error);
         size_t count;
         const double *times = kiln__plan_times(plan, &count);
         kiln__recorder_times(s->recorder, times, count);
@@ -354,7 +353,8 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
-    kiln_status status = run_code(s, taken, &why), lost = KILN_OK;
+    kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
+    kiln_status status = run_code(s, taken, &trial, &taken->sample->result, &why), lost = KILN_OK;
     if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
@@ -455,6 +455,87 @@ static void await_crew(sweep *s, size_t idle)
         rung = 0; /* none has ended */
     if (idle == s->flying_count)
         s->tuning->totals.compile_seconds += seconds_since(start);
+}
+
+/* ---- the finals: on one device ---- */
+
+static size_t finals_place(const sweep *s)
+{
+    size_t place = 0;
+    while (s->crew && place + 1 < s->flying_count && !kiln__crew_runner(s->crew, place))
+        place++;
+    return place;
+}
+
+static bool tick(void *user)
+{
+    return report(user, NULL);
+}
+
+static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again, kiln_error **error)
+{
+    const kiln_tune_options *options = s->options;
+    kiln_choice choice = {.variant = sample->variant, .params = sample->params, .param_count = sample->param_count,
+                          .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
+    *again = (job){.place = finals_place(s)};
+    kiln_status status = kiln__config_make(s->engine, s->spec, &choice, &again->config, error);
+    if (status == KILN_OK)
+        status = kiln__code_prepare(s->engine, again->config, 0, s->engine->want_cubin, &again->code, error);
+    return status;
+}
+
+static kiln_status compile_again(job *again, kiln_error **error)
+{
+    kiln__code_job *code = again->code;
+    again->code = NULL; /* each of the two frees it where it fails */
+    kiln_status status = kiln__code_begin(code, error);
+    return status == KILN_OK ? kiln__code_take(code, &again->made, error) : status;
+}
+
+static kiln_status measure_again(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
+                                 bool *ends, kiln_error **error)
+{
+    sweep *s = user;
+    job again;
+    *ends = !report(s, NULL);
+    if (*ends)
+        return interrupted(s, error);
+    kiln_status status = prepare_again(s, sample, &again, error);
+    if (status == KILN_OK)
+        status = compile_again(&again, error);
+    *ends = is_fatal(status);
+    kiln__runner *runner = s->crew ? kiln__crew_runner(s->crew, again.place) : NULL;
+    if (status == KILN_OK && s->crew) {
+        status = kiln__runner_run(runner, sample, trial, &again.made, tick, s, s->recorder, result, ends, error);
+    } else if (status == KILN_OK) {
+        status = run_code(s, &again, trial, result, error);
+        *ends = is_fatal(status);
+    }
+    forget(&again);
+    return status;
+}
+
+/* A sample that cannot be written has been told of, and stays in the store as it was. */
+static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count)
+{
+    sweep *s = user;
+    job again;
+    if (!s->recorder)
+        return;
+    kiln_status status = prepare_again(s, sample, &again, NULL);
+    if (status == KILN_OK)
+        status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
+    if (status == KILN_OK) {
+        kiln__recorder_times(s->recorder, times, count);
+        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, 0);
+    }
+    forget(&again);
+}
+
+static kiln_status hold_finals(sweep *s, kiln_error **error)
+{
+    const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
+    return kiln__finals_hold(s->tuning, s->options, &again, error);
 }
 
 /* ---- all of it ---- */
@@ -616,12 +697,17 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     bool begun = status == KILN_OK;
     if (begun)
         status = run_sweep(&s, error);
+    if (begun)
+        s.tuning->totals.seconds = seconds_since(s.start);
+    if (begun && status == KILN_OK)
+        status = hold_finals(&s, error);
+    else if (begun)
+        s.tuning->verdict.why_not = "the sweep ended early";
     close_sweep(&s);
     if (!begun) {
         kiln_tuning_free(s.tuning);
         return status;
     }
-    s.tuning->totals.seconds = seconds_since(s.start);
     warn_of_throttling(&s);
     kiln__tuning_rank(s.tuning);
     *tuning = s.tuning;

@@ -14,6 +14,7 @@ kiln_tuning *kiln__tuning_new(const kiln_allocator *mem)
         tuning->mem = &tuning->mem_copy;
     }
     tuning->arena.mem = tuning->mem;
+    tuning->verdict.why_not = "";
     return tuning;
 }
 
@@ -31,6 +32,9 @@ void kiln_tuning_free(kiln_tuning *tuning)
 typedef struct drawn {
     kiln_sample sample; /* first: callers see this much */
     uint64_t order;     /* in which it was drawn from the space */
+    bool finalist;
+    const double *rounds;
+    size_t round_count;
 } drawn;
 
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count)
@@ -84,12 +88,32 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     return true;
 }
 
-/* Fastest first, then the failed ones; ties in the order of the space, whichever compile was ready first. */
+void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count)
+{
+    ((drawn *)sample)->rounds = rounds;
+    ((drawn *)sample)->round_count = count;
+}
+
+const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count)
+{
+    *count = ((const drawn *)sample)->round_count;
+    return ((const drawn *)sample)->rounds;
+}
+
+void kiln__tuning_mark(kiln_sample *sample, bool tied)
+{
+    ((drawn *)sample)->finalist = true;
+    sample->tied = tied;
+}
+
+/* Ties in the order of the space, whichever compile was ready first. */
 static int compare(const void *left, const void *right)
 {
     const kiln_sample *a = *(kiln_sample *const *)left, *b = *(kiln_sample *const *)right;
     if ((a->status == KILN_OK) != (b->status == KILN_OK))
         return a->status == KILN_OK ? -1 : 1;
+    if (((const drawn *)a)->finalist != ((const drawn *)b)->finalist)
+        return ((const drawn *)a)->finalist ? -1 : 1;
     double x = a->status == KILN_OK ? kiln__tuning_seconds(&a->result) : 0;
     double y = b->status == KILN_OK ? kiln__tuning_seconds(&b->result) : 0;
     uint64_t m = ((const drawn *)a)->order, n = ((const drawn *)b)->order;

@@ -485,6 +485,58 @@ static void gives_up_what_is_slower(void)
     teardown(&f);
 }
 
+/* The finals of a sweep, here or in a runner, and the next sweep, which takes all from the store. Times are the
+ * interpreter's, so who takes part is as it comes; 5 % is wide enough that one or two do even on a busy machine. */
+static void holds_finals(void)
+{
+    static const char *const quick[] = {"quick"};
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    size_t held = 0;
+    for (int round = 0; round < 4; round++) {
+        char path[96];
+        kiln_engine *engine = NULL;
+        kiln_spec *spec = NULL;
+        kiln_store *store = NULL;
+        kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f.folder, .worker = KILN_TEST_WORKER};
+        snprintf(path, sizeof path, "%s/finals-%d.db", f.folder, round);
+        CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
+        CHECK_OK(kiln_store_open(engine, path, 0, &store, &error), error);
+        CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/slow.yaml", &spec, &error), error);
+        kiln_verdict first = {0}, second;
+        for (int again = 0; again < 2; again++) {
+            kiln_tuning *tuning = NULL;
+            kiln_tune_options sweep = {.size = sizeof sweep, .run = {.size = sizeof sweep.run, .budget = 0.02},
+                                       .variants = quick, .variant_count = 1, .store = store, .finalists = 4,
+                                       .isolation = round % 2 ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_NEVER};
+            CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+            kiln_tuning_verdict(tuning, again ? &second : &first);
+            for (size_t i = 0; i < first.finalists && first.rounds; i++) {
+                const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+                const kiln_result *result = &sample->result;
+                CHECK(result->finals && result->finals == kiln_tuning_sample(tuning, 0)->result.finals);
+                CHECK(result->first_seconds > 0 && result->host_seconds > 0 && result->repetitions == first.rounds);
+                CHECK(result->verified); /* as the sweep found */
+                CHECK(sample->reused == again);
+            }
+            kiln_tuning_free(tuning);
+        }
+        held += first.rounds > 0;
+        CHECK(!first.reused && second.reused == (first.rounds > 0));
+        CHECK(second.seconds == 0 || !first.rounds);
+        CHECK(second.finalists == first.finalists || !first.rounds);
+        CHECK(second.tied == first.tied || !first.rounds);
+        CHECK(second.rounds == first.rounds || !first.rounds);
+        kiln_spec_free(spec);
+        kiln_store_close(store);
+        kiln_engine_close(engine);
+    }
+    CHECK(held > 0);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"sweeps all of a variant; the second time from the cache", sweeps_all_of_a_variant},
     {"a failure costs one sample", a_failure_costs_one_sample},
@@ -496,6 +548,7 @@ static const check_case cases[] = {
     {"chooses a strategy", chooses_a_strategy},
     {"searches a huge space", searches_a_huge_space},
     {"gives up what is slower", gives_up_what_is_slower},
+    {"holds finals", holds_finals},
     {"survives no memory", survives_no_memory},
 };
 KILN_SUITE("tune.tune", cases)

@@ -91,7 +91,9 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
         .max_seconds = args->max_seconds,
         .callback = on_progress,
         .user = view,
-        .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_GIVE_UP : 0),
+        .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_GIVE_UP : 0) |
+                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0),
+        .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
     };
@@ -264,6 +266,10 @@ static const cli_option run_options[] = {
      "Measure inside this process. A fault ends the sweep on a GPU then."},
     {"no-early-stop", 0, CLI_FLAG, CLI_OPTION_FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
      "Measure a configuration that is clearly slower than the best so far as long as the others, too."},
+    {"finalists", 0, CLI_WHOLE, CLI_OPTION_FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
+     "How many of the fastest are measured again, in turn, before one is called the best. Default: 5 on a GPU, none "
+     "elsewhere. At most 16."},
+    {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL, "Measure none of them again."},
     {"sample-timeout", 0, CLI_NUMBER, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,
      "End a configuration that runs longer from its first launch on, where it is measured in a process of its own. "
      "Default: 60 on a GPU, 600 on the simulated device; less once it is known what working ones take."},

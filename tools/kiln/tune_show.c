@@ -60,12 +60,15 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
-typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank; } rows;
+typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank, ties; } rows;
 
 static void start_rows(rows *r, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
+    kiln_verdict verdict;
+    kiln_tuning_verdict(tuning, &verdict);
     r->rank = rank;
+    r->ties = verdict.tied > 1;
     r->timed = best->result.measured || best->result.estimated;
     r->flops = r->bytes = r->roofline = false;
     for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
@@ -89,7 +92,7 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 {
     const kiln_result *result = &sample->result;
     double seconds = tune_seconds(result);
-    table_cell(&r->table, "%s", r->rank ? cli_printf("%zu", rank + 1) : "");
+    table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
     table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
     table_cell(&r->table, "%s",
                r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
@@ -117,6 +120,25 @@ static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *be
     table_print(&r.table, true);
     if (right > top)
         out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
+}
+
+/* How sure it is that the first is the best. */
+static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
+{
+    kiln_verdict v;
+    kiln_tuning_verdict(tuning, &v);
+    const char *again = cli_printf("measured again in turn, %u rounds%s", v.rounds, v.reused ? " in an earlier sweep" : "");
+    if (v.tied > 1 && v.rounds)
+        out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v.tied), again);
+    else if (v.rounds)
+        out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v.finalists - 1),
+                   100 * v.margin, again);
+    else if (v.tied > 1)
+        out_printf("  %s of them (=) have the same estimate\n", cli_whole(v.tied));
+    else if (v.finalists == 1 && kiln_tuning_count(tuning) > 1)
+        out_printf("  no other is within %.0f %% of the first\n", 100 * v.near);
+    else if (best->result.measured && *v.why_not)
+        out_printf("  which is the fastest was not measured again: %s\n", v.why_not);
 }
 
 static void show_variants(const kiln_tuning *tuning, const kiln_sample *best)
@@ -280,6 +302,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
             out_puts("  estimated by the simulator's model, no measurement\n");
         else if (!best->result.measured && best->result.host_seconds > 0)
             out_puts("  simulated; wall time of the interpreter, no measurement\n");
+        show_verdict(tuning, best);
         show_variants(tuning, best);
     } else if (kiln_tuning_count(tuning) == 0) {
         out_puts("\nNo configuration was run.\n");
@@ -299,8 +322,25 @@ static json_t *sample_json(const kiln_sample *sample)
     js_set(object, "message", js_text(sample->message));
     js_set(object, "reused", json_boolean(sample->reused));
     js_set(object, "device", js_text(sample->device));
+    js_set(object, "tied", json_boolean(sample->tied));
     if (sample->status == KILN_OK)
         js_set(object, "result", js_result(&sample->result));
+    return object;
+}
+
+static json_t *verdict_json(const kiln_tuning *tuning)
+{
+    kiln_verdict v;
+    kiln_tuning_verdict(tuning, &v);
+    json_t *object = js_object();
+    js_set(object, "finalists", js_whole(v.finalists));
+    js_set(object, "tied", v.tied ? js_whole(v.tied) : json_null());
+    js_set(object, "rounds", js_whole(v.rounds));
+    js_set(object, "margin", js_real(v.margin));
+    js_set(object, "near", js_real(v.near));
+    js_set(object, "seconds", js_real(v.seconds));
+    js_set(object, "reused", json_boolean(v.reused));
+    js_set(object, "why_not", js_text(v.why_not));
     return object;
 }
 
@@ -337,6 +377,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "compile_work_seconds", js_real(t.compile_work_seconds));
     js_set(totals, "run_seconds", js_real(t.run_seconds));
     js_set(object, "totals", totals);
+    js_set(object, "verdict", verdict_json(tuning));
     js_set(object, "best", best ? js_text(again(c, best)) : json_null());
     if (view->ended)
         js_set(object, "error", js_error(view->status, view->ended));
