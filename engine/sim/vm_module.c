@@ -379,6 +379,18 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
+/* As ptxas keeps to .minnctapersm: it spills rather than let fewer blocks fit. Every SM since 5.0 has as many registers. */
+static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
+{
+    enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };
+    const uint32_t *given = f->req_threads[0] ? f->req_threads : f->max_threads;
+    if (!f->min_blocks || !given[0])
+        return registers;
+    uint64_t most = OF_SM / ((uint64_t)vm_max_threads(f) * f->min_blocks) / UNIT * UNIT;
+    most = most < LEAST ? LEAST : most;
+    return registers < most ? registers : (uint32_t)most;
+}
+
 uint32_t vm_max_threads(const ptx_function *f)
 {
     enum { MOST = 1024 };
@@ -395,7 +407,7 @@ void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *reso
     const ptx_function *p = f->ptx;
     *resources = (vm_resources){.static_shared = f->static_shared, .local_bytes = f->closure_local,
                                 .const_bytes = module->const_bytes, .param_bytes = p->param_bytes, .max_threads = vm_max_threads(p)};
-    resources->register_estimate = estimate_registers(module, p);
+    resources->register_estimate = registers_for_blocks(p, estimate_registers(module, p));
     if (p->max_registers && resources->register_estimate > p->max_registers)
         resources->register_estimate = p->max_registers;
 }

@@ -260,8 +260,38 @@ static void odds_and_ends(void)
     vm_bench_end(&b);
 }
 
+/* 60 words that are loaded before the first is stored: fewer registers only where more blocks are asked for than fit so. */
+static unsigned registers_of(const char *directives)
+{
+    char text[8192];
+    int n = snprintf(text, sizeof text, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n%s\n"
+                     "{\n.reg .u32 %%r<60>;\n.reg .u64 %%a<1>;\nld.param.u64 %%a0, [p];\n", directives);
+    for (int i = 0; i < 60; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "ld.global.u32 %%r%d, [%%a0+%d];\n", i, 4 * i);
+    for (int i = 0; i < 60; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "st.global.u32 [%%a0+%d], %%r%d;\n", 4 * i + 4, i);
+    n += snprintf(text + n, sizeof text - (size_t)n, "ret;\n}\n");
+    vm_bench b = vm_bench_text(text, (size_t)n, (vm_limits){.threads = 1});
+    vm_resources r;
+    vm_kernel_resources(b.module, vm_module_kernel(b.module, "k"), &r);
+    vm_bench_end(&b);
+    return r.register_estimate;
+}
+
+static void registers(void)
+{
+    unsigned plain = registers_of("");
+    CU_ASSERT(plain >= 60);
+    CU_ASSERT_EQUAL(registers_of(".maxntid 512"), plain);
+    CU_ASSERT_EQUAL(registers_of(".minnctapersm 4"), plain); /* of how many threads is not said */
+    CU_ASSERT_EQUAL(registers_of(".maxntid 512\n.minnctapersm 1"), plain);
+    CU_ASSERT_EQUAL(registers_of(".maxntid 512\n.minnctapersm 3"), 40); /* 65536 / 1536 = 42.7, in units of 8 */
+    CU_ASSERT_EQUAL(registers_of(".maxntid 512, 2\n.minnctapersm 2"), 32);
+}
+
 static const check_case cases[] = {{"divergence", divergence}, {"calls", calls}, {"atomics", atomics},
                                    {"progress", progress}, {"warp operations", warp_operations},
                                    {"barriers", barriers}, {"memory", memory}, {"faults", faults},
-                                   {"printing", printing}, {"odds and ends", odds_and_ends}};
+                                   {"printing", printing}, {"odds and ends", odds_and_ends},
+                                   {"registers", registers}};
 KILN_SUITE("vm flow", cases)
