@@ -290,6 +290,7 @@ typedef struct kiln_buffer_info {
     kiln_type type;
     const char *shape;              /* as written: "[M, N]" */
     int output;
+    const char *type_text;          /* NULL, or the expression that chooses the type; `type` says nothing then */
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info);

@@ -120,4 +120,6 @@ void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *in
         return;
     const kiln__buffer *b = &spec->variants[0].buffers[buffer];
     *info = (kiln_buffer_info){.name = b->name, .type = b->type, .shape = b->shape_text, .output = b->out};
+    if (b->type_expr)
+        info->type_text = kiln__expr_text(b->type_expr);
 }

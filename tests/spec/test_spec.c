@@ -132,7 +132,7 @@ static void test_matmul(void)
     kiln_spec_buffer(spec, 2, &buffer);
     CHECK_TEXT(buffer.name, "P");
     CHECK_TEXT(buffer.shape, "[M, N]");
-    CHECK(buffer.type == KILN_f32 && buffer.output == 1);
+    CHECK(buffer.type == KILN_f32 && buffer.output == 1 && buffer.type_text == NULL);
     const kiln__variant *naive = kiln__spec_variant(spec, "naive");
     CHECK(naive && naive->step_count == 1 && naive->steps[0].kind == KILN__STEP_LAUNCH);
     if (naive) {
@@ -206,6 +206,9 @@ static void test_loops(void)
     CHECK(v->param_count == 4 && v->params[1].values[0].kind == KILN_TEXT && v->params[2].values[0].kind == KILN_BOOL);
     CHECK_TEXT(v->params[1].values[1].as.text, "half");
     CHECK(v->buffers[0].type_known && v->buffers[0].type_expr && v->buffers[0].fill.kind == KILN__FILL_ZIPF);
+    kiln_buffer_info info;
+    kiln_spec_buffer(spec, 0, &info);
+    CHECK_TEXT(info.type_text, "T");
     CHECK(v->buffers[1].fill.kind == KILN__FILL_IOTA && v->buffers[2].fill.kind == KILN__FILL_VALUE);
     CHECK(v->buffers[3].fill.kind == KILN__FILL_FILE && v->buffers[4].fill.kind == KILN__FILL_NORMAL);
     CHECK(v->before_count == 1 && v->before[0].kind == KILN__STEP_COPY && v->before[0].as.copy.to_offset != NULL);

@@ -47,6 +47,12 @@ static const char *type_name(kiln_type type)
     return (size_t)type < CLI_COUNT(names) ? names[type] : "";
 }
 
+/* The type as written, where sizes or params choose it. */
+static const char *type_of(const kiln_buffer_info *info)
+{
+    return info->type_text ? info->type_text : type_name(info->type);
+}
+
 /* ---- --only: for scripts and completions ---- */
 
 static int show_only(cli *c)
@@ -119,7 +125,7 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
         kiln_spec_buffer(spec, i, &info);
         json_t *buffer = js_object();
         js_set(buffer, "name", js_text(info.name));
-        js_set(buffer, "type", js_text(type_name(info.type)));
+        js_set(buffer, "type", js_text(type_of(&info)));
         js_set(buffer, "shape", js_text(info.shape));
         js_set(buffer, "output", json_boolean(info.output));
         js_add(buffers, buffer);
@@ -163,7 +169,7 @@ static void show_buffers(const kiln_spec *spec)
         kiln_buffer_info info;
         kiln_spec_buffer(spec, i, &info);
         table_cell(&table, "%s", info.name);
-        table_cell(&table, "%s", type_name(info.type));
+        table_cell(&table, "%s", type_of(&info));
         table_cell(&table, "%s", info.shape ? info.shape : "");
         table_cell(&table, "%s", info.output ? "output" : "");
     }
