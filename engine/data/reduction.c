@@ -1,8 +1,9 @@
-/* reduction_f64: the reference of reductions: y is the sum (OP 0), the maximum (1) or the maximum and `at` its place (2) of x.
+/* reduction_f64: the reference of reductions: y is the sum (OP 0) or the maximum (1) of x; with 2 it is the
+ * maximum, and `at` its place.
  *
- * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. A maximum is that of IEEE
- * 754-2019: NaN if there is one, and 0 above -0; its place is the first that has it. Stretches of x are taken by threads one
- * by one and joined in their order, so the result does not depend on how many threads there are. */
+ * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. A maximum is that of
+ * IEEE 754-2019: NaN if there is one, and 0 above -0; its place is the first that has it. Stretches of x are taken by
+ * threads one by one and joined in their order, so the result does not depend on how many threads there are. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

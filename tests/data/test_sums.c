@@ -172,7 +172,8 @@ static void expect_failure(const char *function, const char *size, int64_t value
 
 static void test_errors(void)
 {
-    const char *of_reduction = "host function 'reduction_f64': x is a line of f32 or i32, and y one element of the same type";
+    const char *of_reduction = "host function 'reduction_f64': x is a line of f32 or i32, and y one element "
+                               "of the same type";
     const char *of_scan = "host function 'scan_f64': x and y are lines of as many f32 or i32";
     expect_failure("reduction_f64", "OP", 3, make(KILN_f32, 5), make(KILN_f32, 1), make(KILN_i64, 1),
                    "host function 'reduction_f64': OP is 0 (sum), 1 (max) or 2 (argmax), not 3");
@@ -206,6 +207,7 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"maxima", test_maxima}, {"sums", test_sums}, {"scans", test_scans}, {"errors", test_errors}, {"memory", test_memory},
+    {"maxima", test_maxima}, {"sums", test_sums},     {"scans", test_scans},
+    {"errors", test_errors}, {"memory", test_memory},
 };
 KILN_SUITE("sums", cases)

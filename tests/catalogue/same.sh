@@ -1,0 +1,29 @@
+#!/bin/sh
+# same.sh KILN DEVICE SPEC BUFFER VARIANT... -- SETTINGS: the variants that promise the same bits in every run give
+# them, in four runs; on the simulated device blocks come in another order in each. SETTINGS are options of kiln run. On
+# a device that is not there: exit 77, a skip.
+set -eu
+kiln=$1 device=$2 spec=$3 buffer=$4
+shift 4
+variants=
+while [ "$1" != -- ]; do
+    variants="$variants $1"
+    shift
+done
+shift
+if [ "$device" != sim ] && ! "$kiln" devices | grep -q "$device"; then
+    echo "SKIP: there is no device $device"
+    exit 77
+fi
+folder=$(mktemp -d)
+export KILN_CACHE_DIR="$folder/cache"
+trap 'rm -rf "$folder"' EXIT
+failed=0
+for variant in $variants; do
+    for run in 1 2 3 4; do
+        KILN_SIM_THREADS=$run "$kiln" run "$spec" -v "$variant" --device "$device" --no-measure \
+            --output "$buffer=$folder/$run.npy" "$@" >/dev/null
+        cmp "$folder/1.npy" "$folder/$run.npy" || { failed=$((failed + 1)); echo "$spec $variant: run $run differs"; }
+    done
+done
+[ "$failed" = 0 ] || { echo "$failed failed"; exit 1; }
