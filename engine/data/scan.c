@@ -1,7 +1,7 @@
 /* scan_f64: the reference of scans: y[i] is the sum of x up to i, or before it where EXCLUSIVE is 1.
  *
- * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. Stretches of x are added up by
- * threads, their sums are scanned in order, and the stretches are gone through once more. */
+ * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. Stretches of x are added
+ * up by threads, their sums are scanned in order, and the stretches are gone through once more. */
 #include <inttypes.h>
 #include <string.h>
 
