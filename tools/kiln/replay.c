@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "replay.h"
+#include "report.h"
 
 /* 0, or the exit code after it has said what failed. */
 static int load(cli *c, const char *path, kiln_recording **recording, kiln_recording_info *info)
@@ -253,6 +254,21 @@ static int compare_plot(const cli *c, const comparison *m, const char *path)
     return 0;
 }
 
+static bool is_page(const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    return dot && strcmp(dot, ".html") == 0;
+}
+
+static int compare_page(cli *c, const comparison *m, uint64_t seeds, const report_library *library, const char *path)
+{
+    const char **files = cli_alloc((m->files + 1) * sizeof *files);
+    for (size_t f = 0; f < m->files; f++)
+        files[f] = base_name(m->infos[f].path);
+    report_scores scores = {files, m->names, m->files, m->strategies, m->scores, seeds};
+    return report_scores_page(c, &scores, library, path);
+}
+
 static void choose_strategies(const cli *c, comparison *m)
 {
     size_t all = 0;
@@ -296,13 +312,16 @@ static int compare_run(cli *c)
     m.infos = cli_alloc(m.files * sizeof *m.infos);
     m.recordings = cli_alloc(m.files * sizeof *m.recordings);
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
-    int code = score_all(c, &m, seeds);
+    report_library library = {0};
+    bool page = is_page(c->args.plot);
+    int code = page ? report_load_library(c, &library) : 0; /* before the work: it may be missing */
+    code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->args.json)
         compare_json(&m, seeds);
     else if (code == 0)
         compare_text(&m, seeds);
     if (code == 0 && c->args.plot)
-        code = compare_plot(c, &m, c->args.plot);
+        code = page ? compare_page(c, &m, seeds, &library, c->args.plot) : compare_plot(c, &m, c->args.plot);
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
     return code;
@@ -314,7 +333,8 @@ static const cli_option options[] = {
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
      "Repeat each search with so many seeds. Default: 100."},
     {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
-     "Write the scores over time as a gnuplot script."},
+     "Draw the scores over time: a page where the file's name ends in .html (with Vega, as 'kiln report'), else a gnuplot "
+     "script."},
 };
 static const cli_group group = {"What to compare", options, CLI_COUNT(options)};
 

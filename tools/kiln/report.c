@@ -57,6 +57,8 @@ static int add_record(void *user, const kiln_record *record)
         sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result.flops;
         sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result.bytes;
         sample.share = record->result.roofline;
+        p->stopped_early += record->result.stopped_early != 0;
+        p->throttled += (record->result.throttle & (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
         p->compile_seconds += (double)record->result.compile_ns / 1e9;
     }
     p->device_id = report_intern(r, record->device_id);

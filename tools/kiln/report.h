@@ -1,7 +1,8 @@
 /* report.h - what the files of `kiln report` share: samples put in order, and what is made of them.
  *
  * report.c takes samples in, report_data.c orders them and works the figures out, report_json.c says them to the charts,
- * report_page.c writes the page, report_vega.c finds the charting library, report_gnuplot.c writes files for papers. */
+ * report_page.c writes the page, report_scores.c the one of kiln compare-strategies, report_vega.c finds the charting
+ * library, report_gnuplot.c writes files for papers. */
 #ifndef KILN_CLI_REPORT_H
 #define KILN_CLI_REPORT_H
 
@@ -61,10 +62,11 @@ typedef struct report_problem {
     const char *device, *device_id, *sizes;
     const kiln_setting *size_list;
     size_t size_count;
-    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs, sources; /* each once */
+    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs; /* each once */
     report_time time;
     report_sample **samples;  /* in order of time */
     size_t count, ran, room;
+    size_t stopped_early, throttled; /* of all that were read */
     size_t older, other;      /* left out: of a configuration that was sampled again; with another kind of time */
     report_variant *variants; /* the one with the best sample first */
     size_t variant_count;
@@ -121,7 +123,18 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
 int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size);
 /* Puts a file in place whole or not at all. */
 int report_write(cli *c, const char *path, const char *data, size_t size);
-void report_problem_tables(FILE *to, const report *r, const report_problem *p);
+
+/* ---- the page of kiln compare-strategies ---- */
+
+typedef struct report_scores {
+    const char *const *files, *const *strategies; /* their names */
+    size_t file_count, strategy_count;
+    const kiln_score *scores;                     /* strategies x files */
+    uint64_t seeds;
+} report_scores;
+int report_scores_page(cli *c, const report_scores *scores, const report_library *library, const char *path);
+
+/* ---- for papers ---- */
 
 int report_gnuplot(cli *c, const report *r, const char *folder);
 

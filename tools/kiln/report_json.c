@@ -9,6 +9,12 @@
 #define MOST_LINES 500   /* of a variant, in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
+/* Is the number `at` of `count` one of the `most` that stand evenly among them? */
+static bool is_chosen(size_t at, size_t count, size_t most)
+{
+    return count <= most || at * most / count != (at + 1) * most / count;
+}
+
 static size_t share_of(size_t most, double detail)
 {
     double wanted = (double)most * detail;
@@ -39,19 +45,17 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     js_add(rows, row);
 }
 
-/* Samples [clock, number, variant, time, configuration]: every n-th of those that ran, and each that was the best so far;
+/* Samples [clock, number, variant, time, configuration]: some of those that ran, evenly over time, and each that was the best so far;
  * of the failed ones [clock, number, variant, reason]. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
-    size_t most = share_of(MOST_POINTS, detail);
-    size_t every = (p->ran + most - 1) / most, failed = p->count - p->ran, every_failed = (8 * failed + most - 1) / most;
-    size_t ran_at = 0, failed_at = 0;
+    size_t most = share_of(MOST_POINTS, detail), failed = p->count - p->ran, ran_at = 0, failed_at = 0;
     double best = INFINITY;
     for (size_t i = 0; i < p->count; i++) {
         const report_sample *s = p->samples[i];
         if (s->reason) {
-            if (failed_at++ % every_failed == 0) {
+            if (is_chosen(failed_at++, failed, most / 8)) {
                 json_t *row = js_array();
                 js_add(row, js_real(s->clock));
                 js_add(row, js_whole(s->number));
@@ -61,7 +65,7 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
             }
             continue;
         }
-        if (ran_at++ % every == 0)
+        if (is_chosen(ran_at++, p->ran, most))
             add_row(points, p, s, unit);
         if (s->seconds < best) {
             best = s->seconds;
@@ -74,15 +78,15 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
 }
 
 /* [intensity in FLOP/byte, GFLOP/s, variant, configuration, share of the bound]: the best of each variant first, then
- * every n-th of all. Null where the spec counts no operations or no bytes. */
+ * some of all. None where the spec counts no operations or no bytes. */
 static json_t *roofline(const report_problem *p, double detail)
 {
     json_t *rows = js_array();
-    size_t most = share_of(MOST_POINTS / 2, detail), every = (p->ran + most - 1) / most, at = 0;
+    size_t most = share_of(MOST_POINTS / 2, detail), at = 0;
     for (size_t i = 0; i < p->variant_count + p->count; i++) {
         bool best = i < p->variant_count;
         const report_sample *s = best ? p->variants[i].samples[0] : p->samples[i - p->variant_count];
-        if (s->reason || !(s->flops > 0) || !(s->bytes > 0) || (!best && at++ % every != 0))
+        if (s->reason || !(s->flops > 0) || !(s->bytes > 0) || (!best && !is_chosen(at++, p->ran, most)))
             continue;
         json_t *row = js_array();
         js_add(row, js_real(s->flops / s->bytes));
@@ -147,15 +151,14 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     return cells;
 }
 
-/* Lines of parallel coordinates [time, value of each param]: the fastest fifth of what is drawn, and of the rest every
- * n-th; the slowest first, so that the fastest are drawn over them. */
+/* Lines of parallel coordinates [time, value of each param]: the fastest fifth of what is drawn, and some of the
+ * rest; the slowest first, so that the fastest are drawn over them. */
 static json_t *lines(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;
-    size_t every = v->ran <= most ? 1 : (v->ran - fastest + most - fastest - 1) / (most - fastest);
     json_t *rows = js_array();
     for (size_t i = v->ran; i-- > 0;) {
-        if (i >= fastest && (i - fastest) % every != 0)
+        if (i >= fastest && !is_chosen(i - fastest, v->ran - fastest, most - fastest))
             continue;
         json_t *row = js_array();
         js_add(row, js_real(v->samples[i]->seconds / unit));

@@ -172,26 +172,55 @@ static const char *rate(double count, double seconds)
     return count > 0 ? cli_significant(count / seconds / 1e9, 4) : "";
 }
 
-static void sample_row(FILE *to, const report_sample *s, const char *rank, double unit)
+/* The columns of a table of samples that anything stands in. */
+typedef struct columns { bool flops, bytes, share, variant; } columns;
+
+static columns find_columns(const report_problem *p)
+{
+    columns has = {.variant = p->variant_count > 1 || (p->variant_count && *p->variants[0].name)};
+    for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++) {
+        const report_sample *s = p->variants[v].samples[0];
+        has.flops |= s->flops > 0;
+        has.bytes |= s->bytes > 0;
+        has.share |= s->share > 0;
+    }
+    return has;
+}
+
+static void sample_row(FILE *to, columns has, const report_sample *s, const char *rank, double unit)
 {
     fputs("<tr>", to);
     cell(to, true, rank);
     cell(to, true, cli_significant(s->seconds / unit, 4));
-    cell(to, true, rate(s->flops, s->seconds));
-    cell(to, true, rate(s->bytes, s->seconds));
-    cell(to, true, share(s->share));
-    cell(to, false, s->variant);
+    if (has.flops)
+        cell(to, true, rate(s->flops, s->seconds));
+    if (has.bytes)
+        cell(to, true, rate(s->bytes, s->seconds));
+    if (has.share)
+        cell(to, true, share(s->share));
+    if (has.variant)
+        cell(to, false, s->variant);
     fputs("<td class=c>", to);
     report_escape(to, cut(report_configuration(s)));
     fputs("</td></tr>\n", to);
 }
 
-static void samples_head(FILE *to, const char *first, const char *unit)
+static void samples_head(FILE *to, columns has, const char *first, const char *unit)
 {
-    const char *const heads[] = {first, cli_printf("time (%s)", unit), "GFLOP/s", "GB/s", "roofline", "variant",
-                                 "configuration"};
+    const struct { bool shown; const char *name, *align; } all[] = {
+        {true, first, "r"}, {true, cli_printf("time (%s)", unit), "r"}, {has.flops, "GFLOP/s", "r"},
+        {has.bytes, "GB/s", "r"}, {has.share, "roofline", "r"}, {has.variant, "variant", "l"}, {true, "configuration", "l"},
+    };
+    const char *heads[CLI_COUNT(all)];
+    char align[CLI_COUNT(all)];
+    size_t count = 0;
+    for (size_t i = 0; i < CLI_COUNT(all); i++)
+        if (all[i].shown) {
+            heads[count] = all[i].name;
+            align[count++] = *all[i].align;
+        }
     fputs("<div class=scroll tabindex=0><table>", to);
-    head(to, heads, CLI_COUNT(heads), "rrrrrll");
+    head(to, heads, count, align);
     fputs("<tbody>\n", to);
 }
 
@@ -200,12 +229,16 @@ static void best_tables(FILE *to, const report_problem *p)
     double unit;
     const char *name = report_unit(p->best->seconds, &unit);
     size_t shown = 0;
-    fputs("<section><h3>Best of each variant</h3>\n", to);
-    samples_head(to, "samples", name);
-    for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++)
-        sample_row(to, p->variants[v].samples[0], cli_whole(p->variants[v].count), unit);
-    fputs("</tbody></table></div></section>\n<section><h3>The fastest</h3>\n", to);
-    samples_head(to, "rank", name);
+    columns has = find_columns(p);
+    if (p->variant_count > 1) {
+        fputs("<section><h3>Best of each variant</h3>\n", to);
+        samples_head(to, has, "samples", name);
+        for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++)
+            sample_row(to, has, p->variants[v].samples[0], cli_whole(p->variants[v].count), unit);
+        fputs("</tbody></table></div></section>\n", to);
+    }
+    fputs("<section><h3>The fastest</h3>\n", to);
+    samples_head(to, has, "rank", name);
     size_t *next = cli_alloc((p->variant_count + 1) * sizeof *next);
     for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* the variants are ordered each: take the least in front */
         const report_variant *from = NULL;
@@ -215,7 +248,7 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
-        sample_row(to, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
+        sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }
     fputs("</tbody></table></div></section>\n", to);
 }
@@ -317,7 +350,11 @@ static void environment(FILE *to, const report *r, const report_problem *p)
     fact(to, "left out", p->older + p->other == 0 ? ""
                          : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
                                       cli_whole(p->older), cli_whole(p->other)));
-    fact(to, "versions of the source", p->sources.count > 1 ? cli_whole(p->sources.count) : "");
+    fact(to, "given up early", p->stopped_early == 0 ? ""
+                               : cli_printf("%s, clearly slower: their times are of fewer repetitions",
+                                            cli_whole(p->stopped_early)));
+    fact(to, "clocks held down", p->throttled == 0 ? ""
+                                 : cli_printf("while %s were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
         fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
         fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
@@ -404,7 +441,8 @@ static void put_problem(FILE *to, const report *r, size_t number)
         param_tables(to, p);
         chart(to, "pairs", "Pairs of params");
         chart(to, "parallel", "Every configuration");
-        chart(to, "roofline", "Roofline");
+        if (p->time != REPORT_RECORDED) /* recorded spaces count neither operations nor bytes */
+            chart(to, "roofline", "Roofline");
     } else {
         fputs("<p>No configuration ran.</p>\n", to);
     }

@@ -10,7 +10,16 @@ look() {
     grep -o 'data-over="[^"]*"' dom.html
     grep -oE '<div class="chart"[^>]*><svg' dom.html | sed 's/.*aria-label="//; s/".*//' | sort
 }
-kiln tune add >/dev/null
+kiln tune add --device sim:h200 >/dev/null
 kiln report add
 look report.html 1400
 look report.html 500
+cat > space.json <<'END'
+{"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x", "y"], "cache": {
+"1,1": {"x": 1, "y": 1, "time": 4.0, "compile_time": 100, "benchmark_time": 40},
+"1,2": {"x": 1, "y": 2, "time": 2.0, "compile_time": 100, "benchmark_time": 20},
+"2,2": {"x": 2, "y": 2, "time": 1.0, "compile_time": 100, "benchmark_time": 10}
+}}
+END
+kiln compare-strategies space.json --seeds 2 --strategies exhaustive,random --plot scores.html >/dev/null
+look scores.html 1400

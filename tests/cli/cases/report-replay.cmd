@@ -13,3 +13,6 @@ kiln report --replay space.json --vega vega
 python3 "$TOOLS/page.py" report.html
 kiln report --replay space.json --vega vega/vega.min.js --strategy random --seed 1 -m 2 -o two.html
 python3 "$TOOLS/page.py" two.html | grep ^A
+KILN_VEGA=none kiln compare-strategies space.json --plot scores.html
+KILN_VEGA=vega kiln compare-strategies space.json --seeds 2 --strategies exhaustive,random --plot scores.html >/dev/null
+python3 "$TOOLS/page.py" scores.html

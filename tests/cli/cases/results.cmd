@@ -17,7 +17,7 @@ kiln results prune add -v wide
 kiln results prune --older 1
 kiln results prune --all
 kiln results add
-head -c 900 all.csv > short.csv
+sed '3s|,[^,]*,[^,]*$||' all.csv > short.csv
 kiln results import short.csv 2>&1 | sed 's/ends before.*/ends/'
 kiln results import nothing.csv
 kiln results compare add

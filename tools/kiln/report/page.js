@@ -385,6 +385,7 @@
         };
         themed.push(key);
         key();
+        make("p", section, { className: "note" }, "Scores below -1 are drawn at -1.");
         const show = () => {
             clear(body);
             addChart(body, "scores", "Score over the budget", () => {
@@ -408,6 +409,6 @@
         if (!problem.ran) return;
         bestSoFar(at("best"), problem);
         ofVariant(article, problem);
-        roofline(at("roofline"), problem);
+        if (at("roofline")) roofline(at("roofline"), problem);
     });
 })();
