@@ -2,7 +2,8 @@
 # needs /usr/share/javascript/vega
 # In a browser every chart is drawn, nothing is complained of, and a narrow window scrolls its tables and not the page.
 look() {
-    sed 's|</body>|<script>setTimeout(() => { document.body.dataset.over = document.documentElement.scrollWidth - innerWidth; }, 3000)</script>&|' \
+    # A page draws what comes into sight, and all of it before it is printed.
+    sed 's|</body>|<script>dispatchEvent(new Event("beforeprint")); document.body.dataset.over = document.documentElement.scrollWidth - innerWidth;</script>&|' \
         "$1" > looked.html
     chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=profile --enable-logging=stderr --dump-dom \
         --virtual-time-budget=20000 --window-size="$2",12000 "file://$PWD/looked.html" 2>log >dom.html
