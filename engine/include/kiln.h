@@ -515,6 +515,7 @@ typedef struct kiln_sample {
     int reused;                     /* 1: not made now but taken from the store */
     const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
     int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
+    double at;                      /* seconds from the start of the sweep until it was there */
 } kiln_sample;
 
 typedef struct kiln_progress {

@@ -124,7 +124,8 @@ static void pass_on(kiln_error *why, kiln_error **error)
 /* A sample that was counted: the strategy and the caller hear of it. */
 static kiln_status announce(sweep *s, const job *made, kiln_error **error)
 {
-    const kiln_sample *sample = made->sample;
+    kiln_sample *sample = made->sample;
+    sample->at = seconds_since(s->start);
     double value = sample->status == KILN_OK ? kiln__tuning_seconds(&sample->result) : HUGE_VAL;
     kiln_status status = kiln__tune_source_tell(s->source, made->ticket, value, error);
     if (status != KILN_OK)

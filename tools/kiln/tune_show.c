@@ -323,6 +323,7 @@ static json_t *sample_json(const kiln_sample *sample)
     js_set(object, "reused", json_boolean(sample->reused));
     js_set(object, "device", js_text(sample->device));
     js_set(object, "tied", json_boolean(sample->tied));
+    js_set(object, "at_seconds", js_real(sample->at));
     if (sample->status == KILN_OK)
         js_set(object, "result", js_result(&sample->result));
     return object;
