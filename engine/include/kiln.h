@@ -516,6 +516,8 @@ typedef struct kiln_sample {
     const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
     int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
     double at;                      /* seconds from the start of the sweep until it was there */
+    const double *objectives;       /* the value of each of the options' objectives; NULL: it failed, or there are none */
+    int front;                      /* 1: of several objectives, and no other sample is as good in all and better in one */
 } kiln_sample;
 
 typedef struct kiln_progress {
@@ -577,6 +579,17 @@ typedef struct kiln_tune_options {
     size_t device_count;
     unsigned finalists;             /* how many of the fastest are measured again, for at most 7 % of the sweep's time or
                                        half a second, after it; 0: 5 on a GPU, none elsewhere; at most 16 */
+    double max_roofline;            /* end when a sample has come so near the roofline, 0..1; 0: never */
+    uint64_t stagnation;            /* end when so many samples, one after the other, were no better; 0: never */
+    double improvement;             /* better by less than this share of the best is no better; 0: 0.01 */
+    const char *const *objectives;  /* what to look for; NULL: "time". Each is an expression of specs (engine/expr/README.md)
+                                       over what was measured (time in seconds, gflops, gbs, roofline, energy in joules and
+                                       power in watts, which imply KILN_RUN_ENERGY, compile in seconds), the spec's
+                                       metrics, params, lets, sizes and device.*, with "min:" or "max:" before it;
+                                       without, gflops, gbs and roofline are to be large, and all else small. The ranking
+                                       goes by the first; a strategy searches for the least geometric mean of them, those
+                                       to be large counting as 1 / value */
+    size_t objective_count;
 } kiln_tune_options;
 
 typedef struct kiln_tuning kiln_tuning;
@@ -591,12 +604,27 @@ KILN_API size_t kiln_tuning_count(const kiln_tuning *tuning);
 /* Samples ranked: fastest first, then the failed ones. */
 KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank);
 
+/* Why a sweep ended. X(name, text) */
+#define KILN_END_MAP(X)                                                                                                \
+    X(ALL, "all were tried")                                                                                           \
+    X(CONFIGURATIONS, "as many were made as were asked for")                                                           \
+    X(SECONDS, "the time was over")                                                                                    \
+    X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
+    X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
+    X(EARLY, "interrupted, or by an error")
+typedef enum kiln_end {
+#define KILN_X(name, text) KILN_END_##name,
+    KILN_END_MAP(KILN_X)
+#undef KILN_X
+} kiln_end;
+
 typedef struct kiln_tuning_totals {
     uint64_t configurations, failed, verified;
     uint64_t cache_hits, cache_misses;
     uint64_t reused;                /* of the configurations: taken from the store */
     uint64_t stopped_early;         /* clearly slower than the best at the time */
     uint64_t throttled;             /* measured while power, temperature or hardware held the clocks down */
+    kiln_end end;
     double seconds;                 /* wall time */
     double compile_seconds;         /* wall time for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */

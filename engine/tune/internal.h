@@ -25,14 +25,16 @@ kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count);
 /* Notes how it ended and counts it. False: no memory. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
+/* Before that: what it is ranked by where it is not its time; less is better. */
+void kiln__tuning_set_value(kiln_sample *sample, double value);
 /* The rounds of earlier finals, of the tuning's arena. */
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 /* It was in the finals of this sweep, and is ranked before those that were not. */
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
-/* Finalists, then the others, then the failed ones; each fastest first, ties in the order in which they were made. */
+/* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
-/* What samples are ranked by: measured or estimated seconds, else the simulator's wall time. */
+/* Its time: measured or estimated seconds, else the simulator's wall time. */
 double kiln__tuning_seconds(const kiln_result *result);
 
 /* ---- how long a sample is measured (trial.c) ---- */
@@ -41,8 +43,8 @@ typedef struct kiln__trial { /* what is different in the run of one sample */
     double give_up_above;        /* as in kiln_run_options */
     unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
-/* Whether the sweep gives up on clearly slower configurations. Not where energy is wanted, because what is slow may take
- * little of it, nor where the number of repetitions is given. */
+/* Whether the sweep gives up on clearly slower configurations. Not where something else than time is looked for, energy
+ * for one, because what is slow may take little of it, nor where the number of repetitions is given. */
 bool kiln__trial_gives_up(const kiln_tune_options *options);
 /* What a sample is given up above, with `best` (NULL: none) as the best so far; 0: it is not. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
@@ -79,6 +81,38 @@ bool kiln__tune_source_learns(const kiln__tune_source *source);
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
 /* What came of it, once: less is better, HUGE_VAL: it failed. */
 kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, kiln_error **error);
+
+/* ---- what is looked for (objective.c) ---- */
+
+typedef struct kiln__goals kiln__goals;
+/* Parses the objectives and checks their names. The run measures energy from here on where one of them needs it. Engine,
+ * spec and options must outlive it. */
+kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, kiln_tune_options *options, kiln__goals **goals, kiln_error **error);
+void kiln__goals_free(kiln__goals *goals); /* NULL is fine */
+/* Whether less time is all that is wanted. */
+bool kiln__goals_by_time(const kiln_tune_options *options);
+/* Works out the objectives of a sample that worked, into the arena. An error: one cannot be worked out. */
+kiln_status kiln__goals_judge(kiln__goals *goals, kiln__arena *arena, kiln_sample *sample, kiln_error **error);
+/* What it is ranked by, and what a strategy is told; less is better, HUGE_VAL: it failed. */
+double kiln__goals_rank(const kiln__goals *goals, const kiln_sample *sample);
+double kiln__goals_told(const kiln__goals *goals, const kiln_sample *sample);
+/* Marks the front of several objectives. False: no memory. */
+bool kiln__goals_front(const kiln__goals *goals, kiln_tuning *tuning);
+
+/* ---- when it is enough (budget.c) ---- */
+
+typedef struct kiln__budget {
+    const kiln_tune_options *options;
+    uint64_t start;              /* kiln__now_ns() */
+    uint64_t stale;              /* samples since one was better */
+    double mark;                 /* what it was told as */
+    bool any;                    /* one worked */
+    double roofline;             /* the nearest */
+    kiln_end end;                /* why it is over */
+} kiln__budget;
+bool kiln__budget_any(const kiln_tune_options *options); /* there is one */
+void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
+bool kiln__budget_over(kiln__budget *budget);
 
 /* ---- what determines a sample (determine.c) ---- */
 

@@ -204,18 +204,13 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 
 /* ---- the search ---- */
 
-static bool has_budget(const kiln_tune_options *options)
-{
-    return options->max_configurations || options->max_seconds > 0;
-}
-
 /* What finds faults finds the same ones first every time, so it goes in order too. */
 static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
     const char *name = options->strategy;
     if (!name || !*name)
-        name = has_budget(options) && !(options->run.flags & KILN_RUN_CHECK) ? NULL : "exhaustive";
+        name = kiln__budget_any(options) && !(options->run.flags & KILN_RUN_CHECK) ? NULL : "exhaustive";
     return kiln__strategy_named(s->engine->mem, name, &s->strategy, error);
 }
 

@@ -8,7 +8,8 @@ bool kiln__trial_gives_up(const kiln_tune_options *options)
 {
     const kiln_run_options *run = &options->run;
     bool exactly = run->min_repetitions > 0 && run->min_repetitions == run->max_repetitions;
-    return !(options->flags & KILN_TUNE_NO_GIVE_UP) && !(run->flags & KILN_RUN_ENERGY) && !exactly;
+    return !(options->flags & KILN_TUNE_NO_GIVE_UP) && !(run->flags & KILN_RUN_ENERGY) && !exactly &&
+           kiln__goals_by_time(options);
 }
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)

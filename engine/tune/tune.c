@@ -1,6 +1,5 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
  * time on each device, by its runner. */
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2     /* besides one per job */
 #define AHEAD_MOST 512
-#define READY_ENOUGH 2
+#define READY_MORE 1         /* compiled, besides what each device measures */
 #define TICK_NS 100000000u   /* between two calls of the callback while waiting */
 #define WAIT_SECONDS 0.02    /* for the oldest compile, before the others are looked at again */
 
@@ -39,6 +38,8 @@ typedef struct sweep {
     size_t flying_count;
     const char **devices; /* id of each */
     kiln__recorder *recorder; /* NULL: samples are not kept */
+    kiln__goals *goals;
+    kiln__budget budget;
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead;
@@ -50,11 +51,6 @@ typedef struct sweep {
 static double seconds_since(uint64_t start)
 {
     return (double)(kiln__now_ns() - start) / 1e9;
-}
-
-static bool out_of_time(const sweep *s)
-{
-    return s->options->max_seconds > 0 && seconds_since(s->start) >= s->options->max_seconds;
 }
 
 /* ---- the callback ---- */
@@ -121,25 +117,31 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* A sample that was counted: the strategy and the caller hear of it. */
-static kiln_status announce(sweep *s, const job *made, kiln_error **error)
+/* A sample that is whole: it is judged and counted, and the strategy hears of it. */
+static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
     kiln_sample *sample = made->sample;
     sample->at = seconds_since(s->start);
-    double value = sample->status == KILN_OK ? kiln__tuning_seconds(&sample->result) : HUGE_VAL;
-    kiln_status status = kiln__tune_source_tell(s->source, made->ticket, value, error);
-    if (status != KILN_OK)
-        return status;
-    return report(s, sample) ? KILN_OK : interrupted(s, error);
+    sample->status = status;
+    kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
+    if (judged != KILN_OK)
+        return judged;
+    double value = kiln__goals_told(s->goals, sample);
+    if (!kiln__goals_by_time(s->options))
+        kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
+    if (!kiln__tuning_add(s->tuning, sample, status, message))
+        return kiln__fail_memory(error);
+    kiln__budget_note(&s->budget, sample, value);
+    return kiln__tune_source_tell(s->source, made->ticket, value, error);
 }
 
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    bool kept = kiln__tuning_add(s->tuning, made->sample, status, kiln_error_message(why));
-    if (kept)
+    kiln_status counted = count(s, made, status, kiln_error_message(why), error);
+    if (counted == KILN_OK)
         kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, kiln_error_cuda(why));
     kiln_error_free(why);
-    return kept ? announce(s, made, error) : kiln__fail_memory(error);
+    return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
 
 /* Takes a sample from the store. False: it has to be made. */
@@ -150,8 +152,9 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
     double bound = kiln__trial_bound(s->options, s->tuning->best);
     if (!kiln__recorder_find(s->recorder, &made->identity, bound, &s->tuning->arena, made->sample, &status, &message))
         return false;
-    *ended = kiln__tuning_add(s->tuning, made->sample, status, message) ? announce(s, made, error)
-                                                                         : kiln__fail_memory(error);
+    *ended = count(s, made, status, message, error);
+    if (*ended == KILN_OK && !report(s, made->sample))
+        *ended = interrupted(s, error);
     return true;
 }
 
@@ -202,6 +205,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         return status;
     if (!choice.variant) {
         s->drained = true;
+        s->budget.end = most && s->begun >= most ? KILN_END_CONFIGURATIONS : KILN_END_ALL;
         return KILN_OK;
     }
     made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
@@ -250,15 +254,18 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
-static bool wants_more(const sweep *s)
+static bool wants_more(sweep *s)
 {
-    if (s->drained || s->count >= s->ahead || out_of_time(s))
+    if (s->drained || s->count >= s->ahead || kiln__budget_over(&s->budget))
         return false;
-    size_t ready = is_flying(s);
-    if (kiln__tune_source_learns(s->source))
-        for (size_t i = 0; i < s->count && ready < READY_ENOUGH; i++)
-            ready += is_ready(&s->jobs[i]);
-    return ready < READY_ENOUGH;
+    if (!kiln__tune_source_learns(s->source))
+        return true;
+    size_t known = 0, enough = s->flying_count + READY_MORE;
+    for (size_t i = 0; i < s->flying_count; i++)
+        known += s->flying[i].sample != NULL;
+    for (size_t i = 0; i < s->count && known < enough; i++)
+        known += is_ready(&s->jobs[i]);
+    return known < enough;
 }
 
 /* ---- what is ready to be measured ---- */
@@ -533,10 +540,19 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
     forget(&again);
 }
 
+/* Finals are about time. Objectives that name it are worked out anew for those whose time they changed. */
 static kiln_status hold_finals(sweep *s, kiln_error **error)
 {
+    if (!kiln__goals_by_time(s->options)) {
+        s->tuning->verdict.why_not = "it was not time alone that was looked for";
+        return KILN_OK;
+    }
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
-    return kiln__finals_hold(s->tuning, s->options, &again, error);
+    kiln_status status = kiln__finals_hold(s->tuning, s->options, &again, error);
+    for (size_t i = 0; i < s->tuning->count && status == KILN_OK; i++)
+        if (s->tuning->samples[i]->result.finals)
+            status = kiln__goals_judge(s->goals, &s->tuning->arena, s->tuning->samples[i], error);
+    return status;
 }
 
 /* ---- all of it ---- */
@@ -546,7 +562,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
     kiln_status status = KILN_OK;
     while (status == KILN_OK) {
         size_t idle = 0;
-        bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !out_of_time(s);
+        bool late = kiln__now_ns() - s->ticked >= TICK_NS, more = !kiln__budget_over(&s->budget);
         if (late && !report(s, NULL))
             return interrupted(s, error);
         status = serve_crew(s, more, &idle, error); /* what is under way when time is up is waited for */
@@ -565,7 +581,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
 static kiln_status run_alone(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
-    while (status == KILN_OK && !out_of_time(s)) {
+    while (status == KILN_OK && !kiln__budget_over(&s->budget)) {
         bool late = kiln__now_ns() - s->ticked >= TICK_NS;
         if (late && !report(s, NULL))
             return interrupted(s, error);
@@ -627,10 +643,12 @@ static kiln_status open_places(sweep *s, kiln_error **error)
     return KILN_OK;
 }
 
-static kiln_status open_sweep(sweep *s, kiln_error **error)
+static kiln_status open_sweep(sweep *s, kiln_tune_options *options, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
-    kiln_status status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
+    kiln_status status = kiln__goals_open(engine, s->spec, options, &s->goals, error);
+    if (status == KILN_OK)
+        status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
     if (status != KILN_OK)
         return status;
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
@@ -659,6 +677,7 @@ static void close_sweep(sweep *s)
     kiln__shared_free(s->shared);
     kiln__recorder_free(s->recorder);
     kiln__tune_source_free(s->source);
+    kiln__goals_free(s->goals);
     kiln__free(s->engine->mem, s->jobs);
 }
 
@@ -693,24 +712,31 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (whole.device_count > 0 && !whole.devices)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: %zu devices, but no list of them",
                           whole.device_count);
+    if (!(whole.max_roofline >= 0) || !(whole.improvement >= 0) || (whole.objective_count && !whole.objectives))
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: max_roofline is %g, improvement %g "
+                          "and objective_count %zu", whole.max_roofline, whole.improvement, whole.objective_count);
     sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
-    kiln_status status = open_sweep(&s, error);
+    s.budget = (kiln__budget){.options = &whole, .start = s.start};
+    kiln_status status = open_sweep(&s, &whole, error);
     bool begun = status == KILN_OK;
-    if (begun)
+    if (begun) {
         status = run_sweep(&s, error);
-    if (begun)
+        s.tuning->totals.end = status == KILN_OK ? s.budget.end : KILN_END_EARLY;
         s.tuning->totals.seconds = seconds_since(s.start);
-    if (begun && status == KILN_OK)
-        status = hold_finals(&s, error);
-    else if (begun)
-        s.tuning->verdict.why_not = "the sweep ended early";
+        if (status == KILN_OK)
+            status = hold_finals(&s, error);
+        else
+            s.tuning->verdict.why_not = "the sweep ended early";
+        warn_of_throttling(&s);
+        kiln__tuning_rank(s.tuning);
+        if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
+            status = kiln__fail_memory(error);
+    }
     close_sweep(&s);
     if (!begun) {
         kiln_tuning_free(s.tuning);
         return status;
     }
-    warn_of_throttling(&s);
-    kiln__tuning_rank(s.tuning);
     *tuning = s.tuning;
     return status;
 }

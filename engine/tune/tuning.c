@@ -32,7 +32,8 @@ void kiln_tuning_free(kiln_tuning *tuning)
 typedef struct drawn {
     kiln_sample sample; /* first: callers see this much */
     uint64_t order;     /* in which it was drawn from the space */
-    bool finalist;
+    bool finalist, by_value;
+    double value;       /* what it is ranked by, if by_value; less is better */
     const double *rounds;
     size_t round_count;
 } drawn;
@@ -64,6 +65,19 @@ double kiln__tuning_seconds(const kiln_result *result)
     return result->measured || result->estimated ? result->seconds : result->host_seconds;
 }
 
+void kiln__tuning_set_value(kiln_sample *sample, double value)
+{
+    ((drawn *)sample)->by_value = true;
+    ((drawn *)sample)->value = value;
+}
+
+/* What it is ranked by. Finals change times, so those are looked at when they are wanted. */
+static double value_of(const kiln_sample *sample)
+{
+    const drawn *made = (const drawn *)sample;
+    return made->by_value ? made->value : kiln__tuning_seconds(&sample->result);
+}
+
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message)
 {
     if (!kiln__grow(tuning->mem, &tuning->samples, &tuning->capacity, tuning->count + 1, sizeof *tuning->samples))
@@ -82,8 +96,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->totals.stopped_early += sample->result.stopped_early != 0;
     tuning->totals.throttled += (sample->result.throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
     tuning->totals.verified += status == KILN_OK && sample->result.verified;
-    if (status == KILN_OK &&
-        (!tuning->best || kiln__tuning_seconds(&sample->result) < kiln__tuning_seconds(&tuning->best->result)))
+    if (status == KILN_OK && (!tuning->best || value_of(sample) < value_of(tuning->best)))
         tuning->best = sample;
     return true;
 }
@@ -114,8 +127,7 @@ static int compare(const void *left, const void *right)
         return a->status == KILN_OK ? -1 : 1;
     if (((const drawn *)a)->finalist != ((const drawn *)b)->finalist)
         return ((const drawn *)a)->finalist ? -1 : 1;
-    double x = a->status == KILN_OK ? kiln__tuning_seconds(&a->result) : 0;
-    double y = b->status == KILN_OK ? kiln__tuning_seconds(&b->result) : 0;
+    double x = a->status == KILN_OK ? value_of(a) : 0, y = b->status == KILN_OK ? value_of(b) : 0;
     uint64_t m = ((const drawn *)a)->order, n = ((const drawn *)b)->order;
     return x != y ? (x < y ? -1 : 1) : (m > n) - (m < n);
 }

@@ -45,6 +45,8 @@ static void show_progress(const kiln_progress *p)
         const kiln_result *result = &p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
                           result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)");
+        if (p->best->objectives)
+            left = cli_printf("%s %s ", left, cli_significant(p->best->objectives[0], 4));
         middle = cli_printf("%s %s", p->best->variant, cli_settings_text(p->best->params, p->best->param_count));
     }
     if (p->failed)
@@ -96,6 +98,11 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,
         .seed = args->seed,
+        .max_roofline = args->max_roofline,
+        .stagnation = args->stagnation,
+        .improvement = args->improvement,
+        .objectives = args->objectives.items,
+        .objective_count = args->objectives.count,
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
     options->sample_timeout = args->sample_timeout;
@@ -169,6 +176,8 @@ static int tune_run(cli *c)
         return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
     if (c->args.isolate && c->args.no_isolate)
         return cli_usage(c, "--isolate and --no-isolate exclude each other");
+    if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
+        return cli_usage(c, "--objective, --roofline and --stagnation are for sweeps: a recorded file has times alone");
     if (c->args.replay)
         return replay_run(c);
     if (c->args.words.count == 0)
@@ -233,6 +242,16 @@ static const cli_option options[] = {
      "where it ended."},
     {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
      "Stop after so long."},
+    {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
+     "Stop when a configuration comes so near the roofline, as in 0.9."},
+    {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
+     "Stop when so many configurations in a row were no better."},
+    {"improvement", 0, CLI_NUMBER, CLI_OPTION_FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
+     "What counts as better for --stagnation: by more than this share of the best. Default: 0.01."},
+    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
+     "What to look for: time, gflops, gbs, roofline, energy, power, compile, a metric of the spec, or an expression over "
+     "them, params and sizes, with min: or max: before it. Repeatable: configurations that none other beats are then shown as a front, "
+     "and ranked by the first. Default: time."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "How to search: `kiln compare-strategies` shows all. Default: surrogate where there is a limit, else exhaustive, "
      "which is everything in order."},
@@ -293,6 +312,8 @@ const cli_command cli_tune_command = {
              "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
              "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
              "all of them anew.\n\n"
+             "A sweep with a limit does not go through the space in order but searches it, by a strategy that learns from "
+             "what was measured. A sweep that a limit ended exits with 0.\n\n"
              "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
              "worked, the exit code is that of the first failure.",
     .min_words = 0,
@@ -306,6 +327,10 @@ const cli_command cli_tune_command = {
                                        "Ranked by an estimate for a GPU that is not here."},
                                       {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
                                       {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
+                                      {"kiln tune matmul --stagnation 100 --roofline 0.9",
+                                       "Until it is good enough, or gets no better."},
+                                      {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
+                                       "Fast with few threads a block: the front of the two."},
                                       {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
                                       {0}},
     .run = tune_run,

@@ -60,9 +60,15 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
-typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank, ties; } rows;
+/* Whether an objective has a column of its own: time has one in any case. */
+static bool has_column(const char *objective)
+{
+    return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
+}
 
-static void start_rows(rows *r, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
+typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank, ties; const cli_list *objectives; } rows;
+
+static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
     kiln_verdict verdict;
@@ -77,9 +83,16 @@ static void start_rows(rows *r, const kiln_tuning *tuning, const kiln_sample *be
         r->bytes |= sample->status == KILN_OK && sample->result.bytes > 0;
         r->roofline |= sample->status == KILN_OK && sample->result.roofline > 0;
     }
-    table_start(&r->table, "rrrrrll");
+    r->objectives = &c->args.objectives;
+    char *align = cli_printf("r");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        align = cli_printf("%s%s", align, has_column(r->objectives->items[i]) ? "r" : "");
+    table_start(&r->table, cli_printf("%srrrrll", align));
     r->table.indent = 2;
     table_cell(&r->table, "%s", rank ? "rank" : "");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        if (has_column(r->objectives->items[i]))
+            table_cell(&r->table, "%s", r->objectives->items[i]);
     table_cell(&r->table, "%s", time_heading(&best->result, unit));
     table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
     table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
@@ -93,6 +106,9 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
     const kiln_result *result = &sample->result;
     double seconds = tune_seconds(result);
     table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        if (has_column(r->objectives->items[i]))
+            table_cell(&r->table, "%s", cli_significant(sample->objectives[i], 4));
     table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
     table_cell(&r->table, "%s",
                r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
@@ -106,7 +122,7 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     rows r;
-    start_rows(&r, tuning, best, true);
+    start_rows(&r, c, tuning, best, true);
     uint64_t top = c->args.top ? c->args.top : 10;
     size_t count = kiln_tuning_count(tuning), right = 0;
     for (size_t i = 0; i < count; i++) {
@@ -141,11 +157,11 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
         out_printf("  which is the fastest was not measured again: %s\n", v.why_not);
 }
 
-static void show_variants(const kiln_tuning *tuning, const kiln_sample *best)
+static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     rows r;
     cli_list seen = {0};
-    start_rows(&r, tuning, best, false);
+    start_rows(&r, c, tuning, best, false);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         bool known = sample->status != KILN_OK;
@@ -159,6 +175,20 @@ static void show_variants(const kiln_tuning *tuning, const kiln_sample *best)
     if (seen.count < 2)
         return;
     out_printf("\n%sThe best of each variant%s\n", out_bold(), out_plain());
+    table_print(&r.table, true);
+}
+
+/* Of several objectives: what no other configuration beats, by the first one. */
+static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    if (c->args.objectives.count < 2)
+        return;
+    start_rows(&r, c, tuning, best, true);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        if (kiln_tuning_sample(tuning, i)->front)
+            add_row(&r, kiln_tuning_sample(tuning, i), i);
+    out_printf("\n%sThe front: better in one is worse in another%s\n", out_bold(), out_plain());
     table_print(&r.table, true);
 }
 
@@ -253,6 +283,29 @@ static void show_failures(const kiln_tuning *tuning)
 
 /* ---- all of it ---- */
 
+static const char *end_name(kiln_end end)
+{
+    static const char *const names[] = {
+#define KILN_X(name, text) #name,
+        KILN_END_MAP(KILN_X)
+#undef KILN_X
+    };
+    char *name = cli_printf("%s", names[end]);
+    for (char *at = name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return name;
+}
+
+static const char *end_text(kiln_end end)
+{
+    static const char *const texts[] = {
+#define KILN_X(name, text) text,
+        KILN_END_MAP(KILN_X)
+#undef KILN_X
+    };
+    return texts[end];
+}
+
 static void show_totals(const kiln_tuning *tuning)
 {
     kiln_tuning_totals t;
@@ -275,6 +328,10 @@ static void show_totals(const kiln_tuning *tuning)
     if (t.throttled) {
         table_cell(&table, "throttled");
         table_cell(&table, "%s measured with the clocks held down", cli_whole(t.throttled));
+    }
+    if (t.end != KILN_END_ALL) {
+        table_cell(&table, "ended");
+        table_cell(&table, "%s", end_text(t.end));
     }
     table_cell(&table, "cache");
     table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
@@ -303,7 +360,8 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         else if (!best->result.measured && best->result.host_seconds > 0)
             out_puts("  simulated; wall time of the interpreter, no measurement\n");
         show_verdict(tuning, best);
-        show_variants(tuning, best);
+        show_variants(c, tuning, best);
+        show_front(c, tuning, best);
     } else if (kiln_tuning_count(tuning) == 0) {
         out_puts("\nNo configuration was run.\n");
     }
@@ -313,7 +371,8 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
         out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
 }
 
-static json_t *sample_json(const kiln_sample *sample)
+/* `count`: of the objectives that were asked for. */
+static json_t *sample_json(const kiln_sample *sample, size_t count)
 {
     json_t *object = js_object();
     js_set(object, "variant", js_text(sample->variant));
@@ -324,6 +383,13 @@ static json_t *sample_json(const kiln_sample *sample)
     js_set(object, "device", js_text(sample->device));
     js_set(object, "tied", json_boolean(sample->tied));
     js_set(object, "at_seconds", js_real(sample->at));
+    json_t *objectives = count ? js_array() : NULL;
+    for (size_t i = 0; i < count; i++)
+        js_add(objectives, sample->objectives ? js_real(sample->objectives[i]) : json_null());
+    if (count)
+        js_set(object, "objectives", objectives);
+    if (count > 1)
+        js_set(object, "front", json_boolean(sample->front));
     if (sample->status == KILN_OK)
         js_set(object, "result", js_result(&sample->result));
     return object;
@@ -362,8 +428,12 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
                    : best->result.estimated   ? "estimated seconds, not measured"
                    : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
                                               : NULL));
+    json_t *objectives = js_array();
+    for (size_t i = 0; i < c->args.objectives.count; i++)
+        js_add(objectives, js_text(c->args.objectives.items[i]));
+    js_set(object, "objectives", objectives);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
-        js_add(samples, sample_json(kiln_tuning_sample(tuning, i)));
+        js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
     js_set(object, "samples", samples);
     js_set(totals, "configurations", js_whole(t.configurations));
     js_set(totals, "failed", js_whole(t.failed));
@@ -371,6 +441,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "reused", js_whole(t.reused));
     js_set(totals, "stopped_early", js_whole(t.stopped_early));
     js_set(totals, "throttled", js_whole(t.throttled));
+    js_set(totals, "ended", js_text(end_name(t.end)));
     js_set(totals, "cache_hits", js_whole(t.cache_hits));
     js_set(totals, "cache_misses", js_whole(t.cache_misses));
     js_set(totals, "seconds", js_real(t.seconds));
