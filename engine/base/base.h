@@ -70,6 +70,8 @@ void kiln__text_printf(kiln__text *text, const char *format, ...) KILN__PRINTF(2
 void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments);
 const char *kiln__text_get(const kiln__text *text); /* "" if nothing was added */
 void kiln__text_free(kiln__text *text);
+/* The character at *at, which moves past it; for bytes that are no UTF-8 past one of them, and 0xfffd. */
+uint32_t kiln__utf8_next(const char **at);
 
 /* ---- source positions and diagnostics: all errors of a file at once ---- */
 

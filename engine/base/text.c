@@ -61,3 +61,23 @@ void kiln__text_free(kiln__text *text)
     text->length = text->capacity = 0;
     text->failed = false;
 }
+
+uint32_t kiln__utf8_next(const char **at)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    const unsigned char *c = (const unsigned char *)*at;
+    int more = *c < 0x80 ? 0 : (*c & 0xe0) == 0xc0 ? 1 : (*c & 0xf0) == 0xe0 ? 2 : (*c & 0xf8) == 0xf0 ? 3 : -1;
+    uint32_t code = more <= 0 ? *c : *c & (0x3fu >> more);
+    for (int i = 1; i <= more; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            more = -1;
+        else
+            code = code << 6 | (c[i] & 0x3fu);
+    }
+    if (more < 0 || code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+        ++*at;
+        return 0xfffd;
+    }
+    *at += more + 1;
+    return code;
+}

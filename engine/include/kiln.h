@@ -772,6 +772,8 @@ typedef struct kiln_store_filter {
     const char *device;             /* a part of the name in any case, or the id, or the uuid */
     int failed;                     /* 1: only failed ones; -1: only others */
     int64_t before;                 /* microseconds since 1970: only those made earlier */
+    const kiln_setting *sizes;      /* only those made at these sizes, and any others that there may be */
+    size_t size_count;
 } kiln_store_filter;
 
 /* In the order in which they were made. `filter` may be NULL. The callback must not use the store. */
@@ -780,10 +782,15 @@ KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter 
 /* Removes what the filter lets through. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* Comma-separated values with a heading, everything in them. Of two records with one key the one made later stays.
- * An import takes all of a file or, where a line is wrong (the message has its number), nothing. */
+/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV.
+ *   CSV           everything, with a heading
+ *   T4, KERNEL_TUNER  the samples of one spec at one set of sizes on one device, which a recorded space holds (the filter has
+ *                 to see to it), and beside what others read all that an import needs to make the same records of it */
 KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
-                                       uint64_t *written, kiln_error **error);
+                                       kiln_format format, uint64_t *written, kiln_error **error);
+/* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
+ * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
+ * become records that lookups find and sweeps do not take: engine/store/README.md says how. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 

@@ -376,6 +376,13 @@ static json_t *derived_header(converter *c, json_t *root, json_t *results)
     return header;
 }
 
+bool kiln__document_describe(json_t *results, json_t *header)
+{
+    converter c = {0};
+    describe_params(&c, results, header);
+    return !c.failed;
+}
+
 static void read_objective(converter *c, const json_t *header)
 {
     const char *objective = text_in(header, "objective");

@@ -29,6 +29,9 @@ kiln_status kiln__document_save(const kiln_allocator *mem, const char *path, con
 kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, const kiln__document *from,
                                    kiln_format format, kiln__document *to, kiln_error **error);
 
+/* Adds tune_params_keys and tune_params to a cache's header: the names in the first result's configuration, and of each the
+ * values that occur. False: no memory. */
+bool kiln__document_describe(json_t *results, json_t *header);
 /* The length of a T4 unit in seconds; 0: not one. */
 double kiln__unit_seconds(const char *name);
 

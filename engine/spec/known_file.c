@@ -11,39 +11,18 @@
 
 /* ---- writing ---- */
 
-/* The character at *at, which moves past it. 0xfffd for bytes that are no UTF-8. */
-static uint32_t next_character(const unsigned char **at)
-{
-    const unsigned char *c = *at;
-    int more = *c < 0x80 ? 0 : (*c & 0xe0) == 0xc0 ? 1 : (*c & 0xf0) == 0xe0 ? 2 : (*c & 0xf8) == 0xf0 ? 3 : -1;
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-    uint32_t code = more <= 0 ? *c : *c & (0x3fu >> more);
-    for (int i = 1; i <= more; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            more = -1;
-        else
-            code = code << 6 | (c[i] & 0x3fu);
-    }
-    if (more < 0 || code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
-        ++*at;
-        return 0xfffd;
-    }
-    *at += more + 1;
-    return code;
-}
-
 static void put_quoted(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const unsigned char *from = at;
-        uint32_t code = next_character(&at);
+    for (const char *at = text; *at;) {
+        const char *from = at;
+        uint32_t code = kiln__utf8_next(&at);
         bool printable = (code >= 0x20 && code < 0x7f) || (code >= 0xa0 && code < 0xfffd && code != 0xfeff) ||
                          code >= 0x10000;
         if (code == '"' || code == '\\')
             kiln__text_printf(out, "\\%c", (int)code);
         else if (printable && code != 0x2028 && code != 0x2029)
-            kiln__text_add(out, (const char *)from, (size_t)(at - from));
+            kiln__text_add(out, from, (size_t)(at - from));
         else
             kiln__text_printf(out, "\\u%04x", (unsigned)code);
     }

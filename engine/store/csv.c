@@ -7,8 +7,6 @@
 #include "expr/expr.h"
 #include "store/internal.h"
 
-#define LIMIT ((size_t)4 << 30) /* bytes of a file that is read */
-
 #define NAME(name) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME, NAME, NAME) "times"};
 enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME, NAME, NAME)}) / sizeof(char *) };
@@ -80,12 +78,9 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, FILE *
     return status;
 }
 
-kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
-                              kiln_error **error)
+kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
+                             kiln_error **error)
 {
-    if (!store || !path)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_export wants a store and a path");
-    uint64_t count = 0;
     FILE *file = fopen(path, "we");
     if (!file)
         return cannot_write(store, path, errno, error);
@@ -97,14 +92,12 @@ kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter
     kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
                                            &statement, error);
     if (status == KILN_OK)
-        status = write_rows(store, statement, file, path, &count, error);
+        status = write_rows(store, statement, file, path, written, error);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
     bool failed = ferror(file) != 0;
     if ((fclose(file) != 0 || failed) && status == KILN_OK)
         status = cannot_write(store, path, errno ? errno : EIO, error);
-    if (status == KILN_OK && written)
-        *written = count;
     return status;
 }
 
@@ -189,19 +182,6 @@ static bool read_times(reader *r, char *text, kiln__row *row)
     return times != NULL;
 }
 
-/* What a table of samples must hold for others to rely on it. */
-static const char *unfit(reader *r, const kiln__row *row)
-{
-    kiln_setting *settings;
-    size_t count;
-    if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
-        return "the key is not 32 hexadecimal digits:";
-    if (!kiln__settings_read(&r->arena, row->params, &settings, &count) ||
-        !kiln__settings_read(&r->arena, row->sizes, &settings, &count))
-        return "params and sizes are not NAME=VALUE ...:";
-    return NULL;
-}
-
 static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 {
     unsigned line = r->line;
@@ -228,7 +208,7 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 #undef FIELD
     if (!last)
         return bad(r, line, error, "the line has more fields than the heading", NULL);
-    const char *why = unfit(r, row);
+    const char *why = kiln__row_unfit(&r->arena, row);
     if (r->arena.failed)
         return kiln__fail_memory(error);
     return why ? bad(r, line, error, why, row->key) : KILN_OK;
@@ -267,37 +247,10 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
     return status;
 }
 
-kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
+kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
+                             uint64_t *taken, kiln_error **error)
 {
-    if (!store || !path)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_import wants a store and a path");
-    if (store->read_only || !store->db)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
-    char *text = NULL;
-    size_t length = 0;
-    kiln_status status = kiln__file_read(store->mem, path, LIMIT, &text, &length, error);
-    if (status != KILN_OK)
-        return status;
-    uint64_t lines = 0, mine = 0;
     reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
-    pthread_mutex_lock(&store->lock);
-    int code = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (code != SQLITE_OK) {
-        status = kiln__store_fail(store, code, "importing", error);
-    } else {
-        status = memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it holds a zero byte", NULL)
-                                            : read_rows(&r, &lines, &mine, error);
-        code = status == KILN_OK ? sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) : SQLITE_OK;
-        if (code != SQLITE_OK)
-            status = kiln__store_fail(store, code, "importing", error);
-        if (status != KILN_OK)
-            sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    }
-    pthread_mutex_unlock(&store->lock);
-    kiln__free(store->mem, text);
-    if (status == KILN_OK && read)
-        *read = lines;
-    if (status == KILN_OK && taken)
-        *taken = mine;
-    return status;
+    return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it holds a zero byte", NULL)
+                                      : read_rows(&r, read, taken, error);
 }

@@ -31,10 +31,25 @@ bool kiln__store_is_damage(int code);
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error);
 /* SQLITE_DONE: taken or not, see *taken; else SQLite's code. */
 int kiln__store_insert(kiln_store *store, const kiln__row *row, bool *taken);
+/* What of a foreign row others could not rely on; NULL: nothing, or no memory (arena->failed). */
+const char *kiln__row_unfit(kiln__arena *arena, const kiln__row *row);
 /* The row that a statement over KILN__STORE_LIST stands on; it points into the statement. */
 void kiln__store_row(sqlite3_stmt *statement, kiln__row *row);
 /* A statement over rows that `filter` lets through: "<head> WHERE ... <tail>", bound. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error);
+
+/* ---- files; exchange.c chooses ---- */
+
+/* *written, *read and *taken count up from what they are. Importing is within the caller's lock and transaction. */
+kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
+                             kiln_error **error);
+kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
+                             uint64_t *taken, kiln_error **error);
+/* T4 or Kernel Tuner's file; what is imported may be either, gzipped or cut off. */
+kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
+                              uint64_t *written, kiln_error **error);
+kiln_status kiln__json_import(kiln_store *store, const char *path, const char *data, size_t length, uint64_t *read,
+                              uint64_t *taken, kiln_error **error);
 
 #endif

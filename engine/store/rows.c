@@ -81,6 +81,18 @@ kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken
     return status;
 }
 
+const char *kiln__row_unfit(kiln__arena *arena, const kiln__row *row)
+{
+    kiln_setting *settings;
+    size_t count;
+    if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
+        return "the key is not 32 hexadecimal digits:";
+    if (!kiln__settings_read(arena, row->params, &settings, &count) ||
+        !kiln__settings_read(arena, row->sizes, &settings, &count))
+        return "params and sizes are not NAME=VALUE ...:";
+    return NULL;
+}
+
 /* ---- finding ---- */
 
 /* The row with copies of all it points to. */
@@ -132,6 +144,18 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
 
 /* ---- many ---- */
 
+/* " N=512 ": what stands among a row's sizes. */
+static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const kiln_setting *size)
+{
+    kiln__text text = {.mem = store->mem};
+    kiln__text_puts(&text, " ");
+    kiln__settings_print(&text, size, 1);
+    kiln__text_puts(&text, " ");
+    int code = text.failed ? SQLITE_NOMEM : sqlite3_bind_text(statement, at, text.data, -1, SQLITE_TRANSIENT);
+    kiln__text_free(&text);
+    return code;
+}
+
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
@@ -146,7 +170,10 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     kiln__text sql = {.mem = store->mem};
     kiln__text_printf(&sql, "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
                             "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
-                            "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5) %s", head, tail);
+                            "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)", head);
+    for (size_t i = 0; i < filter->size_count; i++)
+        kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
+    kiln__text_printf(&sql, " %s", tail);
     int code = sql.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(store->db, sql.data, -1, statement, NULL);
     kiln__text_free(&sql);
     const char *const texts[] = {filter->spec, filter->variant, filter->device};
@@ -156,6 +183,8 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
         code = sqlite3_bind_int(*statement, 4, filter->failed);
     if (code == SQLITE_OK)
         code = sqlite3_bind_int64(*statement, 5, filter->before);
+    for (size_t i = 0; i < filter->size_count && code == SQLITE_OK; i++)
+        code = bind_size(store, *statement, (int)i + 6, &filter->sizes[i]);
     if (code == SQLITE_OK)
         return KILN_OK;
     sqlite3_finalize(*statement);

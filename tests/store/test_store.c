@@ -240,7 +240,7 @@ static void csv_loses_nothing(void)
     snprintf(two, sizeof two, "%s/two.csv", f.folder);
     for (unsigned i = 0; i < 20; i++)
         CHECK(add_number(f.store, i));
-    CHECK_OK(kiln_store_export(f.store, NULL, one, &written, &error), error);
+    CHECK_OK(kiln_store_export(f.store, NULL, one, KILN_FORMAT_AUTO, &written, &error), error);
     CHECK(written == 20);
     close_store(&f);
     snprintf(f.path, sizeof f.path, "%s/other.db", f.folder);
@@ -248,12 +248,12 @@ static void csv_loses_nothing(void)
     CHECK(add_number(f.store, 0));
     CHECK_OK(kiln_store_import(f.store, one, &read, &taken, &error), error);
     CHECK(read == 20 && taken == 19);
-    CHECK_OK(kiln_store_export(f.store, NULL, two, &written, &error), error);
+    CHECK_OK(kiln_store_export(f.store, NULL, two, KILN_FORMAT_AUTO, &written, &error), error);
     char *a = slurp(one), *b = slurp(two);
     CHECK(written == 20 && a && b && strcmp(a, b) == 0);
     kiln__free(NULL, a);
     kiln__free(NULL, b);
-    CHECK(kiln_store_export(f.store, NULL, "/dev/full", NULL, NULL) == KILN_ERROR_IO);
+    CHECK(kiln_store_export(f.store, NULL, "/dev/full", KILN_FORMAT_AUTO, NULL, NULL) == KILN_ERROR_IO);
     teardown(&f);
 }
 
@@ -269,7 +269,7 @@ static void csv_that_is_damaged(void)
     snprintf(bad, sizeof bad, "%s/bad.csv", f.folder);
     for (unsigned i = 0; i < 3; i++)
         CHECK(add_number(f.store, i + 3));
-    CHECK_OK(kiln_store_export(f.store, NULL, good, NULL, &error), error);
+    CHECK_OK(kiln_store_export(f.store, NULL, good, KILN_FORMAT_AUTO, NULL, &error), error);
     char *text = slurp(good);
     size_t length = strlen(text), refused = 0;
     for (size_t at = 0; at < 2 * length; at++) {
@@ -687,7 +687,7 @@ static void out_of_memory(void)
         if (status == KILN_OK)
             status = kiln_store_list(store, NULL, count_record, &count, &error);
         if (status == KILN_OK)
-            status = kiln_store_export(store, NULL, csv, NULL, &error);
+            status = kiln_store_export(store, NULL, csv, KILN_FORMAT_AUTO, NULL, &error);
         if (status == KILN_OK)
             status = kiln_store_import(store, csv, NULL, NULL, &error);
         done = !oom.failed;

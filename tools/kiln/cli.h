@@ -157,6 +157,8 @@ typedef struct cli_choice { /* what -v, -p and -s say, as the library wants it *
 } cli_choice;
 /* Values take the kind that the spec's params have. `variant` NULL: of any variant. False after cli_fail(). */
 bool cli_make_choice(cli *c, const char *variant, cli_choice *choice);
+/* What -s says where there is no spec: NAME=VALUE alone. */
+bool cli_make_sizes(cli *c, const kiln_setting **sizes);
 bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln_file_binding **files);
 void cli_make_run(cli *c, kiln_run_options *options);
 /* The whole configuration that a choice comes to: params of the variant with defaults filled in. */

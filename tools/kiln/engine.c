@@ -191,6 +191,20 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
     return true;
 }
 
+bool cli_make_sizes(cli *c, const kiln_setting **out)
+{
+    const cli_list *list = &c->args.sizes;
+    kiln_setting *sizes = cli_alloc((list->count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *value;
+        if (!split(c, "--size", "NAME=VALUE", list->items[i], &sizes[i].name, &value))
+            return false;
+        sizes[i].value = value_of(value, NULL);
+    }
+    *out = sizes;
+    return true;
+}
+
 bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln_file_binding **out)
 {
     kiln_file_binding *files = cli_alloc((list->count + 1) * sizeof *files);

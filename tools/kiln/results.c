@@ -330,11 +330,16 @@ static int say_count(cli *c, uint64_t count, const char *field, const char *text
     return 0;
 }
 
+static kiln_format format_of(const cli *c)
+{
+    return c->args.format ? (kiln_format)kiln_format_find(c->args.format) : KILN_FORMAT_AUTO;
+}
+
 static int export_to(cli *c, kiln_store *store, const kiln_store_filter *filter, const char *path)
 {
     uint64_t written = 0;
     kiln_error *error = NULL;
-    if (kiln_store_export(store, filter, path, &written, &error) != KILN_OK)
+    if (kiln_store_export(store, filter, path, format_of(c), &written, &error) != KILN_OK)
         return cli_error(c, error);
     return say_count(c, written, "written", "written");
 }
@@ -416,11 +421,14 @@ static int results_run(cli *c)
         return cli_usage(c, "one argument too many: '%s'", words[most]);
     kiln_store_filter filter = {.size = sizeof filter, .spec = count > before ? words[before] : NULL,
                                 .variant = args->variant, .device = args->device, .failed = args->failed};
+    if (!cli_make_sizes(c, &filter.sizes))
+        return CLI_USAGE;
+    filter.size_count = args->sizes.count;
     if (args->older > 0)
         filter.before = (int64_t)(((double)time(NULL) - args->older * 86400) * 1e6);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
-        !filter.before)
-        return cli_usage(c, "prune wants to be told what to remove: SPEC, --variant, --device, --failed, --older, or --all");
+        !filter.before && !filter.size_count)
+        return cli_usage(c, "prune wants to be told what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
     kiln_store *store = NULL;
@@ -428,8 +436,8 @@ static int results_run(cli *c)
     if (code)
         return code;
     if (action == ACTION_convert) {
-        kiln_format format = (kiln_format)(args->format ? kiln_format_find(args->format) : KILN_FORMAT_AUTO);
-        return kiln_recording_convert(c->engine, words[0], words[1], format, &error) == KILN_OK ? 0 : cli_error(c, error);
+        kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
+        return status == KILN_OK ? 0 : cli_error(c, error);
     }
     if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
@@ -440,6 +448,8 @@ static int results_run(cli *c)
 
 static const cli_option options[] = {
     {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
+    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
+     "Only samples made at this size. Repeatable."},
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
      "Only samples of devices with this in their name, or with this id or uuid."},
     {"failed", 0, CLI_FLAG, CLI_OPTION_FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
@@ -449,7 +459,8 @@ static const cli_option options[] = {
      "For compare: how many rows of each end the table has. Default: 10."},
     {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL, "Write what is listed to a file, as export does."},
     {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
-     "For convert: t4 or kernel-tuner. Default: auto, T4 where the name has '.t4.' in it, else as it is."},
+     "For export: csv, t4 or kernel-tuner. Default: auto, t4 where the name ends in .json or .json.gz, else csv. For "
+     "convert: t4 or kernel-tuner. Default: auto, t4 where the name has '.t4.' in it, else as it is."},
     CLI_STORE_OPTION,
 };
 static const cli_group group = {"Results", options, CLI_COUNT(options)};
@@ -461,8 +472,10 @@ const cli_command cli_results_command = {
     .about = "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
              "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
              "compare holds the times of two devices against each other, configuration by configuration, or of two "
-             "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values with "
-             "everything in them, import takes such a file in; of two samples of the same thing the later one stays. "
+             "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
+             "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
+             "searches; everything is in each. import takes any of these files in, those of others too; of two samples of "
+             "the same thing the later one stays. "
              "prune removes samples; they are made again when a sweep comes to them.\n\n"
              "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
              "packs it (.gz), or closes one that was cut off. No samples are looked at.",
@@ -473,6 +486,7 @@ const cli_command cli_results_command = {
     .examples = (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
                                       {"kiln results compare matmul h100 h200", "Which configurations gained."},
                                       {"kiln results export matmul.csv matmul", "For another machine's import."},
+                                      {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
                                       {"kiln results prune --older 90", "Removes what is older than 90 days."},
                                       {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
                                       {0}},

@@ -1,0 +1,72 @@
+/* exchange.c - samples to and from files: which format it is, and that all of a file is taken or nothing. */
+#include <string.h>
+
+#include "store/internal.h"
+
+#define LIMIT ((size_t)4 << 30) /* bytes of a file that is read */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
+                              uint64_t *written, kiln_error **error)
+{
+    uint64_t count = 0;
+    if (!store || !path)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_export wants a store and a path");
+    if ((unsigned)format >= KILN_FORMAT_COUNT)
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_export: there is no format %d", (int)format);
+    if (format == KILN_FORMAT_AUTO)
+        format = ends_with(path, ".json") || ends_with(path, ".json.gz") ? KILN_FORMAT_T4 : KILN_FORMAT_CSV;
+    kiln_status status = format == KILN_FORMAT_CSV ? kiln__csv_export(store, filter, path, &count, error)
+                                                   : kiln__json_export(store, filter, path, format, &count, error);
+    if (status == KILN_OK && written)
+        *written = count;
+    return status;
+}
+
+/* A heading begins with a letter. */
+static bool is_json(const char *data, size_t length)
+{
+    size_t at = 0;
+    while (at < length && strchr(" \t\r\n", data[at]) && data[at])
+        at++;
+    return at < length && (data[at] == '{' || data[at] == '\x1f');
+}
+
+kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
+{
+    if (!store || !path)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_import wants a store and a path");
+    if (store->read_only || !store->db)
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+    char *data = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__file_read(store->mem, path, LIMIT, &data, &length, error);
+    if (status != KILN_OK)
+        return status;
+    uint64_t rows = 0, mine = 0;
+    pthread_mutex_lock(&store->lock);
+    int code = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK) {
+        status = kiln__store_fail(store, code, "importing", error);
+    } else {
+        status = is_json(data, length) ? kiln__json_import(store, path, data, length, &rows, &mine, error)
+                                       : kiln__csv_import(store, path, data, length, &rows, &mine, error);
+        code = status == KILN_OK ? sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) : SQLITE_OK;
+        if (code != SQLITE_OK)
+            status = kiln__store_fail(store, code, "importing", error);
+        if (status != KILN_OK)
+            sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    pthread_mutex_unlock(&store->lock);
+    kiln__free(store->mem, data);
+    if (status == KILN_OK && read)
+        *read = rows;
+    if (status == KILN_OK && taken)
+        *taken = mine;
+    return status;
+}

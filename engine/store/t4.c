@@ -1,0 +1,586 @@
+/* t4.c - samples as recorded spaces: T4 results, and through them Kernel Tuner's file.
+ *
+ * A result says of a sample what T4 has words for, and in "kiln" holds its row, so that it comes back as it was. One without
+ * is of somebody else's making. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "expr/expr.h"
+#include "search/document.h"
+#include "store/internal.h"
+
+/* X(status, T4's invalidity, Kernel Tuner's word), the first of an invalidity is what it is read as. Any other status is
+ * the last. */
+#define ENDS(X)                                                                                                        \
+    X(ERROR_COMPILE, "compile", "CompilationFailedConfig") X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")          \
+    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig") X(ERROR_CONSTRAINT, "constraints", "InvalidConfig")    \
+    X(ERROR_DEVICE, "runtime", "RuntimeFailedConfig")
+static const struct { kiln_status status; const char *invalidity, *word; } ends[] = {
+#define X(status, invalidity, word) {KILN_##status, invalidity, word},
+    ENDS(X)
+#undef X
+};
+
+/* ---- JSON with a sticky failure ---- */
+
+typedef struct writer { const kiln_allocator *mem; bool failed; } writer;
+
+static void set(writer *w, json_t *object, const char *key, json_t *value)
+{
+    if (!object)
+        json_decref(value);
+    w->failed |= !value || !object || json_object_set_new(object, key, value) != 0;
+}
+
+static void append(writer *w, json_t *array, json_t *value)
+{
+    if (!array)
+        json_decref(value);
+    w->failed |= !value || !array || json_array_append_new(array, value) != 0;
+}
+
+/* Bytes that are no UTF-8 are replaced: JSON has no others. */
+static json_t *string(writer *w, const char *text)
+{
+    kiln__text clean = {.mem = w->mem};
+    for (const char *at = text; *at;) {
+        const char *from = at;
+        if (kiln__utf8_next(&at) == 0xfffd)
+            kiln__text_puts(&clean, "\xef\xbf\xbd");
+        else
+            kiln__text_add(&clean, from, (size_t)(at - from));
+    }
+    json_t *made = clean.failed ? NULL : json_string_nocheck(kiln__text_get(&clean));
+    kiln__text_free(&clean);
+    w->failed |= !made;
+    return made;
+}
+
+/* What is no number in JSON is a text. */
+static json_t *real(writer *w, double value)
+{
+    char room[40];
+    if (isfinite(value))
+        return json_real(value);
+    kiln__print_double(room, sizeof room, value);
+    return string(w, room);
+}
+
+static json_t *setting_value(writer *w, kiln_value value)
+{
+    switch (value.kind) {
+    case KILN_INT: return json_integer(value.as.i);
+    case KILN_FLOAT: return real(w, value.as.f);
+    case KILN_BOOL: return json_boolean(value.as.i);
+    case KILN_TEXT: break;
+    }
+    return string(w, value.as.text);
+}
+
+/* ---- a row as a result ---- */
+
+/* The row itself. Its times are there where the runtimes, which are milliseconds, do not give them exactly. */
+static json_t *whole_row(writer *w, const kiln__row *row)
+{
+    json_t *object = json_object(), *times;
+    bool exact = row->status == KILN_OK;
+#define TEXT(name) set(w, object, #name, string(w, row->name));
+#define WHOLE(name) set(w, object, #name, json_integer(row->name));
+#define REAL(name) set(w, object, #name, real(w, row->name));
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+#undef TEXT
+#undef WHOLE
+#undef REAL
+    for (size_t i = 0; i < row->time_count; i++)
+        exact = exact && isfinite(row->times[i] * 1e3) && row->times[i] * 1e3 / 1e3 == row->times[i];
+    if (!exact && row->time_count) {
+        times = json_array();
+        for (size_t i = 0; i < row->time_count; i++)
+            append(w, times, real(w, row->times[i]));
+        set(w, object, "times", times);
+    }
+    return object;
+}
+
+static json_t *measurement(writer *w, const char *name, json_t *value, const char *unit)
+{
+    json_t *object = json_object();
+    set(w, object, "name", string(w, name));
+    set(w, object, "value", value);
+    set(w, object, "unit", string(w, unit));
+    return object;
+}
+
+static json_t *timestamp(writer *w, int64_t made)
+{
+    time_t seconds = (time_t)(made / 1000000);
+    struct tm parts;
+    char day[40], text[64];
+    if (made < 0 || !gmtime_r(&seconds, &parts) || strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &parts) == 0)
+        return string(w, "");
+    snprintf(text, sizeof text, "%s.%06d+00:00", day, (int)(made % 1000000));
+    return string(w, text);
+}
+
+static double time_of(const kiln__row *row)
+{
+    return row->measured || row->estimated ? row->seconds : row->host_seconds;
+}
+
+static json_t *measurements_of(writer *w, const kiln__row *row, const char *word)
+{
+    json_t *list = json_array();
+    double seconds = time_of(row);
+    append(w, list, measurement(w, "time", word ? string(w, word) : real(w, seconds * 1e3), "milliseconds"));
+    if (!word && row->flops > 0)
+        append(w, list, measurement(w, "GFLOP/s", real(w, row->flops / seconds / 1e9), "GFLOP/s"));
+    if (!word && row->bytes > 0)
+        append(w, list, measurement(w, "GB/s", real(w, row->bytes / seconds / 1e9), "GB/s"));
+    if (row->energy_joules > 0)
+        append(w, list, measurement(w, "energy", real(w, row->energy_joules), "joules"));
+    return list;
+}
+
+static json_t *make_result(writer *w, const kiln__row *row, const kiln_setting *params, size_t count)
+{
+    json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
+    json_t *objectives = json_array();
+    const char *invalidity = "correct", *word = NULL;
+    if (row->status != KILN_OK) {
+        size_t i = 0;
+        while (i + 1 < KILN__COUNT(ends) && (int64_t)ends[i].status != row->status)
+            i++;
+        invalidity = ends[i].invalidity;
+        word = ends[i].word;
+    } else if (!(time_of(row) > 0)) {
+        invalidity = "runtime"; /* it ran and was not timed */
+        word = "RuntimeFailedConfig";
+    }
+    set(w, configuration, "variant", string(w, row->variant));
+    for (size_t i = 0; i < count; i++) {
+        json_t *name = string(w, params[i].name); /* a name of JSON, too */
+        set(w, configuration, name ? json_string_value(name) : "", setting_value(w, params[i].value));
+        json_decref(name);
+    }
+    for (size_t i = 0; i < row->time_count; i++)
+        append(w, runs, real(w, row->times[i] * 1e3));
+    set(w, times, "compilation_time", real(w, (double)row->compile_ns / 1e6));
+    set(w, times, "framework", json_integer(0));
+    set(w, times, "search_algorithm", json_integer(0));
+    set(w, times, "validation", json_integer(0));
+    set(w, times, "runtimes", runs);
+    append(w, objectives, string(w, "time"));
+    set(w, result, "timestamp", timestamp(w, row->made));
+    set(w, result, "configuration", configuration);
+    set(w, result, "times", times);
+    set(w, result, "invalidity", string(w, invalidity));
+    set(w, result, "correctness", json_integer(row->status == KILN_OK));
+    set(w, result, "measurements", measurements_of(w, row, word));
+    set(w, result, "objectives", objectives);
+    set(w, result, "kiln", whole_row(w, row));
+    return result;
+}
+
+/* ---- a document of them ---- */
+
+/* Variants have params of their own; in a recorded space every configuration has all of them. */
+static void fill_configurations(writer *w, json_t *results)
+{
+    json_t *all = json_object(), *result, *value;
+    const char *name;
+    size_t i;
+    json_array_foreach(results, i, result)
+        if (all)
+            w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
+    json_array_foreach(results, i, result) {
+        json_t *configuration = json_object_get(result, "configuration"), *whole = json_object();
+        json_object_foreach(all, name, value) {
+            json_t *own = json_object_get(configuration, name);
+            set(w, whole, name, own ? json_incref(own) : string(w, ""));
+        }
+        set(w, result, "configuration", whole);
+    }
+    w->failed |= !all;
+    json_decref(all);
+}
+
+static json_t *make_root(writer *w, const char *spec, const char *device, const kiln_setting *sizes, size_t size_count,
+                         json_t *results)
+{
+    json_t *root = json_object(), *metadata = json_object(), *header = json_object(), *problem = json_array();
+    for (size_t i = 0; i < size_count; i++)
+        append(w, problem, setting_value(w, sizes[i].value));
+    set(w, header, "device_name", string(w, device));
+    set(w, header, "kernel_name", string(w, spec));
+    set(w, header, "problem_size", problem);
+    w->failed |= !header || !kiln__document_describe(results, header);
+    set(w, header, "objective", string(w, "time"));
+    set(w, metadata, "timeunit", string(w, "milliseconds"));
+    set(w, metadata, "kernel_tuner", header);
+    set(w, root, "schema_version", string(w, "1.0.0"));
+    set(w, root, "metadata", metadata);
+    set(w, root, "results", json_incref(results));
+    return root;
+}
+
+typedef struct whose { const char *spec, *device, *sizes; } whose;
+
+/* All of a statement's rows as results; the first one's problem is that of all. */
+static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
+                             json_t *results, uint64_t *count, kiln_error **error)
+{
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        kiln__row row;
+        kiln__arena scratch = {.mem = store->mem};
+        kiln_setting *params = NULL;
+        size_t param_count = 0;
+        kiln__store_row(statement, &row);
+        if (!of->spec)
+            *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
+                            kiln__arena_strdup(arena, row.sizes)};
+        bool fits = !arena->failed && strcmp(of->spec, row.spec) == 0 && strcmp(of->device, row.device) == 0 &&
+                    (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
+        bool read = kiln__settings_read(&scratch, row.params, &params, &param_count);
+        if (fits && read)
+            append(w, results, make_result(w, &row, params, param_count));
+        bool no_memory = scratch.failed || arena->failed || w->failed;
+        kiln__arena_free(&scratch);
+        if (no_memory)
+            return kiln__fail_memory(error);
+        if (!read)
+            return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
+                              row.key);
+        if (!fits)
+            return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is of one spec at one set of sizes "
+                              "on one device; here are %s, %s, %s and %s, %s, %s: choose one of them, or CSV", of->spec,
+                              of->sizes, of->device, row.spec, row.sizes, row.device);
+        ++*count;
+    }
+    return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
+}
+
+static kiln_status save(kiln_store *store, const char *path, kiln_format format, json_t *root, kiln_error **error)
+{
+    kiln__document document = {.root = root, .format = KILN_FORMAT_T4}, converted = {0};
+    kiln_status status = kiln__document_convert(store->mem, path, &document, format, &converted, error);
+    if (status == KILN_OK)
+        status = kiln__document_save(store->mem, path, &converted, error);
+    kiln__document_free(&converted);
+    return status;
+}
+
+kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
+                              uint64_t *written, kiln_error **error)
+{
+    writer w = {.mem = store->mem};
+    kiln__arena arena = {.mem = store->mem};
+    json_t *results = json_array(), *root = NULL;
+    whose of = {0};
+    kiln_setting *sizes = NULL;
+    size_t size_count = 0;
+    sqlite3_stmt *statement = NULL;
+    if (!results)
+        return kiln__fail_memory(error);
+    pthread_mutex_lock(&store->lock);
+    /* The sizes of one that failed early are not known: it must not be the first. */
+    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter,
+                                           "ORDER BY sizes = '', id", &statement, error);
+    if (status == KILN_OK)
+        status = read_rows(store, statement, &w, &arena, &of, results, written, error);
+    sqlite3_finalize(statement);
+    pthread_mutex_unlock(&store->lock);
+    if (status == KILN_OK && !of.spec)
+        status = kiln__fail(store->mem, error, KILN_ERROR_NOT_FOUND, "there are no such samples in %s", store->path);
+    if (status == KILN_OK) {
+        w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes, &size_count) && arena.failed;
+        fill_configurations(&w, results);
+        root = make_root(&w, of.spec, of.device, sizes, size_count, results);
+        status = w.failed ? kiln__fail_memory(error) : save(store, path, format, root, error);
+    }
+    json_decref(root);
+    json_decref(results);
+    kiln__arena_free(&arena);
+    return status;
+}
+
+/* ---- a result as a row ---- */
+
+typedef struct reader {
+    kiln_store *store;
+    const char *path;
+    size_t number;           /* of the result, from 0 */
+    kiln_error **error;
+    kiln__arena arena;       /* of one row */
+    const json_t *header;    /* of all: names of kernel and device, sizes; may be NULL */
+    double unit;             /* seconds */
+} reader;
+
+static kiln_status bad(reader *r, const char *what, const char *name)
+{
+    return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: result %zu: %s%s%s%s; nothing was taken", r->path,
+                      r->number + 1, what, name ? " '" : "", name ? name : "", name ? "'" : "");
+}
+
+/* A number, or a text that stands for one that JSON does not have. */
+static bool read_real(const json_t *value, double *number)
+{
+    char *end = NULL;
+    if (json_is_number(value)) {
+        *number = json_number_value(value);
+        return true;
+    }
+    if (json_is_string(value))
+        *number = kiln__parse_double(json_string_value(value), &end);
+    return end && end != json_string_value(value) && !*end;
+}
+
+static bool read_times(reader *r, const json_t *list, double unit, kiln__row *row)
+{
+    double *times = kiln__arena_alloc(&r->arena, (json_array_size(list) + 1) * sizeof *times);
+    const json_t *value;
+    size_t i;
+    row->times = times;
+    row->time_count = 0;
+    if (!times)
+        return false;
+    json_array_foreach(list, i, value) {
+        double time;
+        if (!read_real(value, &time))
+            return false;
+        times[row->time_count++] = unit == 1e-3 ? time / 1e3 : time * unit;
+    }
+    return true;
+}
+
+/* The row that this library wrote. A column that a file lacks is that of another version, and has nothing in it. */
+static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__row *row)
+{
+    const json_t *value, *times = json_object_get(own, "times");
+#define TEXT(name)                                                                                                     \
+    row->name = "";                                                                                                    \
+    if ((value = json_object_get(own, #name)) != NULL && !(row->name = json_string_value(value)))                      \
+        return bad(r, "this is no text:", #name);
+#define WHOLE(name)                                                                                                    \
+    if ((value = json_object_get(own, #name)) != NULL && !json_is_integer(value))                                      \
+        return bad(r, "this is no whole number:", #name);                                                              \
+    row->name = json_integer_value(value);
+#define REAL(name)                                                                                                     \
+    if ((value = json_object_get(own, #name)) != NULL && !read_real(value, &row->name))                                \
+        return bad(r, "this is no number:", #name);
+    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+#undef TEXT
+#undef WHOLE
+#undef REAL
+    bool read = times ? read_times(r, times, 1, row)
+                      : read_times(r, json_object_get(json_object_get(result, "times"), "runtimes"), 1e-3, row);
+    return read || r->arena.failed ? KILN_OK : bad(r, "its times are no numbers", NULL);
+}
+
+/* ---- a result of others as a row ---- */
+
+static bool set_from(kiln__arena *arena, kiln_setting *setting, const char *name, const json_t *value)
+{
+    setting->name = kiln__arena_strdup(arena, name);
+    if (json_is_integer(value))
+        setting->value = (kiln_value){KILN_INT, {.i = json_integer_value(value)}};
+    else if (json_is_real(value))
+        setting->value = (kiln_value){KILN_FLOAT, {.f = json_real_value(value)}};
+    else if (json_is_boolean(value))
+        setting->value = (kiln_value){KILN_BOOL, {.i = json_is_true(value)}};
+    else if (json_is_string(value))
+        setting->value = (kiln_value){KILN_TEXT, {.text = kiln__arena_strdup(arena, json_string_value(value))}};
+    else
+        return false;
+    return *name && !strpbrk(name, "= \"");
+}
+
+static const char *print_settings(reader *r, const kiln_setting *settings, size_t count)
+{
+    kiln__text text = {.mem = r->store->mem};
+    kiln__settings_print(&text, settings, count);
+    const char *kept = text.failed ? NULL : kiln__arena_strdup(&r->arena, kiln__text_get(&text));
+    r->arena.failed |= !kept;
+    kiln__text_free(&text);
+    return kept ? kept : "";
+}
+
+static kiln_status read_configuration(reader *r, const json_t *configuration, kiln__row *row)
+{
+    kiln_setting *params = kiln__arena_alloc(&r->arena, (json_object_size(configuration) + 1) * sizeof *params);
+    const char *name;
+    json_t *value;
+    size_t count = 0;
+    json_object_foreach((json_t *)(uintptr_t)configuration, name, value)
+        if (params && !set_from(&r->arena, &params[count++], name, value))
+            return bad(r, "this is no param that a sample can have:", name);
+    row->params = print_settings(r, params, params ? count : 0);
+    return KILN_OK;
+}
+
+/* As problem files of the community name them: ProblemSize[0], ... */
+static const char *read_sizes(reader *r)
+{
+    const json_t *problem = json_object_get(r->header, "problem_size"), *value;
+    size_t count = json_is_array(problem) ? json_array_size(problem) : json_is_number(problem), i;
+    kiln_setting *sizes = kiln__arena_alloc(&r->arena, (count + 1) * sizeof *sizes);
+    if (!sizes)
+        return "";
+    for (i = 0; i < count; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "ProblemSize[%zu]", i);
+        value = json_is_array(problem) ? json_array_get(problem, i) : problem;
+        if (!json_is_number(value) || !set_from(&r->arena, &sizes[i], name, value))
+            return "";
+    }
+    return print_settings(r, sizes, count);
+}
+
+/* "2023-12-22 09:53:48.691683+00:00", with or without what follows the seconds; 0: none. */
+static int64_t read_timestamp(const char *text)
+{
+    struct tm parts = {0};
+    char *end = text ? strptime(text, "%Y-%m-%d", &parts) : NULL;
+    end = end && (*end == ' ' || *end == 'T') ? strptime(end + 1, "%H:%M:%S", &parts) : NULL;
+    time_t seconds = end ? timegm(&parts) : 0;
+    int64_t made = seconds > 0 && seconds < 253402300800 ? (int64_t)seconds * 1000000 : 0, worth = 100000;
+    for (end = made && *end == '.' ? end + 1 : NULL; end && *end >= '0' && *end <= '9' && worth; end++, worth /= 10)
+        made += (*end - '0') * worth;
+    return made;
+}
+
+/* The part of a path that names a problem: "convolution" of "dir/convolution.A4000.json.gz". */
+static const char *stem(reader *r)
+{
+    const char *name = strrchr(r->path, '/');
+    name = name ? name + 1 : r->path;
+    char *kept = kiln__arena_strndup(&r->arena, name, strcspn(name, "."));
+    return kept && *kept ? kept : "unknown";
+}
+
+static const char *text_or(const json_t *object, const char *key, const char *otherwise)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text && *text ? text : otherwise;
+}
+
+static kiln_status read_outcome(reader *r, const json_t *result, kiln__row *row)
+{
+    const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;
+    const char *invalidity = text_or(result, "invalidity", "correct");
+    double unit = r->unit, seconds = 0;
+    size_t i;
+    json_array_foreach(json_object_get(result, "measurements"), i, item)
+        if (!time && strcmp(text_or(item, "name", ""), "time") == 0) {
+            double own = kiln__unit_seconds(text_or(item, "unit", ""));
+            time = json_object_get(item, "value");
+            unit = own > 0 ? own : unit;
+        }
+    row->message = json_is_string(time) ? json_string_value(time) : "";
+    if (strcmp(invalidity, "correct") != 0) {
+        for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
+            i++;
+        row->status = ends[i].status;
+    } else {
+        if (json_is_number(time))
+            seconds = json_number_value(time) * unit;
+        if (!(seconds > 0) || !isfinite(seconds))
+            return bad(r, "it has no time, and no reason for that", NULL);
+        row->seconds = row->seconds_low = row->seconds_high = seconds;
+        row->measured = 1;
+        if (!read_times(r, json_object_get(times, "runtimes"), r->unit, row) && !r->arena.failed)
+            return bad(r, "its times are no numbers", NULL);
+        row->repetitions = (int64_t)row->time_count;
+    }
+    spent = json_object_get(times, "compilation_time");
+    spent = spent ? spent : json_object_get(times, "compilation");
+    double ns = json_is_number(spent) ? json_number_value(spent) * r->unit * 1e9 : 0;
+    row->compile_ns = ns > 0 && ns < 1e18 ? (int64_t)ns : 0;
+    return KILN_OK;
+}
+
+static kiln_status read_foreign(reader *r, const json_t *result, kiln__row *row)
+{
+    const json_t *configuration = json_object_get(result, "configuration");
+    char *key = kiln__arena_alloc(&r->arena, 33);
+    if (!json_is_object(configuration))
+        return bad(r, "it has no configuration", NULL);
+    *row = (kiln__row){.variant = "default", .inputs = "", .run = "imported", .device_id = "", .uuid = "", .cc = "",
+                       .driver = "", .nvrtc = "", .kiln = "", .source_key = "", .message = ""};
+    row->spec = text_or(r->header, "kernel_name", NULL);
+    row->spec = row->spec ? row->spec : stem(r);
+    row->device = text_or(r->header, "device_name", "");
+    row->sizes = read_sizes(r);
+    row->made = read_timestamp(json_string_value(json_object_get(result, "timestamp")));
+    kiln_status status = read_configuration(r, configuration, row);
+    if (status == KILN_OK)
+        status = read_outcome(r, result, row);
+    if (status != KILN_OK || r->arena.failed)
+        return status;
+    kiln__text all = {.mem = r->store->mem};
+    kiln__text_printf(&all, "kiln imported 1\n%s\n%s\n%s\n%s", row->spec, row->device, row->sizes, row->params);
+    kiln__hash128 hash = kiln__hash(kiln__text_get(&all), all.length);
+    snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    row->key = key;
+    r->arena.failed |= all.failed;
+    kiln__text_free(&all);
+    return KILN_OK;
+}
+
+/* ---- reading a document ---- */
+
+static kiln_status read_result(reader *r, const json_t *result, bool *taken)
+{
+    const json_t *own = json_object_get(result, "kiln");
+    kiln__row row = {0};
+    kiln_status status = json_is_object(own) ? read_own(r, result, own, &row) : read_foreign(r, result, &row);
+    const char *why = status == KILN_OK && !r->arena.failed ? kiln__row_unfit(&r->arena, &row) : NULL;
+    if (status == KILN_OK && r->arena.failed)
+        return kiln__fail_memory(r->error);
+    if (why)
+        return bad(r, why, row.key);
+    int code = status == KILN_OK ? kiln__store_insert(r->store, &row, taken) : SQLITE_DONE;
+    return code == SQLITE_DONE ? status : kiln__store_fail(r->store, code, "importing", r->error);
+}
+
+static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, uint64_t *taken)
+{
+    const json_t *metadata = json_object_get(root, "metadata"), *result;
+    const char *unit = text_or(metadata, "timeunit", "milliseconds");
+    kiln_status status = KILN_OK;
+    r->header = json_object_get(metadata, "kernel_tuner");
+    r->unit = kiln__unit_seconds(unit);
+    if (!(r->unit > 0))
+        return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: metadata: '%s' is no unit of time; nothing was taken",
+                          r->path, unit);
+    json_array_foreach(json_object_get(root, "results"), r->number, result) {
+        bool mine = false;
+        status = read_result(r, result, &mine);
+        ++*read;
+        *taken += mine;
+        kiln__arena_free(&r->arena);
+        r->arena = (kiln__arena){.mem = r->store->mem};
+        if (status != KILN_OK)
+            break;
+    }
+    return status;
+}
+
+kiln_status kiln__json_import(kiln_store *store, const char *path, const char *data, size_t length, uint64_t *read,
+                              uint64_t *taken, kiln_error **error)
+{
+    reader r = {.store = store, .path = path, .error = error, .arena.mem = store->mem};
+    kiln__document document = {0}, t4 = {0};
+    kiln_status status = kiln__document_read(store->mem, path, data, length, &document, error);
+    if (status == KILN_OK)
+        status = kiln__document_convert(store->mem, path, &document, KILN_FORMAT_T4, &t4, error);
+    if (status == KILN_OK)
+        status = read_results(&r, t4.root, read, taken);
+    kiln__document_free(&t4);
+    kiln__document_free(&document);
+    return status;
+}
