@@ -340,6 +340,22 @@ bool kiln__sim_has_model(void)
     return has;
 }
 
+void kiln__sim_model_print(kiln__text *out)
+{
+    pthread_mutex_lock(&sim.state);
+    const sim_model *model = sim_current_profile()->model;
+    pthread_mutex_unlock(&sim.state);
+    if (!model)
+        return;
+    kiln__text_printf(out, "model %d:", SIM_MODEL_VERSION);
+#define SIM_X(member, key, least, most) kiln__text_printf(out, "%a,", model->member);
+    SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+    kiln__text_printf(out, "%a,%a,%a", model->clock, model->l2_size, model->sm_count);
+    for (unsigned i = 0; i < model->carveout_count; i++)
+        kiln__text_printf(out, ",%a", model->carveouts[i]);
+}
+
 bool kiln__sim_kernel_registers(const void *handle, int registers)
 {
     sim_context *context;

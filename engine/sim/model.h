@@ -41,6 +41,10 @@
     X(block_clocks, "clocks_per_block", 0, 10000)          /* of the whole device, from the start of one to the next */ \
     X(launch, "launch_microseconds", 0, 10000)             /* of a kernel that does nothing */
 
+/* Goes up with every change of what the estimate makes of a kernel and these figures: samples that are kept (store/) are
+ * known by it, and by the figures. tests/sim/test_estimate.c pins some estimates to it. */
+#define SIM_MODEL_VERSION 1
+
 typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;
     SIM_MODEL_MAP(SIM_X)

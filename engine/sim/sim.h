@@ -29,6 +29,7 @@ bool kiln__sim_has_context(const void *context);
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it has
  * none. `sampled`: only the blocks that are looked at run, so that what kernels leave in memory is not whole. */
 bool kiln__sim_has_model(void);                     /* the selected profile */
+void kiln__sim_model_print(kiln__text *out);        /* all that its estimates follow from; nothing where it has none */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends it: seconds of all launches since, one after the other; negative if one of them could not be timed. */
 double kiln__sim_estimate_end(uint64_t *launches);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/sim.h"
 #include "tune/internal.h"
 
 void kiln__hash_print(kiln__hash128 hash, char text[33])
@@ -294,7 +295,7 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
     return status;
 }
 
-/* A simulated device is its figures: its estimates follow from them. */
+/* A simulated device is its figures, and the model that makes estimates of them. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
 {
     field(out, info->name);
@@ -313,4 +314,5 @@ void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
     };
     for (size_t i = 0; i < KILN__COUNT(figures); i++)
         kiln__text_printf(out, "%a,", figures[i]);
+    kiln__sim_model_print(out);
 }

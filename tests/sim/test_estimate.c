@@ -1,4 +1,6 @@
 /* The estimate of times: device profiles as text, and kernels whose time on them follows from a few of their figures. */
+#include <math.h>
+
 #include "sim/profile.h"
 #include "sim/vm_time.h"
 #include "vm_check.h"
@@ -216,6 +218,45 @@ static void test_cut(void)
     end(&s);
 }
 
+/* ---- the model's version ---- */
+
+/* Estimates of one version, on figures of their own. Whoever changes one of them on purpose raises SIM_MODEL_VERSION and
+ * puts the new ones here: samples that were kept are then made anew. */
+static void test_pinned(void)
+{
+    static const sim_model figures = {
+        .schedulers = 4, .fp32 = 128, .fp64 = 64, .fp16 = 256, .integer = 64, .multiply = 32, .special = 16,
+        .load_store = 32, .shuffle = 32, .tensor = 4096, .alu_latency = 4, .fp64_latency = 8, .special_latency = 18,
+        .shuffle_latency = 22, .branch_latency = 9, .barrier_latency = 21, .code_bytes = 131072, .code_rate = 64,
+        .shared_latency = 29, .shared_bytes = 128, .l1_bytes = 262144, .l1_latency = 37, .l1_lines = 1,
+        .l2_latency = 210, .l2_bytes_sm = 64, .l2_bytes = 5500, .l2_writes = 90, .l2_atomics = 60, .atomic_clocks = 2,
+        .dram_latency = 560, .dram_rate = 4800, .dram_share = 0.91, .dram_granule = 64, .block_clocks = 1.5,
+        .launch = 3, .clock = 1.98e9, .l2_size = 52428800, .sm_count = 132, .carveouts = {0, 131072, 233472},
+        .carveout_count = 3,
+    };
+    static const struct { const char *line; unsigned count; uint32_t threads, stride; double clocks; } pins[] = {
+        {"fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 100, 64, 0, 434},
+        {"mul.lo.s32 %%r6, %%r6, %%r2;\n", 60, 256, 0, 516},
+        {"sqrt.approx.f32 %%f%d, %%f%d;\n", 40, 512, 0, 1292},
+        {"ld.volatile.shared.f32 %%f%d, [%%r5];\n", 50, 128, 8, 430},
+        {"ld.global.f32 %%f%d, [%%rd3];\n", 30, 256, 8, 1954},
+        {"st.global.f32 [%%rd3], %%f1;\n", 30, 128, 32, 3875},
+        {"bar.sync 0;\n", 20, 1024, 0, 792},
+    };
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 1); /* the one that these belong to */
+    read_profile();
+    sim_model before = h200.model;
+    h200.model = figures;
+    for (size_t i = 0; i < KILN__COUNT(pins); i++) {
+        double got = clocks_of(pins[i].line, pins[i].count, pins[i].threads, pins[i].stride);
+        if (!(fabs(got - pins[i].clocks) <= 1e-9 * pins[i].clocks)) {
+            fprintf(stderr, "%.17g clocks, not %.17g, for %s", got, pins[i].clocks, pins[i].line);
+            CU_FAIL("the estimate has changed: see the head of this test");
+        }
+    }
+    h200.model = before;
+}
+
 /* ---- shortage of memory ---- */
 
 static void test_memory(void)
@@ -243,6 +284,6 @@ static void test_memory(void)
 static const check_case cases[] = {
     {"profile", test_profile}, {"profile, line by line", test_profile_whole}, {"arithmetic", test_arithmetic},
     {"shared memory", test_shared}, {"global memory", test_global}, {"barrier", test_barrier},
-    {"a trace cut short", test_cut}, {"shortage of memory", test_memory},
+    {"a trace cut short", test_cut}, {"pinned to the model's version", test_pinned}, {"shortage of memory", test_memory},
 };
 KILN_SUITE("sim estimate", cases)
