@@ -1,6 +1,7 @@
 /* Opening and closing an engine, and what it opens on first need. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/internal.h"
 
@@ -92,6 +93,7 @@ kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, ki
     made->jobs = options.jobs ? options.jobs : kiln__cpu_count();
     made->compile_timeout = options.compile_timeout > 0 ? options.compile_timeout : DEFAULT_TIMEOUT;
     made->memory_limit = options.memory_limit;
+    made->exclusive = -1;
     if (pthread_mutex_init(&made->lock, NULL) != 0) {
         kiln__free(options.allocator, made);
         return kiln__fail_memory(error);
@@ -135,6 +137,8 @@ void kiln_engine_close(kiln_engine *engine)
         kiln__nvml_close(engine->nvml);
         kiln__driver_close(&engine->driver);
     }
+    if (engine->exclusive >= 0)
+        close(engine->exclusive);
     pthread_mutex_destroy(&engine->measuring);
     pthread_mutex_destroy(&engine->lock);
     kiln__free(engine->mem, engine->capture_what);

@@ -55,6 +55,10 @@ struct kiln_engine {
     atomic_uint capture_left;          /* launches still to be written down; changed under the lock, read without */
     char *capture_what, *capture_folder; /* NULL: any, the default */
     uint64_t capture_limit;            /* bytes */
+    /* the same among processes (exclusive.c) */
+    int exclusive;                     /* descriptor of the device's lock file, -1: none */
+    unsigned exclusive_depth;          /* runs of this engine that have it */
+    bool exclusive_sought, exclusive_told;
 };
 
 /* Each opens what it names if it is not open, and may be called from any thread. */
@@ -68,6 +72,19 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off or n
 /* Another device of the engine's driver (the engine's must be open) by a name as in kiln_options, or the same. */
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
                               kiln_error **error);
+
+/* Around whatever is measured on a GPU: no other process of Kiln measures there meanwhile. `waits` (NULL: the engine's
+ * log, once) hears for whom this one has to wait, and NULL when that is over. */
+void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const char *why), void *user);
+void kiln__engine_include(kiln_engine *engine);
+
+/* What that is made of: a lock file, -1 with errno; whether it can be had at once; the process that had it last, 0: not
+ * known; waiting for it. Closing the file gives it back too. */
+int kiln__exclusive_open(const char *folder, const char *name);
+bool kiln__exclusive_try(int fd);
+long kiln__exclusive_holder(int fd);
+void kiln__exclusive_take(int fd);
+void kiln__exclusive_give(int fd);
 
 /* Makes the engine's context current in this thread, and back. Cheap where it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);

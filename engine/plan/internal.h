@@ -32,6 +32,8 @@ struct kiln__shared {
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* NULL: nobody wants to know */
     void *on_launch_user;
+    void (*on_wait)(void *user, const char *why); /* likewise */
+    void *on_wait_user;
 };
 kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes `values` over, also on failure. */

@@ -74,6 +74,8 @@ kiln_status kiln__shared_open(kiln_engine *engine, const kiln_spec *spec, kiln__
 void kiln__shared_free(kiln__shared *shared);
 /* `notify` is called in each run of its plans when inputs and references are there and the first launch is next. */
 void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), void *user);
+/* `notify` hears when a run waits for another process's measurement, and why, and NULL when it goes on. */
+void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 /* Sorts the samples; median and its 95 % interval (statistics.c). */

@@ -212,8 +212,11 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
     if (status == KILN_OK && checked)
         status = begin_checks(plan, error);
     bool begun = status == KILN_OK && checked;
-    if (status == KILN_OK)
+    if (status == KILN_OK) { /* what others launch meanwhile, or copy, would show in the times */
+        kiln__engine_exclude(plan->engine, plan->shared->on_wait, plan->shared->on_wait_user);
         status = run_inside(plan, &options, &made, error);
+        kiln__engine_include(plan->engine);
+    }
     if (begun)
         end_checks(plan, &options);
     for (size_t i = 0; i < plan->variant->buffer_count; i++)

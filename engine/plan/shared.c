@@ -23,6 +23,12 @@ void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), vo
     shared->on_launch_user = user;
 }
 
+void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user)
+{
+    shared->on_wait = notify;
+    shared->on_wait_user = user;
+}
+
 kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key)
 {
     kiln__entry *entry = shared->entries;

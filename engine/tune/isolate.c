@@ -38,6 +38,7 @@ struct kiln__runner {
     size_t sent;             /* of whichever of the two is being sent */
     kiln__incoming in;       /* the answer */
     bool worked;             /* a process was opened successfully */
+    bool told;               /* the log, that it waits for another process */
     unsigned tries;          /* at the sample under way, that ended with their process */
     uint64_t deadline, begun;
     double limit;            /* seconds that the deadline stands for */
@@ -257,9 +258,9 @@ static kiln__io hear(kiln__runner *r)
 {
     uint32_t kind = r->in.header.kind;
     size_t length = (size_t)r->in.header.length;
+    const char *why = "";
     if (r->state == OPENING) {
         kiln_status its = KILN_OK;
-        const char *why = "";
         if (kind != KILN__RUNNER_READY || !kiln__runner_read_ready(r->in.body, length, &its, &why))
             return KILN__IO_MALFORMED;
         if (its != KILN_OK) {
@@ -271,6 +272,14 @@ static kiln__io hear(kiln__runner *r)
         kiln__logf(&r->engine->log, KILN_LOG_DEBUG, "samples are measured in process %ld on %s", (long)r->child.pid,
                    r->device);
         post(r, r->request.length > 0 ? PREPARING : READY, PREPARE_SECONDS);
+        return KILN__IO_DONE;
+    }
+    if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
+        if (*why && !r->told)
+            kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
+        r->told = r->told || *why;
+        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS); /* whoever measures there takes as long as it takes */
+        forget_answer(r);
         return KILN__IO_DONE;
     }
     if (kind == KILN__RUNNER_LAUNCHING && r->state == PREPARING && length == 0) {

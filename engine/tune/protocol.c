@@ -158,6 +158,20 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     return !in.failed && in.left == 0 && !arena->failed;
 }
 
+void kiln__runner_write_waiting(kiln__text *message, const char *why)
+{
+    kiln__wire_begin(message, KILN__RUNNER_WAITING);
+    kiln__wire_string(message, why);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_waiting(const char *body, size_t length, const char **why)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *why = kiln__wire_read_string(&in);
+    return !in.failed && in.left == 0;
+}
+
 void kiln__runner_write_launching(kiln__text *message)
 {
     kiln__wire_begin(message, KILN__RUNNER_LAUNCHING);

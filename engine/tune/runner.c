@@ -26,6 +26,16 @@ static void launching(void *user)
     kiln__text_free(&message);
 }
 
+static void waits(void *user, const char *why)
+{
+    server *s = user;
+    kiln__text message = {0};
+    kiln__runner_write_waiting(&message, why ? why : "");
+    if (!kiln__socket_send(s->fd, &message))
+        s->closed = true;
+    kiln__text_free(&message);
+}
+
 /* ---- opening ---- */
 
 static kiln_status open_all(server *s, kiln_error **error)
@@ -43,8 +53,10 @@ static kiln_status open_all(server *s, kiln_error **error)
         status = kiln_spec_parse(s->engine, setup->text, setup->text_length, setup->name, &s->spec, error);
     if (status == KILN_OK)
         status = kiln__shared_open(s->engine, s->spec, &s->shared, error);
-    if (status == KILN_OK)
+    if (status == KILN_OK) {
         kiln__shared_on_launch(s->shared, launching, s);
+        kiln__shared_on_wait(s->shared, waits, s);
+    }
     return status;
 }
 

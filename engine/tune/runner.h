@@ -2,7 +2,8 @@
  * have several, one for each device.
  *
  * The library sends KILN__RUNNER_OPEN once and hears KILN__RUNNER_READY; then for each sample KILN__RUNNER_RUN, and
- * hears KILN__RUNNER_LAUNCHING when inputs and expected answers are there and the first launch is next (unless it does
+ * hears KILN__RUNNER_WAITING where another process measures on the device, and once more when that is over,
+ * KILN__RUNNER_LAUNCHING when inputs and expected answers are there and the first launch is next (unless it does
  * not come to that), and KILN__RUNNER_RESULT at its end. Messages and fields are those of base/wire.h. */
 #ifndef KILN_TUNE_RUNNER_H
 #define KILN_TUNE_RUNNER_H
@@ -12,7 +13,8 @@
 #include "base/wire.h"
 #include "tune/internal.h"
 
-enum { KILN__RUNNER_OPEN = 16, KILN__RUNNER_READY, KILN__RUNNER_RUN, KILN__RUNNER_LAUNCHING, KILN__RUNNER_RESULT };
+enum { KILN__RUNNER_OPEN = 16, KILN__RUNNER_READY, KILN__RUNNER_RUN, KILN__RUNNER_LAUNCHING, KILN__RUNNER_RESULT,
+       KILN__RUNNER_WAITING };
 
 /* ---- messages (protocol.c): what is read points into the body or the arena; false: malformed, or no memory ---- */
 
@@ -45,6 +47,8 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
 bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request);
 
 void kiln__runner_write_launching(kiln__text *message);
+void kiln__runner_write_waiting(kiln__text *message, const char *why); /* "": no longer */
+bool kiln__runner_read_waiting(const char *body, size_t length, const char **why);
 
 typedef struct kiln__runner_answer {
     kiln_status status;

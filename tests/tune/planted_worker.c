@@ -41,7 +41,7 @@ static bool hand_back(const kiln__child *real, bool *more)
     kiln__text_add(&message, body, length);
     kiln__wire_end(&message);
     bool sent = kiln__socket_send(STDIN_FILENO, &message);
-    *more = kind == KILN__RUNNER_LAUNCHING;
+    *more = kind == KILN__RUNNER_LAUNCHING || kind == KILN__RUNNER_WAITING;
     kiln__text_free(&message);
     kiln__free(NULL, body);
     return sent;

@@ -84,6 +84,17 @@ static bool read_result(const char *body, size_t length)
     return kiln__runner_read_result(body, length, &answer);
 }
 
+static void write_waiting(kiln__text *message)
+{
+    kiln__runner_write_waiting(message, "for process 7");
+}
+
+static bool read_waiting(const char *body, size_t length)
+{
+    const char *why;
+    return kiln__runner_read_waiting(body, length, &why);
+}
+
 static bool read_ready(const char *body, size_t length)
 {
     kiln_status status;
@@ -137,7 +148,8 @@ static void messages_come_back(void)
 static void messages_are_foreign_bytes(void)
 {
     static const struct { void (*write)(kiln__text *); bool (*read)(const char *, size_t); } kinds[] = {
-        {write_open, read_open}, {write_run, read_run}, {write_result, read_result}, {write_ready, read_ready}};
+        {write_open, read_open}, {write_run, read_run}, {write_result, read_result}, {write_ready, read_ready},
+        {write_waiting, read_waiting}};
     for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
         kiln__text message = {0};
         kinds[k].write(&message);

@@ -1,0 +1,145 @@
+/* The lock that measuring takes on a GPU, on files of its own. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "core/engine.h"
+
+static void make_folder(char folder[32])
+{
+    strcpy(folder, "/tmp/kiln-lock-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+static void one_at_a_time(void)
+{
+    char folder[32];
+    make_folder(folder);
+    int a = kiln__exclusive_open(folder, "GPU-1"), b = kiln__exclusive_open(folder, "GPU-1"),
+        other = kiln__exclusive_open(folder, "GPU-2");
+    CU_ASSERT_TRUE_FATAL(a >= 0 && b >= 0 && other >= 0);
+    CU_ASSERT_EQUAL(kiln__exclusive_holder(a), 0);
+    CHECK(kiln__exclusive_try(a));
+    kiln__exclusive_take(a);
+    CHECK(!kiln__exclusive_try(b));
+    CU_ASSERT_EQUAL(kiln__exclusive_holder(b), (long)getpid());
+    CHECK(kiln__exclusive_try(other));
+    kiln__exclusive_give(a);
+    CHECK(kiln__exclusive_try(b)); /* it was the next one already */
+    kiln__exclusive_take(b);
+    CHECK(!kiln__exclusive_try(a));
+    close(b); /* as at the end of a process */
+    CHECK(kiln__exclusive_try(a));
+    close(a);
+    close(other);
+    remove_folder(folder);
+}
+
+typedef struct taker { int fd; atomic_uint *order; unsigned turns[8]; } taker;
+
+static void *take_in_turns(void *user)
+{
+    taker *t = user;
+    for (size_t i = 0; i < KILN__COUNT(t->turns); i++) {
+        kiln__exclusive_take(t->fd);
+        t->turns[i] = atomic_fetch_add(t->order, 1);
+        usleep(3000); /* the other one comes to wait */
+        kiln__exclusive_give(t->fd);
+    }
+    return NULL;
+}
+
+/* Without the place of the next, whoever gives the lock back has it again before the other one has woken. */
+static void they_take_turns(void)
+{
+    char folder[32];
+    make_folder(folder);
+    atomic_uint order = 0;
+    taker takers[2] = {{.order = &order}, {.order = &order}};
+    pthread_t threads[2];
+    for (size_t i = 0; i < 2; i++) {
+        takers[i].fd = kiln__exclusive_open(folder, "GPU-1");
+        CU_ASSERT_TRUE_FATAL(takers[i].fd >= 0);
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, take_in_turns, &takers[i]), 0);
+    }
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    /* One may have a turn or two before the other one's thread runs, and be alone again in the end. */
+    unsigned alternating = 0;
+    for (size_t i = 1; i < KILN__COUNT(takers[0].turns); i++)
+        alternating += takers[0].turns[i] - takers[0].turns[i - 1] == 2;
+    CHECK(alternating >= 3);
+    for (size_t i = 0; i < 2; i++)
+        close(takers[i].fd);
+    remove_folder(folder);
+}
+
+static void survives_a_killed_holder(void)
+{
+    char folder[32];
+    make_folder(folder);
+    int ready[2], fd = kiln__exclusive_open(folder, "GPU-1");
+    CU_ASSERT_TRUE_FATAL(fd >= 0 && pipe(ready) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int own = kiln__exclusive_open(folder, "GPU-1");
+        kiln__exclusive_take(own);
+        _exit(write(ready[1], "x", 1) == 1 ? pause() : 1);
+    }
+    char byte;
+    CU_ASSERT_EQUAL_FATAL(read(ready[0], &byte, 1), 1);
+    CHECK(!kiln__exclusive_try(fd));
+    CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)pid);
+    kill(pid, SIGKILL);
+    kiln__exclusive_take(fd); /* ends */
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), (long)getpid());
+    close(ready[0]);
+    close(ready[1]);
+    close(fd);
+    remove_folder(folder);
+}
+
+static void files_that_are_none(void)
+{
+    char folder[32], path[96], target[96];
+    make_folder(folder);
+    snprintf(path, sizeof path, "%s/kiln-link.lock", folder);
+    snprintf(target, sizeof target, "%s/target", folder);
+    CU_ASSERT_EQUAL(symlink(target, path), 0);
+    CHECK(kiln__exclusive_open(folder, "link") < 0);
+    CHECK(access(target, F_OK) != 0); /* nothing was made where it points */
+    snprintf(path, sizeof path, "%s/kiln-pipe.lock", folder);
+    CU_ASSERT_EQUAL(mkfifo(path, 0666), 0);
+    CHECK(kiln__exclusive_open(folder, "pipe") < 0);
+    CHECK(kiln__exclusive_open("/nonexistent", "GPU-1") < 0);
+    snprintf(path, sizeof path, "%s/kiln-words.lock", folder);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    CU_ASSERT_TRUE_FATAL(fd >= 0 && write(fd, "what\n", 5) == 5);
+    close(fd);
+    fd = kiln__exclusive_open(folder, "words");
+    CU_ASSERT_TRUE_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(kiln__exclusive_holder(fd), 0);
+    close(fd);
+    remove_folder(folder);
+}
+
+static const check_case cases[] = {
+    {"one at a time", one_at_a_time},
+    {"they take turns", they_take_turns},
+    {"survives a killed holder", survives_a_killed_holder},
+    {"files that are none", files_that_are_none},
+};
+KILN_SUITE("core.exclusive", cases)
