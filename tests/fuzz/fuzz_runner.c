@@ -1,0 +1,149 @@
+/* What a sweep and its runner say to each other, in both directions. The bytes are those of a socket: messages with their
+ * headers, of which the first byte of the input says how many arrive at a time. What comes whole is read as each kind of
+ * message, as the sweep and as the runner would; whatever that gives must lie in the message, and what can be written
+ * again must be the same message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tune/runner.h"
+
+static size_t sum; /* so that reading is not left out */
+
+static void touch(const void *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        sum += ((const unsigned char *)bytes)[i];
+}
+
+static void touch_text(const char *text)
+{
+    touch(text, strlen(text) + 1);
+}
+
+static void touch_settings(const kiln_setting *settings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        touch_text(settings[i].name);
+        if (settings[i].value.kind == KILN_TEXT)
+            touch_text(settings[i].value.as.text);
+    }
+}
+
+/* Frees what was written. */
+static void must_be(kiln__text *written, const char *body, size_t length)
+{
+    const size_t head = sizeof(kiln__message_header);
+    if (!written->failed && (written->length != head + length || memcmp(written->data + head, body, length) != 0)) {
+        fprintf(stderr, "a message does not survive being written again\n");
+        abort();
+    }
+    kiln__text_free(written);
+}
+
+/* ---- what a runner reads ---- */
+
+static void as_runner(const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__text again = {0};
+    kiln__runner_setup setup;
+    kiln__runner_request request;
+    if (kiln__runner_read_open(body, length, &arena, &setup)) {
+        touch_text(setup.version);
+        touch_text(setup.device);
+        touch_text(setup.search_path);
+        touch_text(setup.name);
+        touch(setup.text, setup.text_length);
+        touch_settings(setup.choice.sizes, setup.choice.size_count);
+        for (size_t i = 0; i < setup.run.input_count; i++) {
+            touch_text(setup.run.inputs[i].buffer);
+            touch_text(setup.run.inputs[i].path);
+        }
+        if (setup.choice.size_set) { /* without one there is still a text, which is not kept */
+            kiln__runner_write_open(&again, &setup);
+            must_be(&again, body, length);
+        }
+    }
+    if (kiln__runner_read_run(body, length, &arena, &request)) {
+        touch_text(request.variant);
+        touch_settings(request.params, request.param_count);
+        touch(request.unit.ptx, request.unit.ptx_length);
+        touch(request.unit.cubin, request.unit.cubin_length);
+        touch(request.unit.lowered, request.unit.lowered_length);
+        again = (kiln__text){0};
+        kiln__runner_write_run(&again, &request);
+        must_be(&again, body, length);
+    }
+    kiln__arena_free(&arena);
+}
+
+/* ---- what a sweep reads ---- */
+
+static void as_sweep(const char *body, size_t length)
+{
+    kiln_status status;
+    const char *why;
+    kiln__runner_answer answer;
+    kiln__text again = {0};
+    if (kiln__runner_read_ready(body, length, &status, &why)) {
+        kiln__runner_write_ready(&again, status, why);
+        must_be(&again, body, length);
+    }
+    if (kiln__runner_read_waiting(body, length, &why)) {
+        again = (kiln__text){0};
+        kiln__runner_write_waiting(&again, why);
+        must_be(&again, body, length);
+    }
+    if (kiln__runner_read_result(body, length, &answer)) {
+        touch_text(answer.why);
+        touch(answer.times, answer.time_count * sizeof(double));
+        again = (kiln__text){0};
+        kiln__runner_write_result(&again, &answer);
+        must_be(&again, body, length);
+    }
+}
+
+/* ---- the socket ---- */
+
+static void read_all(const kiln__child *child, kiln__incoming *in)
+{
+    while (kiln__child_receive_some(child, NULL, in) == KILN__IO_DONE) {
+        as_runner(in->body, (size_t)in->header.length);
+        as_sweep(in->body, (size_t)in->header.length);
+        free(in->body);
+        *in = (kiln__incoming){0};
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int pair[2];
+    if (size < 2 || size > 65536 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return 0;
+    size_t step = (size_t)data[0] * 16 + 1;
+    kiln__child child = {.socket = pair[0], .pidfd = -1, .wake = -1}; /* no process: it is never ended */
+    kiln__incoming in = {0};
+    for (size_t at = 1; at < size; at += step) {
+        size_t length = size - at < step ? size - at : step;
+        if (send(pair[1], data + at, length, MSG_NOSIGNAL) != (ssize_t)length)
+            break;
+        read_all(&child, &in);
+    }
+    free(in.body);
+    close(pair[0]);
+    close(pair[1]);
+    /* Bodies without a header, so that a wrong length does not hide the fields. */
+    char *exact = malloc(size - 1);
+    if (!exact)
+        return 0;
+    memcpy(exact, data + 1, size - 1);
+    as_runner(exact, size - 1);
+    as_sweep(exact, size - 1);
+    free(exact);
+    return 0;
+}
