@@ -225,13 +225,13 @@ extern "C" __global__ void memory_aligned(const unsigned *__restrict__ x, unsign
 #endif
 
 #if defined(MEMORY_OFFSET) || !defined(MEMORY_ONE)
-// OFFSET elements further on (the last warps from the beginning again). Unless that is a multiple of 8, a warp's 128
+// OFFSET elements further on (but for the last, which read their own). Unless OFFSET is a multiple of 8, a warp's 128
 // bytes lie in 5 sectors: 80 % of what a request moves is used. The neighbour wants the rest of that sector, and finds
 // it in a cache: memory itself sees no more bytes than before.
 extern "C" __global__ void memory_offset(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
-        offset k = i + OFFSET < N ? i + OFFSET : (i + OFFSET) % N;
+        offset k = i + OFFSET < N ? i + OFFSET : i;
         return NEXT(x, k, i);
     });
 }

@@ -93,29 +93,31 @@ def sweep_rows(family, work, bound, sweep, bounds, peers):
 
 
 def works():
-    """Families and their works, in the order of works.txt."""
+    """What works.txt lists of each family, in its order: its works, and its variants that are no contenders."""
     with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
-    return {line[0]: line[2:] for line in lines}
+    return {line[0]: ([word for word in line[2:] if word[0] != "-"], [word[1:] for word in line[2:] if word[0] == "-"])
+            for line in lines}
 
 
 class Work:
     """What is known of one work of a family: its rows by kind, and what they amount to."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, others):
         self.of = {kind: [row for row in rows if row["kind"] == kind] for kind in
                    ("work", "bound", "sweep", "variant", "peer")}
         if len(self.of["work"]) != 1 or len(self.of["bound"]) != 1 or len(self.of["sweep"]) != 1:
             fail(f"{rows[0]['family']} {rows[0]['work']}: one row each of work, bound and sweep is expected")
         self.variants = sorted(self.of["variant"], key=lambda row: row["seconds"])
+        self.contenders = [row for row in self.variants if row["name"] not in others]
         self.peers = sorted(self.of["peer"], key=lambda row: row["seconds"])
         self.device, self.sizes = self.of["work"][0]["name"], self.of["work"][0]["detail"]
         self.bound, self.sweep = self.of["bound"][0], self.of["sweep"][0]
         self.unit = "flops" if self.bound["name"] == "flops" else "bytes"
 
     def rate(self, row):
-        """Bytes or operations a second; a peer does the work that the first variant does."""
-        amount = row[self.unit] if row["kind"] != "peer" else self.variants[0][self.unit] if self.variants else 0
+        """Bytes or operations a second; a peer does the work that the contenders do."""
+        amount = row[self.unit] if row["kind"] != "peer" else self.contenders[0][self.unit] if self.contenders else 0
         return amount / row["seconds"]
 
     def share(self, row):
@@ -125,11 +127,11 @@ class Work:
 def known(rows):
     """{family: {work: Work}} in the order of works.txt; rows of families and works that are not there are dropped."""
     found = {}
-    for family, names in works().items():
+    for family, (names, others) in works().items():
         for name in names:
             mine = [row for row in rows if row["family"] == family and row["work"] == name]
             if mine:
-                found.setdefault(family, {})[name] = Work(mine)
+                found.setdefault(family, {})[name] = Work(mine, others)
     return found
 
 
@@ -146,15 +148,16 @@ def page_of(families):
              "median of many repetitions between events, the L2 flushed where the buffers fit in it. The peer ran in the same",
              "run on the same work, timed the same way. The bound is the bandwidth of copying or reading 1 GiB by `float4`",
              "(`tests/bench/peers/bounds.cu`), or the device's fp32 peak; a share of it is the least traffic or the operations",
-             "that the work needs, by the time. What a cache saves can put it above 1.", "",
+             "that the work needs, by the time. What a cache saves can put it above 1. Variants in brackets do not do the",
+             "family's work: they bound it, or read less.", "",
              "![The best of each variant, by share of the bound](results.svg)", "",
              "| family | work | best variant | share of the bound | against the peer | sweep |",
              "| --- | --- | --- | --- | --- | --- |"]
     for family, of in families.items():
         for name, work in of.items():
-            if not work.variants:
+            if not work.contenders:
                 continue
-            best = work.variants[0]
+            best = work.contenders[0]
             against = ", ".join(f"{peer['seconds'] / best['seconds']:.2f} x {peer['name']}" for peer in work.peers)
             lines.append(f"| [{family}](#{family}) | {name} | {best['name']} | {work.share(best):.3f} | {against} | "
                          f"{work.sweep['seconds']:.1f} s |")
@@ -169,18 +172,19 @@ def page_of(families):
                       f"{work.sweep['seconds']:.1f} s.{failed}", "",
                       f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
             for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
-                label = f"*{row['name']}* (peer)" if row["kind"] == "peer" else row["name"]
+                label = (f"*{row['name']}* (peer)" if row["kind"] == "peer" else
+                         row["name"] if row in work.contenders else f"({row['name']})")
                 lines.append(f"| {label} | {duration(row['seconds'])} | {work.rate(row) * 1e-9:,.0f} | "
                              f"{work.share(row):.3f} | {row['detail']} |")
     return "\n".join(lines) + "\n"
 
 
 def picture_of(families):
-    """A gnuplot script: a panel a family, its first work; a bar a variant, a line for the peer. The colours keep their
-    contrast on white and on black."""
+    """A gnuplot script: a panel a family, its first work; a bar a variant (a pale one, if it is no contender), a line
+    for the peer. The colours keep their contrast on white and on black."""
     panels = [(family, name, work) for family, of in families.items() for name, work in list(of.items())[:1]
-              if work.variants]
-    columns, text, bar, line = 3, "#767676", "#4a86d8", "#d9822b"
+              if work.contenders]
+    columns, text, bar, pale, line = 3, "#767676", 0x4a86d8, 0x9a9a9a, "#d9822b"
     rows = (len(panels) + columns - 1) // columns
     tallest = [max(len(work.variants) for _, _, work in panels[row * columns:(row + 1) * columns]) for row in range(rows)]
     heights = [34 + 15 * count + 22 for count in tallest]  # the title, the bars, the axis
@@ -191,7 +195,7 @@ def picture_of(families):
     for index, (family, name, work) in enumerate(panels):
         row, column = divmod(index, columns)
         top = total - sum(heights[:row])
-        count, bars = len(work.variants), work.variants
+        count, bars = len(work.variants), sorted(work.variants, key=work.share, reverse=True)
         most = max(1.0, max(work.share(item) for item in bars + work.peers)) * 1.08
         script += [f"set lmargin at screen {(column + 0.36) / columns:.4f}",
                    f"set rmargin at screen {(column + 0.97) / columns:.4f}",
@@ -212,9 +216,9 @@ def picture_of(families):
         tics = ", ".join(f"\"{item['name']}\" {count - 1 - i}" for i, item in enumerate(bars))
         script += [f"set ytics ({tics}) noenhanced", f"set xrange [0:{most:.4f}]", f"set yrange [-0.5:{count - 0.5}]",
                    "set xtics 0,0.25", "$bars << END"]
-        script += [f"{work.share(item) / 2:.5f} {count - 1 - i} {work.share(item) / 2:.5f} 0.36"
-                   for i, item in enumerate(bars)]
-        script += ["END", f"plot $bars using 1:2:3:4 with boxxyerror linecolor rgb '{bar}'"]
+        script += [f"{work.share(item) / 2:.5f} {count - 1 - i} {work.share(item) / 2:.5f} 0.36 "
+                   f"{bar if item in work.contenders else pale}" for i, item in enumerate(bars)]
+        script += ["END", "plot $bars using 1:2:3:4:5 with boxxyerror linecolor rgb variable"]
     return "\n".join(script + ["unset multiplot"]) + "\n"
 
 

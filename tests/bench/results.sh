@@ -11,7 +11,7 @@ mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"
 cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$work/tests/bench/"
 : >"$work/tests/bench/peers/bounds.cu"
 echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
-printf '# a comment\nturn copy default N=3,M=4\nadd flops default\n' >"$work/tests/bench/works.txt"
+printf '# a comment\nturn copy default N=3,M=4 -bound\nadd flops default\n' >"$work/tests/bench/works.txt"
 
 # An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS.
 cat >"$work/bin/nvcc" <<'END'
@@ -22,7 +22,7 @@ case $* in *turn.cu*-lcublas*) lines='turn\tdefault\tcuBLAS geam\t2e-4\t0\nturn\
 printf '#!/bin/sh\nprintf "%s"\n' "$lines" >"$2"
 chmod +x "$2"
 END
-# A sweep of two variants, of which one fails once; of nothing but estimates for `add`.
+# A sweep of two variants, of which one fails once, and of a bound; of nothing but estimates for `add`.
 cat >"$work/bin/kiln" <<'END'
 #!/bin/sh
 measured=true
@@ -33,7 +33,7 @@ sample() { # VARIANT SECONDS PARAMS STATUS
 }
 printf '{"device": {"name": "Some GPU", "peak_flops": 6e13}, "sizes": {"M": 4, "N": 3}, "samples": [%s, %s, %s, %s],
         "totals": {"configurations": 4, "seconds": 1.5}}' \
-    "$(sample naive 4e-4 '"BLOCK": 32, "FAST": true' KILN_OK)" "$(sample tiled 2e-4 '"TILE": 32' KILN_OK)" \
+    "$(sample naive 4e-4 '"BLOCK": 32, "FAST": true' KILN_OK), $(sample bound 5e-5 '' KILN_OK)" "$(sample tiled 2e-4 '"TILE": 32' KILN_OK)" \
     "$(sample tiled 1e-4 '"TILE": 16' KILN_OK)" "$(sample tiled 1e-9 '"TILE": 8' KILN_ERROR_WRONG_ANSWER)"
 echo "$*" >>"$KILN_SAID"
 END
@@ -56,6 +56,7 @@ for size in default N=3,M=4; do
     printf 'turn\t%s\twork\tSome GPU\t0\t0\t0\tM=4 N=3\n' $size
     printf 'turn\t%s\tbound\tcopy\t0.5\t2e+12\t0\t\n' $size
     printf 'turn\t%s\tsweep\t4\t1.5\t0\t0\t1 x KILN_ERROR_WRONG_ANSWER\n' $size
+    printf 'turn\t%s\tvariant\tbound\t5e-05\t400000000\t0\t\n' $size
     printf 'turn\t%s\tvariant\ttiled\t0.0001\t400000000\t0\tTILE=16\n' $size
     printf 'turn\t%s\tvariant\tnaive\t0.0004\t400000000\t0\tBLOCK=32 FAST=true\n' $size
     [ $size != default ] || printf 'turn\t%s\tpeer\tcuBLAS geam\t0.0002\t0\t0\t\n' $size
@@ -80,6 +81,7 @@ sort "$work/kernel_src/results.tsv" >"$work/sorted"
 same "results.tsv" "$work/sorted" "$work/sorted.wanted"
 # 4e8 bytes in 100 us are 4,000 GB/s, and the copy's are 2e12 in 0.5 s.
 for line in '| [turn](#turn) | default | tiled | 1.000 | 2.00 x cuBLAS geam | 1.5 s |' \
+            '| (bound) | 50.0 µs | 8,000 | 2.000 |  |' \
             '| tiled | 100.0 µs | 4,000 | 1.000 | TILE=16 |' \
             '| *cuBLAS geam* (peer) | 200.0 µs | 2,000 | 0.500 |  |' \
             '| naive | 400.0 µs | 1,000 | 0.250 | BLOCK=32 FAST=true |' \
