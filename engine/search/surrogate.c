@@ -11,6 +11,10 @@ enum {
     DEEPEST = 24,
     POOL_MOST = 4096,        /* random points at hand */
     POOL_STEP = 32,          /* drawn anew at each proposal */
+    LARGE = 200000,          /* points of a space in which finding one by its number takes long: */
+    LARGE_START = 256,       /* so many are drawn at first there, */
+    LARGE_STEP = 6,          /* and so many later */
+    NEAR_MOST = 48,          /* values of an axis that are looked at about one of the best points: all, or a choice */
     LOOK = 384,              /* of them are looked at for each proposal */
     TOP = 6,                 /* configurations whose neighbours are looked at */
     FIRST = 12,              /* answers at random before anything is fitted */
@@ -223,7 +227,8 @@ static double promise(const surrogate *f, const uint32_t *point, double boldness
 
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
-    for (unsigned i = 0; i < POOL_STEP && f->pool_drawn < s->points->count; i++) {
+    unsigned step = s->points->count < LARGE ? POOL_STEP : f->pool_count ? LARGE_STEP : LARGE_START;
+    for (unsigned i = 0; i < step && f->pool_drawn < s->points->count; i++) {
         size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
         if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
             return kiln__fail_memory(error);
@@ -248,6 +253,50 @@ static void consider(const kiln__search *s, const surrogate *f, const uint32_t *
         *best = (choice){point, worth};
 }
 
+/* Adds neighbours of a point in an axis of many values, near ones as likely as far ones: the distance is below a power of
+ * two that is drawn first. */
+static kiln_status look_along(kiln__search *s, surrogate *f, const uint32_t *point, size_t axis, uint32_t values,
+                              kiln_error **error)
+{
+    unsigned bits = 1;
+    while (bits < 32 && values >> bits)
+        bits++;
+    for (unsigned i = 0; i < NEAR_MOST; i++) {
+        uint64_t reach = (uint64_t)1 << kiln__random_below(&s->random, bits);
+        uint32_t far = 1 + (uint32_t)kiln__random_below(&s->random, reach);
+        uint32_t value = i & 1 ? point[1 + axis] + far : point[1 + axis] - far;
+        if (value >= values) /* what is less than 0 wraps round and is no value either */
+            continue;
+        if (!kiln__grow(s->mem, &f->near, &f->near_capacity, f->near_count + 1, s->width * sizeof *f->near))
+            return kiln__fail_memory(error);
+        uint32_t *next = f->near + f->near_count * s->width;
+        memcpy(next, point, s->width * sizeof *next);
+        next[1 + axis] = value;
+        bool holds = false;
+        kiln_status status = kiln__search_holds(s, next, &holds, error);
+        if (status != KILN_OK)
+            return status;
+        f->near_count += holds;
+    }
+    return KILN_OK;
+}
+
+static kiln_status look_about(kiln__search *s, surrogate *f, const uint32_t *point, kiln_error **error)
+{
+    const kiln__part *part = &s->points->parts[point[0]];
+    kiln_status status = KILN_OK;
+    bool wide = false;
+    for (size_t i = 0; i < part->axis_count; i++)
+        wide |= part->axes[i].values > NEAR_MOST;
+    if (!wide)
+        return kiln__points_neighbours(s->points, KILN__HAMMING, point, &f->near, &f->near_capacity, &f->near_count,
+                                       error);
+    for (size_t i = 0; i < part->axis_count && status == KILN_OK; i++)
+        if (part->axes[i].values > 1)
+            status = look_along(s, f, point, i, part->axes[i].values, error);
+    return status;
+}
+
 /* The points about the best ones, which a random draw of a large space would hardly ever hold. */
 static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
 {
@@ -260,8 +309,7 @@ static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
     f->near_count = 0;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < top && status == KILN_OK; i++)
-        status = kiln__points_neighbours(s->points, KILN__HAMMING, kiln__search_point(s, f->rows[i]), &f->near,
-                                         &f->near_capacity, &f->near_count, error);
+        status = look_about(s, f, kiln__search_point(s, f->rows[i]), error);
     return status;
 }
 
