@@ -20,6 +20,7 @@
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
 #define BATCH 100e-6
+#define GROUP_SECONDS 50e-3 /* of repetitions between two looks at the precision, or as many as are wanted at least */
 
 /* After one repetition of more than GIVE_UP_ONCE times the bound, or GIVE_UP_COUNT that are all above it. A GPU that was
  * idle takes a few milliseconds to raise its clocks, so not before GIVE_UP_SECONDS of measuring. */
@@ -194,6 +195,7 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
     }
     while (status == KILN_OK && count < most) {
         double left = budget - seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
+        left = left < GROUP_SECONDS ? left : GROUP_SECONDS;
         unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
         take = take < most - count ? take : most - count;
         if (count == 0 && take < GROUP && take < least)

@@ -303,13 +303,12 @@ static void test_gpu_measure(void)
 /* A launch takes 0.25 ms by the events. */
 static void test_give_up(void)
 {
-    static const struct { long nap; double bound; unsigned repetitions; } cases[] = {
-        {6000, 0.0001, 1},   /* more than twice the bound, and the clocks have had time to rise */
-        {2000, 0.0001, 3},   /* the same, after three that took that long */
-        {2000, 0.0002, 3},   /* above the bound each time */
-        {2000, 0.00026, 0},  /* a contender: within a few percent */
-        {0, 0.0001, 0},      /* too short to tell */
-        {2000, 0, 0},        /* no bound */
+    static const struct { long nap; double bound; unsigned least, most; } cases[] = {
+        {6000, 0.0001, 1, 1},      /* more than twice the bound, and the clocks have had time to rise */
+        {2000, 0.0001, 1, 3},      /* the same, once they have; on a busy host a nap may be longer */
+        {2000, 0.0002, 3, 3},      /* above the bound each time */
+        {2000, 0.00026, 7, 1000},  /* a contender: within a few percent */
+        {2000, 0, 7, 1000},        /* no bound */
     };
     kiln_error *error = NULL;
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
@@ -323,8 +322,8 @@ static void test_give_up(void)
         size_t count = 0;
         kiln__plan_times(plan, &count);
         CHECK(result.measured && result.verified && result.seconds > 0.00024 && result.seconds < 0.00026);
-        CHECK(result.stopped_early == (cases[i].repetitions > 0) && count == result.repetitions);
-        CHECK(cases[i].repetitions ? result.repetitions == cases[i].repetitions : result.repetitions >= 7);
+        CHECK(result.stopped_early == (cases[i].most <= 3) && count == result.repetitions);
+        CHECK(cases[i].least <= result.repetitions && result.repetitions <= cases[i].most);
         close_all();
         open_engine(NULL, false);
         CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL, &error), error);
