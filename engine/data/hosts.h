@@ -8,6 +8,7 @@
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment)                                                      \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
+    X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
