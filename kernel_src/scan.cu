@@ -381,12 +381,12 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 // passes over memory in place of four. Warps scan by shuffles, words are 16 bytes, and no item goes through shared
 // memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N, unsigned aligned)
+    scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N)
 {
     __shared__ value warps[WARPS];
     quad q[QUADS];
     value mine = 0, all;
-    load_tile(q, x, (offset)blockIdx.x * TILE, N, aligned && is_aligned(x, x));
+    load_tile(q, x, (offset)blockIdx.x * TILE, N, is_aligned(x, x));
 #pragma unroll
     for (unsigned k = 0; k < QUADS; ++k)
         mine += (q[k].x + q[k].y) + (q[k].z + q[k].w);
