@@ -155,6 +155,8 @@ static void test_scans(void)
     }
     kiln_array x = make(KILN_f32, 0), y = make(KILN_f32, 0);
     CHECK_OK(call("scan_f64", "EXCLUSIVE", 0, &x, &y, NULL, NULL, &error), error);
+    kiln__array_free(NULL, &x);
+    kiln__array_free(NULL, &y);
 }
 
 static void expect_failure(const char *function, const char *size, int64_t value, kiln_array x, kiln_array y,
