@@ -152,6 +152,9 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
+    if (!name) /* a T1 file's space alone */
+        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND, "%s names no CUDA kernel: its space can be looked at, "
+                          "but nothing can be compiled or run", spec->path);
     for (const char *at = name; *at; at++) /* it stands in a directive */
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED, "the name of a source holds a control character");
