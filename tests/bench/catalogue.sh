@@ -16,12 +16,19 @@ shift
 rows=$out/rows.tsv
 : >"$rows"
 
-peer() { # NAME: the lines of tests/bench/peers/NAME.cu
+peer() { # NAME: the lines of tests/bench/peers/NAME.cu, none where it cannot be built or fails
+    : >"$out/peer-$1.tsv"
+    [ -e "$bench/peers/$1.cu" ] || return 0
     link=$(sed -n 's,^// link: ,,p' "$bench/peers/$1.cu")
     # shellcheck disable=SC2086  # a list of words
-    nvcc -O3 -std=c++17 -arch=native -o "$out/peer-$1" "$bench/peers/$1.cu" $link
-    "$out/peer-$1" >"$out/peer-$1.tsv"
-    rm "$out/peer-$1"
+    if nvcc -O3 -std=c++17 -arch=native -o "$out/peer-$1" "$bench/peers/$1.cu" $link &&
+       "$out/peer-$1" >"$out/new.tsv"; then
+        mv "$out/new.tsv" "$out/peer-$1.tsv"
+        rm "$out/peer-$1"
+        return 0
+    fi
+    echo "catalogue.sh: there are no figures of the peer $1" >&2
+    return 1
 }
 
 wanted() { # FAMILY WORK, of the arguments; all where there are none
@@ -59,8 +66,7 @@ grep -v '^#' "$bench/works.txt" | {
             wanted "$family" "$work" "$@" || continue
             if [ $measured = 0 ]; then
                 measured=1
-                : >"$out/peer-$family.tsv"
-                [ ! -e "$bench/peers/$family.cu" ] || peer "$family"
+                peer "$family" || failed=1
             fi
             sweep "$family" "$bound" "$work" || failed=1
         done

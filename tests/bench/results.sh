@@ -11,14 +11,15 @@ mkdir -p "$work/bin" "$work/tests/bench/peers" "$work/kernel_src"
 cp "$root/tests/bench/catalogue.sh" "$root/tests/bench/results.py" "$work/tests/bench/"
 : >"$work/tests/bench/peers/bounds.cu"
 echo "// link: -lcublas" >"$work/tests/bench/peers/turn.cu"
-printf '# a comment\nturn copy default N=3,M=4 -bound\nadd flops default\n' >"$work/tests/bench/works.txt"
+: >"$work/tests/bench/peers/shift.cu"
+printf '# a comment\nturn copy default N=3,M=4 -bound\nadd flops default\nshift flops default\n' >"$work/tests/bench/works.txt"
 
-# An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS.
+# An "executable" that prints the lines of bounds.cu, or of turn.cu if it was linked with cuBLAS. shift.cu does not compile.
 cat >"$work/bin/nvcc" <<'END'
 #!/bin/sh
 while [ "$1" != -o ]; do shift; done
 lines='bound\t1GiB\tcopy\t0.5\t2e12\nbound\t1GiB\tread\t0.25\t1e12\n'
-case $* in *turn.cu*-lcublas*) lines='turn\tdefault\tcuBLAS geam\t2e-4\t0\nturn\tother\tcuBLAS geam\t1\t0\n' ;; esac
+case $* in *shift.cu*) echo "error: shift" >&2; exit 1 ;; *turn.cu*-lcublas*) lines='turn\tdefault\tcuBLAS geam\t2e-4\t0\nturn\tother\tcuBLAS geam\t1\t0\n' ;; esac
 printf '#!/bin/sh\nprintf "%s"\n' "$lines" >"$2"
 chmod +x "$2"
 END
@@ -70,6 +71,14 @@ if "$work/tests/bench/catalogue.sh" "$work/none" add 2>"$work/progress"; then
 fi
 grep -q "no configuration was measured" "$work/progress"
 [ ! -s "$work/none/rows.tsv" ]
+
+# A peer that cannot be built costs its own figures, and the exit code says so.
+if "$work/tests/bench/catalogue.sh" "$work/shift" shift 2>"$work/progress"; then
+    echo "a peer that did not compile passed"
+    exit 1
+fi
+grep -q "no figures of the peer shift" "$work/progress"
+grep -q "variant	tiled" "$work/shift/rows.tsv"
 
 # The page; gnuplot is not asked to draw here.
 cp "$work/out/rows.tsv" "$work/kernel_src/results.tsv"
