@@ -213,57 +213,54 @@ struct Reader {
     const float *from; // the window in `row`
     unsigned row, column;
     unsigned height, width;
-    bool aligned; // words may be read whole: each lies in the image or outside it
-    bool inside;  // aligned, and all columns of the window lie in the image
 };
 
-__device__ __forceinline__ void put(Window &window, unsigned word, float4 value)
+// Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds, which
+// is zero. ALIGNED: words may be read whole; each lies in the image or outside it.
+template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
-    window.at[4 * word] = value.x, window.at[4 * word + 1] = value.y;
-    window.at[4 * word + 2] = value.z, window.at[4 * word + 3] = value.w;
-}
-
-// Reads a row and moves on to the next. What lies outside the image is zero.
-__device__ __forceinline__ void read_row(Reader &reader, Window &window)
-{
-    bool valid = reader.row < reader.height;
-    if (valid && reader.inside) {
 #pragma unroll
-        for (unsigned word = 0; word < WORDS; ++word)
-            put(window, word, ((const float4 *)reader.from)[word]);
-    } else if (reader.aligned) {
-#pragma unroll
-        for (unsigned word = 0; word < WORDS; ++word)
-            put(window, word, valid && reader.column + 4 * word < reader.width ? ((const float4 *)reader.from)[word]
-                                                                               : make_float4(0.0f, 0.0f, 0.0f, 0.0f));
-    } else {
-#pragma unroll
-        for (unsigned i = 0; i < 4 * WORDS; ++i)
-            window.at[i] = valid && reader.column + i < reader.width ? reader.from[i] : 0.0f;
+    for (unsigned i = 0; i < 4 * WORDS; i += ALIGNED ? 4 : 1) {
+        if (reader.column + i >= reader.width)
+            continue;
+        if (ALIGNED) {
+            float4 word = *(const float4 *)(reader.from + i);
+            window.at[i] = word.x, window.at[i + 1] = word.y, window.at[i + 2] = word.z, window.at[i + 3] = word.w;
+        } else {
+            window.at[i] = reader.from[i];
+        }
     }
     reader.from += reader.width;
     ++reader.row;
 }
 
-__device__ __forceinline__ void write_row(float *to, const float *v, unsigned count, bool aligned)
+// Any row: one outside the image is zero.
+template <bool ALIGNED> __device__ __forceinline__ void read_row(Reader &reader, Window &window)
 {
-    if (aligned) {
-#pragma unroll
-        for (unsigned word = 0; word < VECTOR / 4; ++word)
-            if (4 * word < count) {
-                float4 value = make_float4(v[4 * word], v[4 * word + 1], v[4 * word + 2], v[4 * word + 3]);
-#if STREAMING
-                __stcs((float4 *)to + word, value);
-#else
-                ((float4 *)to)[word] = value;
-#endif
-            }
+    if (reader.row < reader.height) {
+        read_inside<ALIGNED>(reader, window);
         return;
     }
 #pragma unroll
-    for (unsigned i = 0; i < VECTOR; ++i)
-        if (i < count)
+    for (unsigned i = 0; i < 4 * WORDS; ++i)
+        window.at[i] = 0.0f;
+    reader.from += reader.width;
+    ++reader.row;
+}
+
+template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, const float *v, unsigned count)
+{
+#pragma unroll
+    for (unsigned i = 0; i < VECTOR; i += ALIGNED ? 4 : 1) {
+        if (i > 0 && i >= count)
+            break;
+        if (!ALIGNED)
             to[i] = v[i];
+        else if (STREAMING)
+            __stcs((float4 *)(to + i), make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]));
+        else
+            *(float4 *)(to + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    }
 }
 
 // The walk of coarsened and separable. A thread makes VECTOR columns of CHUNK rows, and reads each row of the image once, in
@@ -272,57 +269,66 @@ __device__ __forceinline__ void write_row(float *to, const float *v, unsigned co
 // A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row for
 // which the row at hand is row i of the mask. With the next row each moves on by one place, which costs nothing, as it is the
 // first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
-template <class Add>
+template <class Add, bool ALIGNED>
 __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
     Tile tile = tile_of_block(width, CHUNK, BLOCK_X * VECTOR);
     const unsigned column = tile.column + threadIdx.x * VECTOR;
     if (column >= width)
         return;
-    const bool aligned = width % 4 == 0 && ((offset)x | (offset)y) % 16 == 0;
     const unsigned first = tile.row - RIM_H, left = column - 4 * SIDE, rows = min(CHUNK, height - tile.row);
-    Reader reader = {x + ((long long)(int)first * width + (int)left), first, left, height, width, aligned,
-                     aligned && left < width && width - left >= 4 * WORDS};
+    Reader reader = {x + ((long long)(int)first * width + (int)left), first, left, height, width};
     float *to = y + ((offset)tile.row * width + column);
 
-    Window windows[DEPTH];
+    Window windows[DEPTH] = {};
 #pragma unroll
     for (unsigned d = 0; d < DEPTH; ++d)
-        read_row(reader, windows[d]);
-    float sums[MASK_H][VECTOR];
-#pragma unroll
-    for (unsigned i = 0; i < MASK_H; ++i)
-#pragma unroll
-        for (unsigned v = 0; v < VECTOR; ++v)
-            sums[i][v] = 0.0f;
+        read_row<ALIGNED>(reader, windows[d]);
+    float sums[MASK_H][VECTOR] = {};
 
     // Row t of the walk is row i of the mask for row t - i of the tile.
     const unsigned end = rows + MASK_H - 1;
-    for (unsigned t = 0; t < end;) {
+    for (unsigned t = 0; t < end; t += DEPTH) {
+        if (t >= MASK_H - 1 && t + DEPTH <= rows && t + 2 * DEPTH <= end && first + t + 2 * DEPTH <= height) {
+            // Rows that are part of MASK_H rows of the tile, and DEPTH more to be read: no test is left.
 #pragma unroll
-        for (unsigned d = 0; d < DEPTH; ++d, ++t) {
-            if (t >= end)
-                break;
-            Add add(windows[d]);
-            if (t >= MASK_H - 1 && t < rows) {
+            for (unsigned d = 0; d < DEPTH; ++d) {
+                Add add(windows[d]);
 #pragma unroll
                 for (int i = MASK_H - 1; i >= 0; --i)
                     add(i, sums);
-            } else {
-                // The first and the last rows are not part of all MASK_H.
-#pragma unroll
-                for (int i = MASK_H - 1; i >= 0; --i)
-                    if (t - i < rows)
-                        add(i, sums);
+                write_row<ALIGNED>(to, sums[MASK_H - 1], width - column);
+                to += width;
+                read_inside<ALIGNED>(reader, windows[d]);
             }
-            if (t >= MASK_H - 1) {
-                write_row(to, sums[MASK_H - 1], width - column, aligned);
+            continue;
+        }
+#pragma unroll
+        for (unsigned d = 0; d < DEPTH; ++d) {
+            if (t + d >= end)
+                break;
+            Add add(windows[d]);
+#pragma unroll
+            for (int i = MASK_H - 1; i >= 0; --i)
+                if (t + d - i < rows)
+                    add(i, sums);
+            if (t + d >= MASK_H - 1) {
+                write_row<ALIGNED>(to, sums[MASK_H - 1], width - column);
                 to += width;
             }
-            if (t + DEPTH < end)
-                read_row(reader, windows[d]);
+            if (t + d + DEPTH < end)
+                read_row<ALIGNED>(reader, windows[d]);
         }
     }
+}
+
+template <class Add>
+__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
+{
+    if (width % 4 == 0 && ((offset)x | (offset)y) % 16 == 0)
+        walk<Add, true>(x, y, height, width);
+    else
+        walk<Add, false>(x, y, height, width);
 }
 #endif
 
