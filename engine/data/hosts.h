@@ -8,8 +8,8 @@
 #define KILN__HOSTS(X)                                                                                                 \
     X(increment_exact, KILN_HOST_REFERENCE, kiln__host_increment)                                                      \
     X(captured, KILN_HOST_INPUT, kiln__host_captured)                                                                  \
-    X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(convolution_f64, KILN_HOST_REFERENCE, kiln__host_convolution)                                                    \
+    X(histogram_exact, KILN_HOST_REFERENCE, kiln__host_histogram)                                                      \
     X(matmul_f64, KILN_HOST_REFERENCE, kiln__host_matmul)                                                              \
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
