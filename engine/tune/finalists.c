@@ -79,20 +79,25 @@ static void choose(finals *f, size_t most)
     }
 }
 
-/* Takes the rounds of finals that were held before, if all took part in the same. */
+/* Takes the rounds of finals that were held before, if all took part in the same. Those that dropped out for want of time
+ * have but one. */
 static bool recall(finals *f)
 {
     int64_t held = f->list[0].sample->result.finals;
-    size_t rounds = 0, count;
+    size_t rounds = 0, whole = 0, count;
     kiln__tuning_rounds(f->list[0].sample, &rounds);
     if (!held || rounds < 2 || rounds > ROUNDS)
         return false;
     for (size_t i = 0; i < f->count; i++) {
         const kiln_sample *sample = f->list[i].sample;
         kiln__tuning_rounds(sample, &count);
-        if (sample->result.finals != held || count != rounds)
+        if (sample->result.finals != held || count > rounds)
             return false;
+        whole += count == rounds && whole == i;
     }
+    if (whole < 2)
+        return false;
+    f->count = whole;
     for (size_t i = 0; i < f->count; i++) {
         f->list[i].count = (unsigned)rounds;
         memcpy(f->list[i].rounds, kiln__tuning_rounds(f->list[i].sample, &count), rounds * sizeof(double));
@@ -208,16 +213,30 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* Holds them. *why: why there are none. */
+/* They keep their time; that they were there is kept, so that the same finals need not be held again for them. */
+static void dismiss(finals *f, size_t count, int64_t held)
+{
+    for (size_t i = f->count; i < count; i++) {
+        finalist *one = &f->list[i];
+        one->sample->result.first_seconds = first_seconds(one->sample);
+        one->sample->result.finals = held;
+        f->again->keep(f->again->user, one->sample, one->rounds, 1);
+    }
+}
+
+/* Holds them; the verdict says why there are none. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
     limit = limit > LEAST_SECONDS ? limit : LEAST_SECONDS;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
+    int64_t held = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     uint64_t start = kiln__now_ns();
     kiln_status status = hold_round(f, error);
+    size_t began = f->count;
     unsigned rounds = status == KILN_OK ? affordable(f, limit - seconds_since(start)) : 0;
+    size_t stayed = f->count;
     for (unsigned i = 1; i < rounds && status == KILN_OK && f->count > 1; i++)
         status = hold_round(f, error);
     verdict->seconds = seconds_since(start);
@@ -227,7 +246,9 @@ static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
         verdict->why_not = rounds ? "the others failed when they were measured again"
                                   : "there was no time for enough rounds";
     else
-        conclude(f, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+        conclude(f, held);
+    if (status == KILN_OK && !*verdict->why_not && f->count == stayed)
+        dismiss(f, began, held);
     return status;
 }
 

@@ -140,6 +140,35 @@ static void finals_are_remembered(void)
     kiln_tuning_free(first);
 }
 
+/* Where there is no time for all, those that stay are judged, and the next sweep takes the same verdict. A round of five
+ * takes 75 ms: 0.5 s are enough for six such rounds, where nine are needed. */
+static void some_drop_out(void)
+{
+    const double seen[] = {1.00, 1.01, 1.02, 1.03, 1.04};
+    device d = {.base = {1, 1.02, 1.02, 1.02, 1.02}, .noise = 0.0001, .fails = -1, .ends = -1, .nap = 15000000};
+    kiln_tuning *first = sweep_of(seen, 5, measured), *second = sweep_of(seen, 5, measured);
+    kiln_verdict v, w;
+    CHECK(hold(first, &d, (kiln_tune_options){0}, &v) == KILN_OK);
+    if (v.rounds == 0) {
+        printf("\n  no time for finals on so busy a machine\n");
+    } else {
+        CHECK(v.finalists >= 2 && v.finalists < 5 && v.tied == 1 && d.kept == 5 && at(first, 0) == 0);
+        for (size_t i = 0; i < 5; i++) {
+            const kiln_sample *had = kiln_tuning_sample(first, i);
+            kiln_sample *sample = second->samples[number_of(had)];
+            CHECK(had->result.finals > 0 && had->result.first_seconds == seen[number_of(had)]);
+            CHECK(i < v.finalists || had->result.seconds == seen[number_of(had)]);
+            sample->result = had->result;
+            kiln__tuning_set_rounds(sample, d.rounds[number_of(had)], i < v.finalists ? v.rounds : 1);
+        }
+        unsigned visits = d.visits;
+        CHECK(hold(second, &d, (kiln_tune_options){0}, &w) == KILN_OK);
+        CHECK(w.reused && d.visits == visits && w.finalists == v.finalists && w.tied == 1 && w.rounds == v.rounds);
+    }
+    kiln_tuning_free(first);
+    kiln_tuning_free(second);
+}
+
 static void what_can_go_wrong(void)
 {
     const double seen[] = {1.00, 1.01, 1.02};
@@ -220,6 +249,7 @@ static void the_sign_test(void)
 static const check_case cases[] = {
     {"luck is undone", luck_is_undone},
     {"finals are remembered", finals_are_remembered},
+    {"some drop out", some_drop_out},
     {"what can go wrong", what_can_go_wrong},
     {"without finals", without_finals},
     {"errors are rare", errors_are_rare},
