@@ -1,4 +1,4 @@
-// stencil.cu - an explicit step of the heat equation on a grid of NX x NY x NZ points, six ways, in single precision.
+// stencil.cu - an explicit step of the heat equation on a grid of NX x NY x NZ points, seven ways, in single precision.
 //
 //     out = centre / 4 + (left + right + up + down + below + above) / 8
 //
@@ -24,13 +24,16 @@
 #define BLOCK_Z 1 // naive: along z
 #endif
 #ifndef ROWS
-#define ROWS 2 // register_tiled, coarsened, temporal: rows, neighbours along y, that a thread makes
+#define ROWS 2 // register_tiled, coarsened, staged, temporal: rows, neighbours along y, that a thread makes
 #endif
 #ifndef CHUNK
 #define CHUNK 32 // planes that a thread walks through along z
 #endif
 #ifndef VECTOR
-#define VECTOR 4 // coarsened, temporal: points side by side along x that a thread makes: 1 (not temporal), 2 or 4
+#define VECTOR 4 // coarsened, staged (4), temporal: points side by side along x that a thread makes: 1 (not temporal), 2 or 4
+#endif
+#ifndef STAGES
+#define STAGES 4 // staged: planes in shared memory, at least 3
 #endif
 #ifndef UNROLL
 #define UNROLL 1 // steps along z that are written out
@@ -177,7 +180,7 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
 }
 #endif
 
-#if defined(STENCIL_COARSENED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
+#if defined(STENCIL_COARSENED) || defined(STENCIL_STAGED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
 // VECTOR points side by side; one access where rows are aligned to as many.
 struct Vector {
     float at[VECTOR];
@@ -319,6 +322,123 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
         above = ahead;
         to += reader.stride;
         beside += reader.stride;
+    }
+}
+#endif
+
+#if defined(STENCIL_STAGED) || !defined(STENCIL_ONE)
+// A block's tile of a plane, with its rim, is copied from global to shared memory without passing through registers, and
+// STAGES - 2 planes are on their way while one is worked on.
+//
+// Against coarsened: what is under way costs shared memory and no registers, so tiles can be as high as BLOCK_Y * ROWS
+// rows, of which only the two of the rim are read twice, and still enough bytes are under way. Each point passes from the
+// L2 to an SM little more than once: that bandwidth, and no longer latency, was what coarsened ran into.
+//
+// A warp is a row of 32 lanes, each with four points; below, above and, within a thread, up and down are registers; a
+// barrier a plane.
+static_assert(VECTOR == 4, "four points a lane");
+#define STAGED_WIDTH 136 // a row of the tile in shared memory: 32 quads, a point on either side, aligned to quads
+#define STAGED_ROWS (BLOCK_Y * ROWS + 2)
+static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");
+static_assert(STAGES >= 3, "the plane at hand, the one above, and one on its way");
+
+// Copies BYTES, or writes zeros where not `inside`; `from` must be valid in any case.
+template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to, const float *from, bool inside)
+{
+    unsigned shared = (unsigned)__cvta_generic_to_shared(to), bytes = inside ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
+}
+
+// Plane z of the tile at x0, y0 and its rim begin their way to shared memory, WIDTH points at a time. A warp copies a row,
+// whole lines of memory; the points beside the rows come one by one, since quads would make two sectors of each line's
+// end. The corners are not needed.
+template <int WIDTH>
+__device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
+{
+    const int lane = threadIdx.x, thread = threadIdx.y * 32 + lane;
+    const bool plane_inside = (unsigned)z < (unsigned)nz;
+    const float *from = in + ((long long)z * ny + y0 - 1) * nx + x0; // row 0 of the tile is the rim's
+#pragma unroll
+    for (int row = threadIdx.y; row < STAGED_ROWS; row += BLOCK_Y) {
+        bool row_inside = plane_inside && (unsigned)(y0 - 1 + row) < (unsigned)ny;
+#pragma unroll
+        for (int x = lane * WIDTH; x < 128; x += 32 * WIDTH) {
+            bool inside = row_inside && x0 + x < nx;
+            copy_async<4 * WIDTH>(to + row * STAGED_WIDTH + 4 + x, inside ? from + (long long)row * nx + x : in, inside);
+        }
+    }
+    if (thread < 2 * (STAGED_ROWS - 2)) {
+        int row = 1 + thread / 2, x = thread % 2 ? 128 : -1;
+        bool inside = plane_inside && y0 - 1 + row < ny && (unsigned)(x0 + x) < (unsigned)nx;
+        copy_async<4>(to + row * STAGED_WIDTH + 4 + x, inside ? from + (long long)row * nx + x : in, inside);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
+    stencil_staged(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
+{
+    extern __shared__ float4 ring[]; // STAGES planes of STAGED_ROWS x STAGED_WIDTH
+    const Tile tile = tile_of_block(nx, ny, 128, BLOCK_Y * ROWS, CHUNK);
+    const int lane = threadIdx.x, x0 = (int)tile.x, y0 = (int)tile.y, z0 = (int)tile.z;
+    const int x = x0 + lane * 4, y = y0 + threadIdx.y * ROWS, end = (int)min(tile.z + CHUNK, nz);
+    const bool aligned = is_aligned(in, out, nx);
+    auto slot = [&](int z) { return (float *)ring + (z - z0 + 1) % STAGES * (STAGED_WIDTH * STAGED_ROWS); };
+    auto begin = [&](int z) { // nobody needs planes past `end`
+        if (z <= end && aligned)
+            stage<4>(slot(z), in, x0, y0, z, nx, ny, nz);
+        else if (z <= end)
+            stage<1>(slot(z), in, x0, y0, z, nx, ny, nz);
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+    const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4; // in a slot
+    auto read = [](const float *from) {
+        float4 quad = *(const float4 *)from;
+        return Vector{{quad.x, quad.y, quad.z, quad.w}};
+    };
+
+#pragma unroll
+    for (int i = 0; i < STAGES; ++i)
+        begin(z0 - 1 + i);
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    __syncthreads(); // planes z0 - 1 and z0 are there
+    Vector below[ROWS], centre[ROWS], above[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        below[r] = read(slot(z0 - 1) + mine + r * width);
+        centre[r] = read(slot(z0) + mine + r * width);
+    }
+    float *to = out + ((offset)z0 * nx * ny + (offset)y * nx + x);
+    for (int z = z0; z < end; ++z) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
+        __syncthreads(); // plane z + 1 is there, and plane z - 1 is read no more: its place is free
+        begin(z - 1 + STAGES);
+        const float *now = slot(z) + mine, *next = slot(z + 1) + mine;
+        Vector before = read(now - width), after = read(now + ROWS * width);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            above[r] = read(next + r * width);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const Vector &c = centre[r];
+            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            if (lane == 0)
+                left = now[r * width - 1];
+            if (lane == 31)
+                right = now[r * width + 4];
+            Vector v = step(c, left, right, r > 0 ? centre[r > 0 ? r - 1 : 0] : before,
+                            r + 1 < ROWS ? centre[r + 1 < ROWS ? r + 1 : 0] : after, below[r], above[r]);
+            if (y + r < (int)ny)
+                write_vector(to + (long long)r * nx, v, (unsigned)x, nx, aligned);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            below[r] = centre[r];
+            centre[r] = above[r];
+        }
+        to += (offset)nx * ny;
     }
 }
 #endif
