@@ -371,10 +371,12 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
     offset first = (offset)blockIdx.x * (ELEMENTS * BLOCK) + threadIdx.x;
     item total = nothing(); // thread 0's
     element e[ELEMENTS];
-    // Elements past the end are looked at once more before they are used.
-#define NEXT_SECTION()                                                                                                 \
-    _Pragma("unroll") for (unsigned i = 0; i < ELEMENTS; ++i) e[i] = first + i * BLOCK < N ? x[first + i * BLOCK] : 0
-    NEXT_SECTION();
+    auto load_next = [&] { // what lies past the end is left out below
+#pragma unroll
+        for (unsigned i = 0; i < ELEMENTS; ++i)
+            e[i] = first + i * BLOCK < N ? x[first + i * BLOCK] : 0;
+    };
+    load_next();
     for (offset begin = (offset)blockIdx.x * (ELEMENTS * BLOCK); begin < N; begin += step) {
         item mine = nothing();
 #pragma unroll
@@ -389,15 +391,14 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
             if (threadIdx.x < stride)
                 s[threadIdx.x] = mine = join(mine, s[threadIdx.x + stride]);
             else if (threadIdx.x < 2 * stride)
-                NEXT_SECTION();
+                load_next();
             __syncthreads();
         }
         if (threadIdx.x == 0) {
             total = join(total, mine);
-            NEXT_SECTION();
+            load_next();
         }
     }
-#undef NEXT_SECTION
     if (threadIdx.x == 0)
         partials[blockIdx.x] = total;
 }
