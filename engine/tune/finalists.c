@@ -150,6 +150,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
         size_t at = (size_t)(draw(f) % (i + 1)); /* of at most 16: the bias is below 2^-60 */
+        order[i] = i;
         order[i] = order[at];
         order[at] = i;
     }
