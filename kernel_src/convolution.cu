@@ -34,11 +34,11 @@
 #ifndef VECTOR
 #define VECTOR 4 // coarsened, separable: neighbours in a row that a thread makes: 4 or 8
 #endif
-#ifndef CHUNK
-#define CHUNK 64 // coarsened, separable: rows that a thread makes
-#endif
 #ifndef DEPTH
 #define DEPTH 2 // coarsened, separable: rows of the image that a thread holds: those beyond one are on their way
+#endif
+#ifndef RESIDENT
+#define RESIDENT 512 // coarsened, separable: threads that an SM has registers for, at the least
 #endif
 #ifndef STREAMING
 #define STREAMING 0 // coarsened, separable: whether what is written is marked as not needed again
@@ -263,36 +263,37 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     }
 }
 
-// The walk of coarsened and separable. A thread makes VECTOR columns of CHUNK rows, and reads each row of the image once, in
+// The walk of coarsened and separable. A thread makes VECTOR columns of `chunk` rows, and reads each row of the image once, in
 // words of 16 bytes; those on either side are its neighbours' own, so that they come from the L1.
 //
 // A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row for
 // which the row at hand is row i of the mask. With the next row each moves on by one place, which costs nothing, as it is the
 // first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
-template <class Add, bool ALIGNED>
-__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
+template <class Add, bool ALIGNED, unsigned AHEAD>
+__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
+                                     unsigned chunk)
 {
-    Tile tile = tile_of_block(width, CHUNK, BLOCK_X * VECTOR);
+    Tile tile = tile_of_block(width, chunk, BLOCK_X * VECTOR);
     const unsigned column = tile.column + threadIdx.x * VECTOR;
     if (column >= width)
         return;
-    const unsigned first = tile.row - RIM_H, left = column - 4 * SIDE, rows = min(CHUNK, height - tile.row);
+    const unsigned first = tile.row - RIM_H, left = column - 4 * SIDE, rows = min(chunk, height - tile.row);
     Reader reader = {x + ((long long)(int)first * width + (int)left), first, left, height, width};
     float *to = y + ((offset)tile.row * width + column);
 
-    Window windows[DEPTH] = {};
+    Window windows[AHEAD] = {};
 #pragma unroll
-    for (unsigned d = 0; d < DEPTH; ++d)
+    for (unsigned d = 0; d < AHEAD; ++d)
         read_row<ALIGNED>(reader, windows[d]);
     float sums[MASK_H][VECTOR] = {};
 
     // Row t of the walk is row i of the mask for row t - i of the tile.
     const unsigned end = rows + MASK_H - 1;
-    for (unsigned t = 0; t < end; t += DEPTH) {
-        if (t >= MASK_H - 1 && t + DEPTH <= rows && t + 2 * DEPTH <= end && first + t + 2 * DEPTH <= height) {
-            // Rows that are part of MASK_H rows of the tile, and DEPTH more to be read: no test is left.
+    for (unsigned t = 0; t < end; t += AHEAD) {
+        if (t >= MASK_H - 1 && t + AHEAD <= rows && t + 2 * AHEAD <= end && first + t + 2 * AHEAD <= height) {
+            // Rows that are part of MASK_H rows of the tile, and AHEAD more to be read: no test is left.
 #pragma unroll
-            for (unsigned d = 0; d < DEPTH; ++d) {
+            for (unsigned d = 0; d < AHEAD; ++d) {
                 Add add(windows[d]);
 #pragma unroll
                 for (int i = MASK_H - 1; i >= 0; --i)
@@ -304,7 +305,7 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
             continue;
         }
 #pragma unroll
-        for (unsigned d = 0; d < DEPTH; ++d) {
+        for (unsigned d = 0; d < AHEAD; ++d) {
             if (t + d >= end)
                 break;
             Add add(windows[d]);
@@ -316,19 +317,20 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
                 write_row<ALIGNED>(to, sums[MASK_H - 1], width - column);
                 to += width;
             }
-            if (t + d + DEPTH < end)
+            if (t + d + AHEAD < end)
                 read_row<ALIGNED>(reader, windows[d]);
         }
     }
 }
 
 template <class Add>
-__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
+__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
+                                     unsigned chunk)
 {
     if (width % 4 == 0 && ((offset)x | (offset)y) % 16 == 0)
-        walk<Add, true>(x, y, height, width);
+        walk<Add, true, DEPTH>(x, y, height, width, chunk);
     else
-        walk<Add, false>(x, y, height, width);
+        walk<Add, false, 1>(x, y, height, width, chunk); // with many small loads a row, one row is enough
 }
 #endif
 
@@ -350,15 +352,16 @@ struct AddRow {
     }
 };
 
-// VECTOR columns of CHUNK rows a thread, the image's rows in registers one after the other.
+// VECTOR columns of `chunk` rows a thread, the image's rows in registers one after the other.
 //
 // Against halo_staged: no shared memory and no barrier; a row of the image takes a few loads of 16 bytes for VECTOR MASK_H
 // MASK_W multiply-adds, whose other operand is in constant memory. Next to nothing but multiply-adds is issued, and each
-// point is read once, but for MASK_H - 1 rows a CHUNK.
-extern "C" __global__ void __launch_bounds__(BLOCK_X)
-    convolution_coarsened(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
+// point is read once, but for MASK_H - 1 rows a chunk.
+extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
+    convolution_coarsened(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
+                          unsigned chunk)
 {
-    walk<AddRow>(x, y, height, width);
+    walk<AddRow>(x, y, height, width, chunk);
 }
 #endif
 
@@ -390,9 +393,10 @@ struct AddSeparable {
 //
 // Against coarsened: MASK_H + MASK_W multiply-adds a point in place of MASK_H MASK_W. What lies between the passes never
 // leaves the registers.
-extern "C" __global__ void __launch_bounds__(BLOCK_X)
-    convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
+extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
+    convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
+                          unsigned chunk)
 {
-    walk<AddSeparable>(x, y, height, width);
+    walk<AddSeparable>(x, y, height, width, chunk);
 }
 #endif
