@@ -1,9 +1,9 @@
 // histogram.cu - how often each key occurs among N keys of 8 or 32 bits, five ways.
 //
-// counts[b] is the number of keys that are b, for b below BINS, modulo 2^32; keys from BINS on are not counted. N is any
-// number of keys, 0 included, and may pass 2^32: indexes are 64 bits wide where all keys are meant. Nothing is asked of
-// the address of keys but that it is one of keys. counts must be 0 beforehand (a step of the spec, timed with the rest).
-// Additions of integers give the same counts in whatever order they are made, so every variant is deterministic.
+// counts[b] is the number of keys that are b, for b below BINS, modulo 2^32; keys from BINS on are not counted. N is
+// any number of keys, 0 included, and may pass 2^32: indexes are 64 bits wide where all keys are meant. Nothing is asked
+// of the address of keys but that it is one of keys. counts must be 0 beforehand (a step of the spec, timed with the
+// rest). Additions of integers give the same counts in whatever order they are made: every variant is deterministic.
 //
 // All kernels read alike, in words of 16 bytes with IN_FLIGHT of them under way a thread, and as many blocks as the
 // device holds take turns. What differs is where a key is counted. Each kernel is a step from the one before; its
@@ -32,6 +32,13 @@
 #endif
 #ifndef LAYOUT
 #define LAYOUT 2 // replicated: 0: a copy for warps, 1: for lanes, each copy in one piece; 2: for lanes, bin by bin
+#endif
+
+#if KEY_BITS != 8 && KEY_BITS != 32
+#error "KEY_BITS is 8 or 32"
+#endif
+#if BINS < 1
+#error "BINS is at least 1"
 #endif
 
 #define WARP 32u
@@ -67,9 +74,9 @@ template <class Count> __device__ __forceinline__ void each_of_word(uint4 word, 
     count.part(word.w, there);
 }
 
-// Gives every key to one thread of the grid. The lanes of a warp always call together, with NO_KEY where they have none,
-// so that they may ask one another. Keys before the first whole word and after the last one are the first warp's: there
-// are at most 30.
+// Gives every key to one thread of the grid. The lanes of a warp always call together, with NO_KEY where they have
+// none, so that they may ask one another. Keys before the first whole word and after the last one are the first warp's:
+// there are at most 30.
 template <class Count> __device__ __forceinline__ void each_key(const key *keys, offset N, Count &count)
 {
     offset head = (0 - (offset)keys) % 16 / sizeof(key);
@@ -87,14 +94,14 @@ template <class Count> __device__ __forceinline__ void each_key(const key *keys,
         uint4 word[IN_FLIGHT];
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; ++k)
-            word[k] = words[i + k * step + lane];
+            word[k] = __ldcs(words + i + k * step + lane); // no key is read twice
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; ++k)
             each_of_word(word[k], true, count);
     }
     for (; i < total; i += step) {
         const bool there = i + lane < total;
-        each_of_word(there ? words[i + lane] : make_uint4(0, 0, 0, 0), there, count);
+        each_of_word(there ? __ldcs(words + i + lane) : make_uint4(0, 0, 0, 0), there, count);
     }
 }
 
@@ -111,8 +118,8 @@ struct GlobalCount {
 
 // An atomic addition in global memory for each key.
 //
-// The L2 makes them one by one where they meet in a word: with few bins, or many keys alike, all of the device waits for
-// a handful of words.
+// The L2 makes them one by one where they meet in a word: with few bins, or many keys alike, all of the device waits
+// for a handful of words.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_global_atomics(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -154,7 +161,8 @@ struct SharedCount {
 // A histogram a block, in shared memory; at the end it is added to the one in global memory.
 //
 // BINS atomics a block in global memory are left of N. Those in shared memory take a turn for each lane whose bin lies
-// in the same bank: three to four for keys that are spread evenly, and as many as there are lanes for one bin.
+// in the same bank: three to four for keys that are spread evenly. Lanes that meet in one bin would take a turn each as
+// well; an H200 makes one of those that add 1, so that it counts equal keys at the rate at which memory delivers them.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_privatised(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -168,10 +176,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #if defined(HISTOGRAM_REPLICATED) || defined(HISTOGRAM_AGGREGATED) || !defined(HISTOGRAM_ONE)
 #define APART (BINS + 1) // from one copy to the next where each is in one piece: one bin's words lie in different banks
 
-// Where copy `copy` has bin k.
+// Where copy `copy` has bin k. In bytes, so that in layout 2 a shift and one logical operation make an address of a key
+// within a word.
 __device__ __forceinline__ unsigned *bin_of(unsigned k, unsigned copy)
 {
-    return LAYOUT == 2 ? bins + (k * COPIES | copy) : bins + (copy * APART + k);
+    return (unsigned *)((char *)bins + (LAYOUT == 2 ? k * (4 * COPIES) | 4 * copy : 4 * (copy * APART + k)));
 }
 
 __device__ __forceinline__ unsigned own_copy()
@@ -217,7 +226,8 @@ struct CopyCount {
 // Against privatised: threads that count the same bin at the same time meet in it only where they share a copy. The
 // layout decides the rest. LAYOUT 0, a copy for warps: a warp's own lanes still meet. LAYOUT 1, a copy for each
 // COPIES-th lane: they do so no more, but different bins still share banks. LAYOUT 2, the copies of a bin side by side:
-// with 32 copies each lane has a bank to itself, so that no warp ever waits for its own lanes, whatever the keys.
+// with 32 copies each lane has a bank to itself, so that no warp ever waits for its own lanes, whatever the keys, and
+// memory sets the pace for all of them.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_replicated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
@@ -233,38 +243,40 @@ struct RunCount {
     unsigned copy, k, length; // the run that is not counted yet
     __device__ __forceinline__ void end()
     {
-        if (k < BINS && length != 0)
+        if (k < BINS)
             atomicAdd(bin_of(k, copy), length);
     }
-    __device__ __forceinline__ void operator()(unsigned next)
+    __device__ __forceinline__ void operator()(unsigned k)
     {
-        if (next == NO_KEY)
+        if (k < BINS)
+            atomicAdd(bin_of(k, copy), 1);
+    }
+    __device__ __forceinline__ void part(unsigned part, bool there)
+    {
+        const unsigned next = KEY_BITS == 8 ? part & 0xff : there ? part : NO_KEY;
+        if (KEY_BITS == 8 && (!there || part != next * 0x01010101u)) {
+            each_of_part(part, there, *this);
             return;
+        }
         if (next != k) {
             end();
             k = next;
             length = 0;
         }
-        ++length;
-    }
-    __device__ __forceinline__ void part(unsigned part, bool there)
-    {
-        if (KEY_BITS == 8 && there && part == k * 0x01010101u)
-            length += 4;
-        else
-            each_of_part(part, there, *this);
+        length += 4 / sizeof(key);
     }
 };
 
 // A thread counts a run of equal keys in a register and adds its length once.
 //
-// Against replicated: one addition a run. Where all keys are one, hardly any is left; where neighbours differ there are
-// as many as before and a comparison for each key.
+// Against replicated: one addition a run. Where all keys are one, hardly any is left. Keys of 8 bits belong to a run by
+// fours, those of 32 bits of a word that are all alike; fours that are not are counted as before, so that a comparison
+// for four keys is all that runs cost where there are none.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
     clear_copies();
-    RunCount count = {own_copy(), 0, 0};
+    RunCount count = {own_copy(), NO_KEY, 0};
     each_key(keys, N, count);
     count.end();
     add_copies(counts);
@@ -285,7 +297,8 @@ struct WarpCount {
 // Lanes that hold the same key find each other, and the first of them adds their number.
 //
 // Against privatised: no two lanes of a warp add to the same word, so keys that are all one take a turn a warp in place
-// of 32; different bins in a bank still wait for each other. The matching takes its own time, for any keys.
+// of 32; different bins in a bank still wait for each other. Matching costs more than it saves: an SM of an H200
+// needs 7 cycles for lanes that are all alike and some 60 for lanes that differ.
 extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     histogram_warp_aggregated(const key *__restrict__ keys, unsigned *__restrict__ counts, offset N)
 {
