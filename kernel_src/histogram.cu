@@ -1,9 +1,10 @@
 // histogram.cu - how often each key occurs among N keys of 8 or 32 bits, five ways.
 //
 // counts[b] is the number of keys that are b, for b below BINS, modulo 2^32; keys from BINS on are not counted. N is
-// any number of keys, 0 included, and may pass 2^32: indexes are 64 bits wide where all keys are meant. Nothing is asked
-// of the address of keys but that it is one of keys. counts must be 0 beforehand (a step of the spec, timed with the
-// rest). Additions of integers give the same counts in whatever order they are made: every variant is deterministic.
+// any number of keys, 0 included, and may pass 2^32: indexes are 64 bits wide where all keys are meant. Nothing is
+// asked of the address of keys but that it is one of keys. counts must be 0 beforehand (a step of the spec, timed with
+// the rest). Additions of integers give the same counts in whatever order they are made: every variant is
+// deterministic.
 //
 // All kernels read alike, in words of 16 bytes with IN_FLIGHT of them under way a thread, and as many blocks as the
 // device holds take turns. What differs is where a key is counted. Each kernel is a step from the one before; its
@@ -240,11 +241,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 
 #if defined(HISTOGRAM_AGGREGATED) || !defined(HISTOGRAM_ONE)
 struct RunCount {
-    unsigned copy, k, length; // the run that is not counted yet
+    unsigned copy, run, length; // the key and the length of the run that is not counted yet
     __device__ __forceinline__ void end()
     {
-        if (k < BINS)
-            atomicAdd(bin_of(k, copy), length);
+        if (run < BINS)
+            atomicAdd(bin_of(run, copy), length);
     }
     __device__ __forceinline__ void operator()(unsigned k)
     {
@@ -258,9 +259,9 @@ struct RunCount {
             each_of_part(part, there, *this);
             return;
         }
-        if (next != k) {
+        if (next != run) {
             end();
-            k = next;
+            run = next;
             length = 0;
         }
         length += 4 / sizeof(key);
