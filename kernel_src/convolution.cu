@@ -2,21 +2,21 @@
 //
 //     y[r][c] = sum over i and j of x[r + i - MASK_H / 2][c + j - MASK_W / 2] * mask[i][j]
 //
-// The mask is not turned round: this is what signal processing calls a correlation and neural networks a convolution. For
-// the other one hand in the mask with its rows and columns in reverse. What lies outside the image is a zero that is
-// multiplied like any other number: where the mask holds an infinity or a NaN, the edges of the image get NaN.
+// The mask is not turned round: this is what signal processing calls a correlation and neural networks a convolution.
+// For the other one hand in the mask with its rows and columns in reverse. What lies outside the image is a zero that
+// is multiplied like any other number: where the mask holds an infinity or a NaN, the edges of the image get NaN.
 //
 // Extents of the mask are odd. One dimension is a mask of one row, and an image of one. All extents of the image below
-// 2^31 are legal, 0 and 1 included; offsets are 64 bits wide. Blocks are numbered in one dimension, across first, so that
-// blocks that run at the same time are neighbours.
+// 2^31 are legal, 0 and 1 included; offsets are 64 bits wide. Blocks are numbered in one dimension, across first, so
+// that blocks that run at the same time are neighbours.
 //
-// All kernels but `separable` add in the same order, row by row of the mask, with one rounding a product: their results are
-// the same bits. An image of n points takes n multiply-adds for each element of the mask, and 8 n bytes at the least. On
-// GPUs of today the bytes take longer up to about 7 x 7; what a kernel is about is that each point is read MASK_H * MASK_W
-// times, and that it takes instructions to do so.
+// All kernels but `separable` add in the same order, row by row of the mask, with one rounding a product: their results
+// are the same bits. An image of n points takes n multiply-adds for each element of the mask, and 8 n bytes at the
+// least. On GPUs of today the bytes take longer up to about 7 x 7; what a kernel is about is that each point is read
+// MASK_H * MASK_W times, and that it takes instructions to do so.
 //
-// MASK_H and MASK_W are macros, so that all loops over the mask are written out, and so are the knobs. A spec sets them;
-// the defaults serve an editor and a compiler that is given none. A kernel is compiled where its own macro
+// MASK_H and MASK_W are macros, so that all loops over the mask are written out, and so are the knobs. A spec sets
+// them; the defaults serve an editor and a compiler that is given none. A kernel is compiled where its own macro
 // CONVOLUTION_<NAME> is set, or where CONVOLUTION_ONE is not.
 
 #ifndef MASK_H
@@ -35,7 +35,7 @@
 #define VECTOR 4 // coarsened, separable: neighbours in a row that a thread makes: 4 or 8
 #endif
 #ifndef DEPTH
-#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds: those beyond one are on their way
+#define DEPTH 2 // coarsened, separable: rows of the image that a thread holds, with as many on their way
 #endif
 #ifndef RESIDENT
 #define RESIDENT 512 // coarsened, separable: threads that an SM has registers for, at the least
@@ -74,8 +74,8 @@ __constant__ float mask[MASK_H * MASK_W];
 #if defined(CONVOLUTION_BASIC) || !defined(CONVOLUTION_ONE)
 // A thread a point; image and mask from global memory, two loads and a test of the edges for each multiply-add.
 //
-// The L1 serves most of it: threads of a warp read neighbours, and all of them the same element of the mask. The kernel is
-// bound by its loads' way through the L1.
+// The L1 serves most of it: threads of a warp read neighbours, and all of them the same element of the mask. The kernel
+// is bound by its loads' way through the L1.
 extern "C" __global__ void convolution_basic(const float *__restrict__ x, const float *__restrict__ weights,
                                              float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -113,11 +113,11 @@ extern "C" __global__ void convolution_constant_mask(const float *__restrict__ x
 #endif
 
 #if defined(CONVOLUTION_HALO_STAGED) || !defined(CONVOLUTION_ONE)
-// The block's points and the rim around them are staged in shared memory: as many threads as points that are made, which
-// load several points each.
+// The block's points and the rim around them are staged in shared memory: as many threads as points that are made,
+// which load several points each.
 //
-// Against constant_mask: a point comes from global memory 1 + rim / tile times, and the edges are tested once a load, not
-// once a multiply-add. A multiply-add takes one load from shared memory, in neighbouring banks.
+// Against constant_mask: a point comes from global memory 1 + rim / tile times, and the edges are tested once a load,
+// not once a multiply-add. A multiply-add takes one load from shared memory, in neighbouring banks.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_staged(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -144,8 +144,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #if defined(CONVOLUTION_HALO_ALL_THREADS) || !defined(CONVOLUTION_ONE)
 // As many threads as points that are staged: each loads one, and those of the rim are done with that.
 //
-// Against halo_staged: no loop and no divergence while loading, but idle threads from then on, and with a large mask many
-// of them: a tile of 32 x 32 under 15 x 15 makes 18 x 18 points.
+// Against halo_staged: no loop and no divergence while loading, but idle threads from then on, and with a large mask
+// many of them: a tile of 32 x 32 under 15 x 15 makes 18 x 18 points.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     convolution_halo_all_threads(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width)
 {
@@ -169,8 +169,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_HALO_CACHED) || !defined(CONVOLUTION_ONE)
-// Only the inner part is staged, a load a thread. The rim is left to the caches, where the blocks beside, whose inner part
-// it is, have just brought it.
+// Only the inner part is staged, a load a thread. The rim is left to the caches, where the blocks beside, whose inner
+// part it is, have just brought it.
 //
 // Against the two before: the simplest staging and no idle threads, for a test at each multiply-add and, in the threads
 // near the tile's edges, loads from global memory: warps diverge there.
@@ -190,8 +190,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #pragma unroll
         for (unsigned j = 0; j < MASK_W; ++j) {
             unsigned top = threadIdx.y + i - RIM_H, left = threadIdx.x + j - RIM_W;
-            float value = top < BLOCK_Y && left < BLOCK_X ? staged[top][left]
-                                                          : point(x, height, width, row + i - RIM_H, column + j - RIM_W);
+            float value = top < BLOCK_Y && left < BLOCK_X
+                              ? staged[top][left]
+                              : point(x, height, width, row + i - RIM_H, column + j - RIM_W);
             sum = fmaf(value, mask[i * MASK_W + j], sum);
         }
     y[(offset)row * width + column] = sum;
@@ -199,7 +200,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(CONVOLUTION_COARSENED) || defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
-// Words of 16 bytes on either side of a thread's points that the mask reaches into, and all that a thread reads of a row.
+// Words of 16 bytes on either side of a thread's points that the mask reaches into, and all that a thread reads of a
+// row.
 #define SIDE ((RIM_W + 3) / 4)
 #define WORDS (VECTOR / 4 + 2 * SIDE)
 
@@ -215,8 +217,8 @@ struct Reader {
     unsigned height, width;
 };
 
-// Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds, which
-// is zero. ALIGNED: words may be read whole; each lies in the image or outside it.
+// Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds,
+// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it.
 template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
 #pragma unroll
@@ -263,15 +265,15 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     }
 }
 
-// The walk of coarsened and separable. A thread makes VECTOR columns of `chunk` rows, and reads each row of the image once, in
-// words of 16 bytes; those on either side are its neighbours' own, so that they come from the L1.
+// The walk of coarsened and separable. A thread makes VECTOR columns of `chunk` rows, and reads each row of the image
+// once, in words of 16 bytes; those on either side are its neighbours' own, so that they come from the L1.
 //
-// A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row for
-// which the row at hand is row i of the mask. With the next row each moves on by one place, which costs nothing, as it is the
-// first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
+// A row of the image is part of MASK_H rows of the result. Their sums are under way in registers: sums[i] is of the row
+// for which the row at hand is row i of the mask. With the next row each moves on by one place, which costs nothing, as
+// it is the first multiply-add that moves it; the last is whole, and written. `Add` is what a row of the image adds.
 template <class Add, bool ALIGNED, unsigned AHEAD>
-__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
-                                     unsigned chunk)
+__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
+                                     unsigned width, unsigned chunk)
 {
     Tile tile = tile_of_block(width, chunk, BLOCK_X * VECTOR);
     const unsigned column = tile.column + threadIdx.x * VECTOR;
@@ -291,16 +293,20 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
     const unsigned end = rows + MASK_H - 1;
     for (unsigned t = 0; t < end; t += AHEAD) {
         if (t >= MASK_H - 1 && t + AHEAD <= rows && t + 2 * AHEAD <= end && first + t + 2 * AHEAD <= height) {
-            // Rows that are part of MASK_H rows of the tile, and AHEAD more to be read: no test is left.
+            // Rows that are part of MASK_H rows of the tile, and AHEAD more to be read: no test is left. Each row has a
+            // window of its own to be read into while the one at hand is in use; read into that one, the row would set
+            // out only after the last multiply-add.
 #pragma unroll
             for (unsigned d = 0; d < AHEAD; ++d) {
+                Window ahead = windows[d];
+                read_inside<ALIGNED>(reader, ahead);
                 Add add(windows[d]);
 #pragma unroll
                 for (int i = MASK_H - 1; i >= 0; --i)
                     add(i, sums);
                 write_row<ALIGNED>(to, sums[MASK_H - 1], width - column);
                 to += width;
-                read_inside<ALIGNED>(reader, windows[d]);
+                windows[d] = ahead;
             }
             continue;
         }
@@ -324,8 +330,8 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
 }
 
 template <class Add>
-__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
-                                     unsigned chunk)
+__device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
+                                     unsigned width, unsigned chunk)
 {
     if (width % 4 == 0 && ((offset)x | (offset)y) % 16 == 0)
         walk<Add, true, DEPTH>(x, y, height, width, chunk);
@@ -338,7 +344,9 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
 // MASK_W multiply-adds for each row of the mask.
 struct AddRow {
     const Window &window;
-    __device__ __forceinline__ explicit AddRow(const Window &row) : window(row) {}
+    __device__ __forceinline__ explicit AddRow(const Window &row) : window(row)
+    {
+    }
     __device__ __forceinline__ void operator()(int i, float (&sums)[MASK_H][VECTOR]) const
     {
 #pragma unroll
@@ -354,9 +362,9 @@ struct AddRow {
 
 // VECTOR columns of `chunk` rows a thread, the image's rows in registers one after the other.
 //
-// Against halo_staged: no shared memory and no barrier; a row of the image takes a few loads of 16 bytes for VECTOR MASK_H
-// MASK_W multiply-adds, whose other operand is in constant memory. Next to nothing but multiply-adds is issued, and each
-// point is read once, but for MASK_H - 1 rows a chunk.
+// Against halo_staged: no shared memory and no barrier; a row of the image takes a few loads of 16 bytes for VECTOR
+// MASK_H MASK_W multiply-adds, whose other operand is in constant memory. Next to nothing but multiply-adds is issued,
+// and each point is read once, but for MASK_H - 1 rows a chunk.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_coarsened(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)
@@ -368,7 +376,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
 #if defined(CONVOLUTION_SEPARABLE) || !defined(CONVOLUTION_ONE)
 __constant__ float mask_column[MASK_H], mask_row[MASK_W];
 
-// The row is taken under the mask's row once; what comes of it, times an element of the column, for each row of the mask.
+// The row is taken under the mask's row once; what comes of it, times an element of the column, for each row of the
+// mask.
 struct AddSeparable {
     float across[VECTOR];
     __device__ __forceinline__ explicit AddSeparable(const Window &window)
@@ -391,8 +400,8 @@ struct AddSeparable {
 
 // For a mask that is a column times a row, mask[i][j] = column[i] * row[j]: both passes in one.
 //
-// Against coarsened: MASK_H + MASK_W multiply-adds a point in place of MASK_H MASK_W. What lies between the passes never
-// leaves the registers.
+// Against coarsened: MASK_H + MASK_W multiply-adds a point in place of MASK_H MASK_W. What lies between the passes
+// never leaves the registers.
 extern "C" __global__ void __launch_bounds__(BLOCK_X, RESIDENT / BLOCK_X)
     convolution_separable(const float *__restrict__ x, float *__restrict__ y, unsigned height, unsigned width,
                           unsigned chunk)

@@ -1,6 +1,6 @@
 /* convolution_f64: the reference of convolutions: y[r][c] = the sum of x[r + i - MASK_H / 2][c + j - MASK_W / 2] times
- * mask[i][j], in double. Outside the image x is a zero that is multiplied as well, so that an infinity in the mask gives
- * NaN there.
+ * mask[i][j], in double. Outside the image x is a zero that is multiplied as well, so that an infinity in the mask
+ * gives NaN there.
  *
  * outer_product: the input of a mask that is a column times a row: both of them, and what they make. */
 #include <inttypes.h>
@@ -107,6 +107,7 @@ kiln_status kiln__host_outer_product(void *user, kiln_call *call)
         return status;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            ((float *)product->data)[i * columns + j] = ((const float *)column->data)[i] * ((const float *)row->data)[j];
+            ((float *)product->data)[i * columns + j] =
+                ((const float *)column->data)[i] * ((const float *)row->data)[j];
     return KILN_OK;
 }

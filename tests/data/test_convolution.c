@@ -113,7 +113,8 @@ static void fails(kiln_array x, kiln_array mask, kiln_array y, const char *messa
 
 static void test_errors(void)
 {
-    kiln_array x = {.type = KILN_f32, .dims = 2, .shape = {4, 5}}, mask = {.type = KILN_f32, .dims = 2, .shape = {3, 3}};
+    kiln_array x = {.type = KILN_f32, .dims = 2, .shape = {4, 5}},
+               mask = {.type = KILN_f32, .dims = 2, .shape = {3, 3}};
     kiln_array other = x;
     other.shape[1] = 6;
     fails(x, mask, other, "host function 'convolution_f64': x and y have two dimensions, the same ones");
@@ -128,7 +129,8 @@ static void test_errors(void)
     fails(x, other, x, "host function 'convolution_f64': mask has two dimensions, both of them odd");
 }
 
-static kiln_status multiply(kiln_call *call, const kiln_allocator *mem, int64_t rows, int64_t columns, kiln_error **error)
+static kiln_status multiply(kiln_call *call, const kiln_allocator *mem, int64_t rows, int64_t columns,
+                            kiln_error **error)
 {
     kiln__call_arg args[] = {
         {.name = "rows", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = rows}},
@@ -143,7 +145,8 @@ static void test_outer_product(void)
     kiln_call call;
     kiln_error *error = NULL;
     CHECK_OK(multiply(&call, NULL, 3, 5, &error), error);
-    const kiln__export *column = kiln__export_find(call.exports, "column"), *row = kiln__export_find(call.exports, "row");
+    const kiln__export *column = kiln__export_find(call.exports, "column"),
+                       *row = kiln__export_find(call.exports, "row");
     const kiln__export *product = kiln__export_find(call.exports, "product");
     CHECK(column && row && product);
     if (!column || !row || !product)
@@ -177,7 +180,7 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"by hand", test_by_hand}, {"special values", test_special}, {"segments", test_segments},
+    {"by hand", test_by_hand}, {"special values", test_special},      {"segments", test_segments},
     {"errors", test_errors},   {"outer product", test_outer_product}, {"memory", test_memory},
 };
 KILN_SUITE("convolution", cases)

@@ -1,6 +1,6 @@
-// convolution.cu - cuDNN's forward convolution (a cross-correlation, as the spec's) of one image of one channel, in full
-// single precision (CUDNN_FMA_MATH: no tensor cores). Of its algorithms the fastest here, by its own search and then by
-// the method of all the others; it is part of the name.
+// convolution.cu - cuDNN's forward convolution (a cross-correlation, as the spec's) of one image of one channel, in
+// full single precision (CUDNN_FMA_MATH: no tensor cores). Of its algorithms the fastest here, by its own search and
+// then by the method of all the others; it is part of the name.
 // link: -lcudnn
 #include <cudnn.h>
 
@@ -37,7 +37,8 @@ int main()
         CHECK(cudnnSetConvolution2dDescriptor(convolution, shape.mask_height / 2, shape.mask_width / 2, 1, 1, 1, 1,
                                               CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
         CHECK(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH));
-        float *x = peer::random_floats(count, 1), *mask = peer::random_floats(taps, 2), *y = peer::allocate<float>(count);
+        float *x = peer::random_floats(count, 1), *mask = peer::random_floats(taps, 2);
+        float *y = peer::allocate<float>(count);
 
         // Those that fail here, for want of support or of memory, come last, with a status.
         cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
@@ -53,8 +54,8 @@ int main()
             void *workspace = peer::allocate<char>(found[i].memory + 1);
             const float one = 1, zero = 0;
             const double seconds = peer::median_seconds(4 * (2 * count + taps) + found[i].memory, [&] {
-                CHECK(cudnnConvolutionForward(handle, &one, image, x, filter, mask, convolution, found[i].algo, workspace,
-                                              found[i].memory, &zero, image, y));
+                CHECK(cudnnConvolutionForward(handle, &one, image, x, filter, mask, convolution, found[i].algo,
+                                              workspace, found[i].memory, &zero, image, y));
             });
             if (name.empty() || seconds < best) {
                 best = seconds;
