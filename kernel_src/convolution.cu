@@ -317,7 +317,7 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
             Add add(windows[d]);
 #pragma unroll
             for (int i = MASK_H - 1; i >= 0; --i)
-                if (t + d - i < rows)
+                if (!Add::SKIPS || t + d - i < rows)
                     add(i, sums);
             if (t + d >= MASK_H - 1) {
                 write_row<ALIGNED>(to, sums[MASK_H - 1], width - column);
@@ -343,6 +343,7 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
 #if defined(CONVOLUTION_COARSENED) || !defined(CONVOLUTION_ONE)
 // MASK_W multiply-adds for each row of the mask.
 struct AddRow {
+    static constexpr bool SKIPS = true; // rows of the mask for which there is no row in the tile
     const Window &window;
     __device__ __forceinline__ explicit AddRow(const Window &row) : window(row)
     {
@@ -379,6 +380,7 @@ __constant__ float mask_column[MASK_H], mask_row[MASK_W];
 // The row is taken under the mask's row once; what comes of it, times an element of the column, for each row of the
 // mask.
 struct AddSeparable {
+    static constexpr bool SKIPS = false; // what no row of the tile needs costs less than a test
     float across[VECTOR];
     __device__ __forceinline__ explicit AddSeparable(const Window &window)
     {
