@@ -197,7 +197,7 @@ def picture_of(families):
         top = total - sum(heights[:row])
         count, bars = len(work.variants), sorted(work.variants, key=work.share, reverse=True)
         most = max(1.0, max(work.share(item) for item in bars + work.peers)) * 1.08
-        script += [f"set lmargin at screen {(column + 0.36) / columns:.4f}",
+        script += [f"set lmargin at screen {(column + 0.42) / columns:.4f}",
                    f"set rmargin at screen {(column + 0.97) / columns:.4f}",
                    f"set tmargin at screen {(top - 34) / total:.4f}",
                    f"set bmargin at screen {(top - 34 - 15 * count) / total:.4f}",
