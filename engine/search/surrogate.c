@@ -38,9 +38,10 @@ typedef struct surrogate {
     size_t roots[TREES];
     size_t fitted;           /* answers that the forest has seen */
     uint32_t *rows;          /* entries it learns from */
+    uint32_t *columns;       /* their positions, an axis after the other, LEARN_MOST rows each */
     float *goals;            /* what each was, by number of the row */
     uint32_t *order;
-    size_t row_capacity, goal_capacity, order_capacity;
+    size_t row_capacity, column_capacity, goal_capacity, order_capacity;
     uint32_t *pool;
     size_t pool_count, pool_capacity;
     uint64_t pool_drawn;
@@ -88,6 +89,7 @@ static size_t gather(kiln__search *s, surrogate *f)
 {
     size_t n = 0;
     if (!kiln__grow(s->mem, &f->rows, &f->row_capacity, s->told_count, sizeof *f->rows) ||
+        !kiln__grow(s->mem, &f->columns, &f->column_capacity, s->width * LEARN_MOST, sizeof *f->columns) ||
         !kiln__grow(s->mem, &f->goals, &f->goal_capacity, s->told_count, sizeof *f->goals) ||
         !kiln__grow(s->mem, &f->order, &f->order_capacity, s->told_count, sizeof *f->order))
         return 0;
@@ -111,30 +113,31 @@ static size_t gather(kiln__search *s, surrogate *f)
             goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
         f->goals[i] = (float)goal;
         f->order[i] = (uint32_t)i;
+        const uint32_t *point = kiln__search_point(s, f->rows[i]);
+        for (size_t axis = 0; axis < s->width; axis++)
+            f->columns[axis * LEARN_MOST + i] = point[axis];
     }
     return n;
 }
 
-static uint32_t position(const kiln__search *s, const surrogate *f, uint32_t row, uint32_t axis)
+static uint32_t position(const surrogate *f, uint32_t row, uint32_t axis)
 {
-    return kiln__search_point(s, f->rows[row])[axis];
+    return f->columns[(size_t)axis * LEARN_MOST + row];
 }
 
 /* How much less the squares are about two means than about one, for a cut through order[from..to). */
-static double gain_of(const kiln__search *s, const surrogate *f, size_t from, size_t to, uint32_t axis, uint32_t cut)
+static double gain_of(const surrogate *f, size_t from, size_t to, uint32_t axis, uint32_t cut)
 {
-    double left = 0, right = 0;
-    size_t left_count = 0, right_count = 0;
-    for (size_t i = from; i < to; i++) {
-        double goal = (double)f->goals[f->order[i]];
-        if (position(s, f, f->order[i], axis) <= cut) {
-            left += goal;
-            left_count++;
-        } else {
-            right += goal;
-            right_count++;
-        }
+    const uint32_t *column = f->columns + (size_t)axis * LEARN_MOST;
+    double sums[2] = {0, 0};
+    size_t counts[2] = {0, 0};
+    for (size_t i = from; i < to; i++) { /* without a branch that nobody can predict */
+        uint32_t row = f->order[i], side = column[row] > cut;
+        sums[side] += (double)f->goals[row];
+        counts[side]++;
     }
+    double left = sums[0], right = sums[1];
+    size_t left_count = counts[0], right_count = counts[1];
     if (!left_count || !right_count)
         return -1;
     return left * left / (double)left_count + right * right / (double)right_count;
@@ -147,13 +150,13 @@ static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t 
     unsigned tries = 4 * CUTS;
     for (unsigned got = 0; got < CUTS && tries > 0; tries--) {
         uint32_t a = (uint32_t)kiln__random_below(&s->random, s->width); /* 0 is the part */
-        uint32_t one = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
-        uint32_t other = position(s, f, f->order[from + kiln__random_below(&s->random, to - from)], a);
+        uint32_t one = position(f, f->order[from + kiln__random_below(&s->random, to - from)], a);
+        uint32_t other = position(f, f->order[from + kiln__random_below(&s->random, to - from)], a);
         if (one == other)
             continue;
         uint32_t low = one < other ? one : other, high = one < other ? other : one;
         uint32_t c = low + (uint32_t)kiln__random_below(&s->random, high - low);
-        double gain = gain_of(s, f, from, to, a, c);
+        double gain = gain_of(f, from, to, a, c);
         got++;
         if (gain > best) {
             best = gain;
@@ -176,7 +179,7 @@ static bool grow_tree(kiln__search *s, surrogate *f, size_t at, size_t from, siz
         return true;
     size_t middle = from;
     for (size_t i = from; i < to; i++)
-        if (position(s, f, f->order[i], axis) <= cut) {
+        if (position(f, f->order[i], axis) <= cut) {
             uint32_t kept = f->order[i];
             f->order[i] = f->order[middle];
             f->order[middle++] = kept;
@@ -346,7 +349,7 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
 static void surrogate_end(kiln__search *s, void *state)
 {
     surrogate *f = state;
-    void *const held[] = {f->nodes, f->rows, f->goals, f->order, f->pool, f->near};
+    void *const held[] = {f->nodes, f->rows, f->columns, f->goals, f->order, f->pool, f->near};
     for (size_t i = 0; i < KILN__COUNT(held); i++)
         kiln__free(s->mem, held[i]);
 }
