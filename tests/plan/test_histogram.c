@@ -1,7 +1,6 @@
 /* The catalogue's histograms on the simulated device, of keys that begin and end anywhere within a word of 16 bytes and
  * of keys that have no bin. Skipped, visibly, where there is no NVRTC. */
-#include "check.h"
-#include "plan/internal.h"
+#include "catalogue.h"
 
 enum { KEYS = 120, BINS = 100 };
 
@@ -78,23 +77,6 @@ static const check_case cases[] = {{"places", test_places}};
 
 int main(void)
 {
-    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
-    kiln_error *error = NULL;
-    kiln_status status = kiln_engine_open(&options, &engine, &error);
-    if (status == KILN_OK && kiln__engine_nvrtc(engine, &error) != KILN_OK) {
-        fprintf(stderr, "SKIPPED: all of this suite needs NVRTC: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        kiln_engine_close(engine);
-        return 77;
-    }
-    if (status == KILN_OK)
-        status = kiln_spec_load(engine, KILN_SOURCE_DIR "/specs/histogram.yaml", &spec, &error);
-    if (status != KILN_OK) {
-        fprintf(stderr, "%s\n", kiln_error_message(error));
-        return 1;
-    }
-    int result = check_main("histogram", cases, sizeof cases / sizeof *cases);
-    kiln_spec_free(spec);
-    kiln_engine_close(engine);
-    return result;
+    const catalogue_spec specs[] = {{"histogram", &spec}};
+    return catalogue_main("histogram", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
 }

@@ -1,8 +1,7 @@
 /* The catalogue's transposes and increments on the simulated device, of arrays at any address that their elements may
  * have, in memory of the caller's: right, and nothing beside them is touched. Skipped, visibly, where there is no
  * NVRTC. */
-#include "check.h"
-#include "plan/internal.h"
+#include "catalogue.h"
 
 enum { BATCH = 2, ROWS = 36, COLUMNS = 40, COUNT = BATCH * ROWS * COLUMNS, ROOM = COUNT + 4 };
 
@@ -97,26 +96,6 @@ static const check_case cases[] = {{"transposes", test_transposes}, {"increments
 
 int main(void)
 {
-    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
-    kiln_error *error = NULL;
-    kiln_status status = kiln_engine_open(&options, &engine, &error);
-    if (status == KILN_OK && kiln__engine_nvrtc(engine, &error) != KILN_OK) {
-        fprintf(stderr, "SKIPPED: all of this suite needs NVRTC: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        kiln_engine_close(engine);
-        return 77;
-    }
-    if (status == KILN_OK)
-        status = kiln_spec_load(engine, KILN_SOURCE_DIR "/specs/transpose.yaml", &transpose, &error);
-    if (status == KILN_OK)
-        status = kiln_spec_load(engine, KILN_SOURCE_DIR "/specs/memory.yaml", &memory, &error);
-    if (status != KILN_OK) {
-        fprintf(stderr, "%s\n", kiln_error_message(error));
-        return 1;
-    }
-    int result = check_main("moves", cases, sizeof cases / sizeof *cases);
-    kiln_spec_free(transpose);
-    kiln_spec_free(memory);
-    kiln_engine_close(engine);
-    return result;
+    const catalogue_spec specs[] = {{"transpose", &transpose}, {"memory", &memory}};
+    return catalogue_main("moves", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
 }

@@ -3,8 +3,7 @@
  * visibly, where there is no NVRTC. */
 #include <math.h>
 
-#include "check.h"
-#include "plan/internal.h"
+#include "catalogue.h"
 
 static kiln_engine *engine;
 static kiln_spec *reduction, *scan;
@@ -174,26 +173,6 @@ static const check_case cases[] = {{"order", test_order},
 
 int main(void)
 {
-    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
-    kiln_error *error = NULL;
-    kiln_status status = kiln_engine_open(&options, &engine, &error);
-    if (status == KILN_OK && kiln__engine_nvrtc(engine, &error) != KILN_OK) {
-        fprintf(stderr, "SKIPPED: all of this suite needs NVRTC: %s\n", kiln_error_message(error));
-        kiln_error_free(error);
-        kiln_engine_close(engine);
-        return 77;
-    }
-    if (status == KILN_OK)
-        status = kiln_spec_load(engine, KILN_SOURCE_DIR "/specs/reduction.yaml", &reduction, &error);
-    if (status == KILN_OK)
-        status = kiln_spec_load(engine, KILN_SOURCE_DIR "/specs/scan.yaml", &scan, &error);
-    if (status != KILN_OK) {
-        fprintf(stderr, "%s\n", kiln_error_message(error));
-        return 1;
-    }
-    int result = check_main("sums", cases, sizeof cases / sizeof *cases);
-    kiln_spec_free(reduction);
-    kiln_spec_free(scan);
-    kiln_engine_close(engine);
-    return result;
+    const catalogue_spec specs[] = {{"reduction", &reduction}, {"scan", &scan}};
+    return catalogue_main("sums", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
 }

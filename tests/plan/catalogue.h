@@ -1,0 +1,38 @@
+/* catalogue.h - suites over shipped specs on the simulated device: an engine, the specs, a visible skip without NVRTC. */
+#ifndef KILN_TEST_CATALOGUE_H
+#define KILN_TEST_CATALOGUE_H
+
+#include "check.h"
+#include "plan/internal.h"
+
+typedef struct catalogue_spec { const char *name; kiln_spec **spec; } catalogue_spec;
+
+/* What main returns. The cases see *engine and each *spec. */
+static int catalogue_main(const char *suite, const check_case *cases, size_t case_count, kiln_engine **engine,
+                          const catalogue_spec *specs, size_t spec_count)
+{
+    kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
+    kiln_error *error = NULL;
+    kiln_status status = kiln_engine_open(&options, engine, &error);
+    if (status == KILN_OK && kiln__engine_nvrtc(*engine, &error) != KILN_OK) {
+        fprintf(stderr, "SKIPPED: all of this suite needs NVRTC: %s\n", kiln_error_message(error));
+        kiln_error_free(error);
+        kiln_engine_close(*engine);
+        return 77;
+    }
+    for (size_t i = 0; i < spec_count && status == KILN_OK; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/specs/%s.yaml", KILN_SOURCE_DIR, specs[i].name);
+        status = kiln_spec_load(*engine, path, specs[i].spec, &error);
+    }
+    if (status != KILN_OK) {
+        fprintf(stderr, "%s\n", kiln_error_message(error));
+        return 1;
+    }
+    int result = check_main(suite, cases, case_count);
+    for (size_t i = 0; i < spec_count; i++)
+        kiln_spec_free(*specs[i].spec);
+    kiln_engine_close(*engine);
+    return result;
+}
+#endif
