@@ -13,7 +13,9 @@ A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
   bound    what the work is held against: bytes or flops in so many seconds
   sweep    name counts the configurations, seconds is the wall time, detail says what failed
   variant  the best configuration (detail) of a variant
-  peer     the same work by somebody else"""
+  peer     the same work by somebody else
+  note     detail is a sentence that the reader of the work's figures has to know; typed by hand where a work was not
+           measured by one run of catalogue.sh"""
 import json
 import os
 import subprocess
@@ -105,7 +107,7 @@ class Work:
 
     def __init__(self, rows, others):
         self.of = {kind: [row for row in rows if row["kind"] == kind] for kind in
-                   ("work", "bound", "sweep", "variant", "peer")}
+                   ("work", "bound", "sweep", "variant", "peer", "note")}
         if len(self.of["work"]) != 1 or len(self.of["bound"]) != 1 or len(self.of["sweep"]) != 1:
             fail(f"{rows[0]['family']} {rows[0]['work']}: one row each of work, bound and sweep is expected")
         self.variants = sorted(self.of["variant"], key=lambda row: row["seconds"])
@@ -143,7 +145,7 @@ def page_of(families):
     devices = sorted({work.device for of in families.values() for work in of.values()})
     lines = ["# Results of the catalogue", "",
              "Written by `tests/bench/results.py` from `results.tsv`, which `tests/bench/catalogue.sh` measures; nothing here",
-             "is typed by hand. Measured on: " + ", ".join(devices) + ".", "",
+             "is typed by hand but notes. Measured on: " + ", ".join(devices) + ".", "",
              "For every work of a family: the best configuration of each variant that a sweep found (every answer checked), the",
              "median of many repetitions between events, the L2 flushed where the buffers fit in it. The peer ran in the same",
              "run on the same work, timed the same way. The bound is the bandwidth of copying or reading 1 GiB by `float4`",
@@ -166,10 +168,11 @@ def page_of(families):
         for name, work in of.items():
             unit = "GFLOP/s" if work.unit == "flops" else "GB/s"
             failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
+            notes = "".join(f" {row['detail']}" for row in work.of["note"])
             lines += ["", f"### {family}: {name}", "",
                       f"{work.sizes.replace(' ', ', ')}. Bound: {BOUNDS[work.bound['name']]}, "
                       f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
-                      f"{work.sweep['seconds']:.1f} s.{failed}", "",
+                      f"{work.sweep['seconds']:.1f} s.{failed}{notes}", "",
                       f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
             for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
                 label = (f"*{row['name']}* (peer)" if row["kind"] == "peer" else
