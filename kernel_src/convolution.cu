@@ -40,8 +40,8 @@
 #ifndef RESIDENT
 #define RESIDENT 512 // coarsened, separable: threads that an SM has registers for, at the least
 #endif
-#ifndef STREAMING
-#define STREAMING 0 // coarsened, separable: whether what is written is marked as not needed again
+#ifndef PREFETCH
+#define PREFETCH 2 // coarsened, separable: rows beyond the one being read that are on their way to the L2; 0: none
 #endif
 
 #define RIM_H (MASK_H / 2) // rows above and below an image's point that it takes
@@ -215,12 +215,16 @@ struct Reader {
     const float *from; // the window in `row`
     unsigned row, column;
     unsigned height, width;
+    unsigned needed; // rows from here on are not
 };
 
 // Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds,
-// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it.
+// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it. The thread's own columns of the
+// row PREFETCH rows on are set on their way to the L2: what is on its way from memory takes no registers.
 template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
+    if (PREFETCH > 0 && ALIGNED && reader.row + PREFETCH < reader.needed)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(reader.from + (offset)PREFETCH * reader.width + 4 * SIDE));
 #pragma unroll
     for (unsigned i = 0; i < 4 * WORDS; i += ALIGNED ? 4 : 1) {
         if (reader.column + i >= reader.width)
@@ -256,12 +260,10 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
     for (unsigned i = 0; i < VECTOR; i += ALIGNED ? 4 : 1) {
         if (i > 0 && i >= count)
             break;
-        if (!ALIGNED)
-            to[i] = v[i];
-        else if (STREAMING)
-            __stcs((float4 *)(to + i), make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]));
-        else
+        if (ALIGNED)
             *(float4 *)(to + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+        else
+            to[i] = v[i];
     }
 }
 
@@ -280,7 +282,8 @@ __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restr
     if (column >= width)
         return;
     const unsigned first = tile.row - RIM_H, left = column - 4 * SIDE, rows = min(chunk, height - tile.row);
-    Reader reader = {x + ((long long)(int)first * width + (int)left), first, left, height, width};
+    const unsigned needed = min(height, tile.row + rows + RIM_H);
+    Reader reader = {x + ((long long)(int)first * width + (int)left), first, left, height, width, needed};
     float *to = y + ((offset)tile.row * width + column);
 
     Window windows[AHEAD] = {};

@@ -16,8 +16,13 @@ shift
 rows=$out/rows.tsv
 : >"$rows"
 
-peer() { # NAME: the lines of tests/bench/peers/NAME.cu, none where it cannot be built or fails
+peer() { # NAME: the lines of tests/bench/peers/NAME.cu, none where it cannot be built or fails, and of NAME.py
     : >"$out/peer-$1.tsv"
+    peer_built "$1" || return 1
+    [ ! -e "$bench/peers/$1.py" ] || python3 "$bench/peers/$1.py" >>"$out/peer-$1.tsv" || return 1
+}
+
+peer_built() {
     [ -e "$bench/peers/$1.cu" ] || return 0
     link=$(sed -n 's,^// link: ,,p' "$bench/peers/$1.cu")
     # shellcheck disable=SC2086  # a list of words
