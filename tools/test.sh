@@ -25,20 +25,8 @@ for part in $parts; do
     fuzz)
         echo "== fuzz: build"
         tools/build.sh fuzz fuzzers
-        for target in build/fuzz/tests/fuzz/fuzz_*; do
-            [ -x "$target" ] && [ ! -d "$target" ] || continue
-            name=$(basename "$target")
-            echo "== fuzz: $name"
-            mkdir -p "build/corpus/$name" build/findings
-            seeds=tests/fuzz/corpus/$name
-            [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
-            [ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx tests/sim/vm -dict=tests/fuzz/ptx.dict"
-            [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
-            # New inputs go to the first folder; the ones kept in the tree only seed it.
-            # shellcheck disable=SC2086  # a list of words
-            "$target" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
-                -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
-        done
+        find build/fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
+            xargs -n 1 -P "$cores" tests/fuzz/run.sh
         ;;
     *)
         echo "test.sh: no part '$part': release, asan, tsan or fuzz" >&2

@@ -19,15 +19,18 @@ enum {
     TOP = 6,                 /* configurations whose neighbours are looked at */
     FIRST = 12,              /* answers at random before anything is fitted */
     CUTS = 8,                /* random cuts of which the best is taken */
-    LEAF = 3                 /* rows that are not cut any more are fewer */
+    LEAF = 3,                /* rows that are not cut any more are fewer */
+    ABREAST = 8              /* points that go down a tree side by side */
 };
 
 /* Goals, as logarithms of the share of the best, end here: how bad the bad ones are is of no interest. */
 static const double worst_goal = 2;
 /* How often the spread of the trees counts is drawn anew for each proposal, from 0 to this. */
 static const double most_bold = 2;
+/* Goals are held as whole numbers of this part of 1: their sums are exact, in any order. */
+static const double goal_unit = 0x1p-28;
 
-typedef struct node {        /* below <= cut: left, else left + 1; left 0: a leaf */
+typedef struct node {        /* below <= cut: left, else left + 1; a leaf is on its own left, whatever the point */
     uint32_t axis, cut, left;
     float mean;
 } node;
@@ -39,7 +42,7 @@ typedef struct surrogate {
     size_t fitted;           /* answers that the forest has seen */
     uint32_t *rows;          /* entries it learns from */
     uint32_t *columns;       /* their positions, an axis after the other, LEARN_MOST rows each */
-    float *goals;            /* what each was, by number of the row */
+    int32_t *goals;          /* what each was, by number of the row */
     uint32_t *order;
     size_t row_capacity, column_capacity, goal_capacity, order_capacity;
     uint32_t *pool;
@@ -47,6 +50,8 @@ typedef struct surrogate {
     uint64_t pool_drawn;
     uint32_t *near;
     size_t near_count, near_capacity;
+    const uint32_t **asked;  /* what the forest is asked about, in `near` and `pool` */
+    size_t asked_count, asked_capacity;
 } surrogate;
 
 /* ---- fitting ---- */
@@ -111,7 +116,7 @@ static size_t gather(kiln__search *s, surrogate *f)
             goal = fmin(log(value / best), worst_goal);
         else if (value < HUGE_VAL)
             goal = fmin((value - best) / (fabs(best) + 1e-300), worst_goal);
-        f->goals[i] = (float)goal;
+        f->goals[i] = (int32_t)lrint(goal / goal_unit);
         f->order[i] = (uint32_t)i;
         const uint32_t *point = kiln__search_point(s, f->rows[i]);
         for (size_t axis = 0; axis < s->width; axis++)
@@ -125,26 +130,26 @@ static uint32_t position(const surrogate *f, uint32_t row, uint32_t axis)
     return f->columns[(size_t)axis * LEARN_MOST + row];
 }
 
-/* How much less the squares are about two means than about one, for a cut through order[from..to). */
-static double gain_of(const surrogate *f, size_t from, size_t to, uint32_t axis, uint32_t cut)
+/* How much less the squares are about two means than about one, for a cut through order[from..to) of goals that sum up to
+ * `sum`. */
+static double gain_of(const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t axis, uint32_t cut)
 {
     const uint32_t *column = f->columns + (size_t)axis * LEARN_MOST;
-    double sums[2] = {0, 0};
-    size_t counts[2] = {0, 0};
+    int64_t right = 0, right_count = 0;
     for (size_t i = from; i < to; i++) { /* without a branch that nobody can predict */
-        uint32_t row = f->order[i], side = column[row] > cut;
-        sums[side] += (double)f->goals[row];
-        counts[side]++;
+        int64_t side = column[f->order[i]] > cut;
+        right += f->goals[f->order[i]] & -side;
+        right_count += side;
     }
-    double left = sums[0], right = sums[1];
-    size_t left_count = counts[0], right_count = counts[1];
+    int64_t left = sum - right, left_count = (int64_t)(to - from) - right_count;
     if (!left_count || !right_count)
         return -1;
-    return left * left / (double)left_count + right * right / (double)right_count;
+    return (double)left * (double)left / (double)left_count + (double)right * (double)right / (double)right_count;
 }
 
 /* The best of some random cuts of random axes; false: all rows are alike. */
-static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t to, uint32_t *axis, uint32_t *cut)
+static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t to, int64_t sum, uint32_t *axis,
+                       uint32_t *cut)
 {
     double best = -1;
     unsigned tries = 4 * CUTS;
@@ -156,7 +161,7 @@ static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t 
             continue;
         uint32_t low = one < other ? one : other, high = one < other ? other : one;
         uint32_t c = low + (uint32_t)kiln__random_below(&s->random, high - low);
-        double gain = gain_of(f, from, to, a, c);
+        double gain = gain_of(f, from, to, sum, a, c);
         got++;
         if (gain > best) {
             best = gain;
@@ -170,12 +175,12 @@ static bool choose_cut(kiln__search *s, const surrogate *f, size_t from, size_t 
 /* As deep as DEEPEST. */
 static bool grow_tree(kiln__search *s, surrogate *f, size_t at, size_t from, size_t to, unsigned depth)
 {
-    double sum = 0;
+    int64_t sum = 0;
     uint32_t axis = 0, cut = 0;
     for (size_t i = from; i < to; i++)
-        sum += (double)f->goals[f->order[i]];
-    f->nodes[at] = (node){.mean = (float)(sum / (double)(to - from))};
-    if (to - from < LEAF || depth == DEEPEST || !choose_cut(s, f, from, to, &axis, &cut))
+        sum += f->goals[f->order[i]];
+    f->nodes[at] = (node){0, UINT32_MAX, (uint32_t)at, (float)((double)sum / (double)(to - from) * goal_unit)};
+    if (to - from < LEAF || depth == DEEPEST || !choose_cut(s, f, from, to, sum, &axis, &cut))
         return true;
     size_t middle = from;
     for (size_t i = from; i < to; i++)
@@ -213,19 +218,34 @@ static kiln_status fit(kiln__search *s, surrogate *f, kiln_error **error)
 
 /* ---- choosing ---- */
 
-/* What the point is worth: less is better. Where the trees disagree it may be better than they say. */
-static double promise(const surrogate *f, const uint32_t *point, double boldness)
+/* What up to ABREAST points are worth: less is better. Where the trees disagree one may be better than they say. A step
+ * down a tree waits for the one before, so several points take theirs in turn. */
+static void promise(const surrogate *f, const uint32_t *const *points, size_t count, double boldness, double *worths)
 {
-    double sum = 0, squares = 0;
+    double sums[ABREAST] = {0}, squares[ABREAST] = {0};
     for (size_t t = 0; t < TREES; t++) {
-        const node *n = &f->nodes[f->roots[t]];
-        while (n->left)
-            n = &f->nodes[n->left + (point[n->axis] > n->cut)];
-        sum += (double)n->mean;
-        squares += (double)n->mean * (double)n->mean;
+        uint32_t at[ABREAST], moved = 1;
+        for (size_t i = 0; i < count; i++)
+            at[i] = (uint32_t)f->roots[t];
+        while (moved) {
+            moved = 0;
+            for (size_t i = 0; i < count; i++) {
+                const node *n = &f->nodes[at[i]];
+                uint32_t next = n->left + (points[i][n->axis] > n->cut);
+                moved |= next ^ at[i];
+                at[i] = next;
+            }
+        }
+        for (size_t i = 0; i < count; i++) {
+            double mean = (double)f->nodes[at[i]].mean;
+            sums[i] += mean;
+            squares[i] += mean * mean;
+        }
     }
-    double mean = sum / TREES, spread = squares / TREES - mean * mean;
-    return mean - boldness * sqrt(fmax(spread, 0));
+    for (size_t i = 0; i < count; i++) {
+        double mean = sums[i] / TREES, spread = squares[i] / TREES - mean * mean;
+        worths[i] = mean - boldness * sqrt(fmax(spread, 0));
+    }
 }
 
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
@@ -243,17 +263,6 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
         f->pool_count += slot == f->pool_count;
     }
     return KILN_OK;
-}
-
-typedef struct choice { const uint32_t *point; double worth; } choice;
-
-static void consider(const kiln__search *s, const surrogate *f, const uint32_t *point, double boldness, choice *best)
-{
-    if (kiln__search_entry(s, point) != KILN__NO_ENTRY)
-        return;
-    double worth = promise(f, point, boldness);
-    if (!best->point || worth < best->worth)
-        *best = (choice){point, worth};
 }
 
 /* Adds neighbours of a point in an axis of many values, near ones as likely as far ones: the distance is below a power of
@@ -316,6 +325,39 @@ static kiln_status look_near(kiln__search *s, surrogate *f, kiln_error **error)
     return status;
 }
 
+/* Gathers what is at hand and was not given out: the points near the best, and some of the pool. */
+static bool ask_about(kiln__search *s, surrogate *f)
+{
+    size_t looks = f->pool_count < LOOK ? f->pool_count : LOOK;
+    if (!kiln__grow(s->mem, &f->asked, &f->asked_capacity, f->near_count + looks, sizeof *f->asked))
+        return false;
+    f->asked_count = 0;
+    size_t start = f->pool_count ? (size_t)kiln__random_below(&s->random, f->pool_count) : 0;
+    for (size_t i = 0; i < f->near_count + looks; i++) {
+        const uint32_t *point = i < f->near_count ? f->near + i * s->width
+                                                  : f->pool + (start + i - f->near_count) % f->pool_count * s->width;
+        if (kiln__search_entry(s, point) == KILN__NO_ENTRY)
+            f->asked[f->asked_count++] = point;
+    }
+    return true;
+}
+
+static const uint32_t *most_promising(const surrogate *f, double boldness)
+{
+    const uint32_t *best = NULL;
+    double worths[ABREAST], least = 0;
+    for (size_t from = 0; from < f->asked_count; from += ABREAST) {
+        size_t count = f->asked_count - from < ABREAST ? f->asked_count - from : ABREAST;
+        promise(f, f->asked + from, count, boldness, worths);
+        for (size_t i = 0; i < count; i++)
+            if (!best || worths[i] < least) {
+                best = f->asked[from + i];
+                least = worths[i];
+            }
+    }
+    return best;
+}
+
 static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     surrogate *f = state;
@@ -333,23 +375,20 @@ static kiln_status surrogate_propose(kiln__search *s, void *state, uint32_t *tag
         status = look_near(s, f, error);
     if (status != KILN_OK)
         return status;
-    choice best = {0};
     double boldness = most_bold * kiln__random_unit(&s->random);
-    for (size_t i = 0; i < f->near_count; i++)
-        consider(s, f, f->near + i * s->width, boldness, &best);
-    size_t start = f->pool_count ? (size_t)kiln__random_below(&s->random, f->pool_count) : 0;
-    for (size_t i = 0; i < f->pool_count && i < LOOK; i++)
-        consider(s, f, f->pool + (start + i) % f->pool_count * s->width, boldness, &best);
-    *found = best.point != NULL;
-    if (best.point)
-        memcpy(s->next, best.point, s->width * sizeof *s->next);
+    if (!ask_about(s, f))
+        return kiln__fail_memory(error);
+    const uint32_t *best = most_promising(f, boldness);
+    *found = best != NULL;
+    if (best)
+        memcpy(s->next, best, s->width * sizeof *s->next);
     return KILN_OK;
 }
 
 static void surrogate_end(kiln__search *s, void *state)
 {
     surrogate *f = state;
-    void *const held[] = {f->nodes, f->rows, f->columns, f->goals, f->order, f->pool, f->near};
+    void *const held[] = {f->nodes, f->rows, f->columns, f->goals, f->order, f->pool, f->near, f->asked};
     for (size_t i = 0; i < KILN__COUNT(held); i++)
         kiln__free(s->mem, held[i]);
 }

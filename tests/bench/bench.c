@@ -1,14 +1,17 @@
 /* bench.c - what the engine itself costs: loading a spec, from a disk-cache hit to a launchable kernel, a launch.
  *
  *   kiln-bench [DEVICE]        "sim" or "cuda:0"; the launch figures mean something on a GPU only
+ *   kiln-bench proposals SPEC  what the default strategy takes to say what is next, in a spec's space (or a T1 file's)
  *
  * Each figure is the median of many, beside its peer in the same run. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/engine.h"
 #include "kiln.h"
+#include "tune/internal.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -109,15 +112,65 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
     return 0;
 }
 
+/* Made-up times, smooth enough to learn from: each param's share depends on how many bits its value has. */
+static double made_up(const kiln_choice *choice)
+{
+    double value = 1 + (double)strlen(choice->variant) / 16;
+    for (size_t i = 0; i < choice->param_count; i++) {
+        const kiln_value *v = &choice->params[i].value;
+        double x = v->kind == KILN_INT ? (double)v->as.i : v->kind == KILN_FLOAT ? v->as.f : 1;
+        double off = log2(fabs(x) + 1) - (double)(2 + i % 5);
+        value += off * off / 16;
+    }
+    return value;
+}
+
+static int bench_proposals(kiln_engine *engine, const char *path)
+{
+    enum { COUNT = 400 };
+    static double times[COUNT];
+    kiln_error *error = NULL;
+    kiln_spec *spec = NULL;
+    kiln__tune_source *source = NULL;
+    kiln_tune_options options = {.size = sizeof options, .strategy = "surrogate", .seed = 1};
+    if (kiln_spec_load(engine, path, &spec, &error) ||
+        kiln__tune_source_open(engine, spec, &options, &source, &error))
+        return fail(error);
+    size_t made = 0;
+    for (; made < COUNT; made++) {
+        kiln_choice choice = {0};
+        size_t ticket = 0;
+        uint64_t start = kiln__now_ns();
+        if (kiln__tune_source_next(source, &choice, &ticket, &error))
+            return fail(error);
+        if (!choice.variant)
+            break;
+        if (kiln__tune_source_tell(source, ticket, made_up(&choice), &error))
+            return fail(error);
+        times[made] = (double)(kiln__now_ns() - start) * 1e-3;
+    }
+    printf("a proposal, the first %4zu of %s: %.0f us\n", made, path, median(times, made));
+    kiln__tune_source_free(source);
+    kiln_spec_free(spec);
+    return 0;
+}
+
 int main(int count, char **arguments)
 {
-    kiln_options options = {.size = sizeof options, .device = count > 1 ? arguments[1] : NULL};
+    const char *proposals = count == 3 && strcmp(arguments[1], "proposals") == 0 ? arguments[2] : NULL;
+    kiln_options options = {.size = sizeof options, .device = proposals ? "sim" : count > 1 ? arguments[1] : NULL};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     kiln_device_info info;
-    if (kiln_engine_open(&options, &engine, &error) || kiln_engine_device(engine, &info, &error) ||
-        kiln_spec_load(engine, "matmul", &spec, &error))
+    if (kiln_engine_open(&options, &engine, &error))
+        return fail(error);
+    if (proposals) {
+        int status = bench_proposals(engine, proposals);
+        kiln_engine_close(engine);
+        return status;
+    }
+    if (kiln_engine_device(engine, &info, &error) || kiln_spec_load(engine, "matmul", &spec, &error))
         return fail(error);
     printf("%s\n", info.name);
     kiln_choice tiny = {.variant = "tiled", .size_set = "one"}, large = {.variant = "coarsened", .size_set = "one"};
