@@ -263,6 +263,10 @@ KILN_API const char *kiln_spec_path(const kiln_spec *spec);
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
 KILN_API const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant);
+/* 1: may be called the best. 0: it is there to compare with (a bound, a pattern) and does not do the spec's work. */
+KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
+/* The index of the one that is taken where none is named: the first contender. */
+KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
 /* The index of a variant, or -1. */
 KILN_API int kiln_spec_variant_find(const kiln_spec *spec, const char *name);
 
@@ -517,7 +521,10 @@ typedef struct kiln_sample {
     int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
     double at;                      /* seconds from the start of the sweep until it was there */
     const double *objectives;       /* the value of each of the options' objectives; NULL: it failed, or there are none */
-    int front;                      /* 1: of several objectives, and no other sample is as good in all and better in one */
+    int front;                      /* 1: of several objectives, and no other contender is as good in all and better in
+                                       one */
+    int contender;                  /* 0: of a variant that is none, and ranked behind those that are; in a sweep of such
+                                       variants alone all are */
 } kiln_sample;
 
 typedef struct kiln_progress {

@@ -30,7 +30,7 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
 static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec, const char *name,
                                 const kiln__variant **variant, kiln_error **error)
 {
-    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[0];
+    *variant = name ? kiln__spec_variant(spec, name) : &spec->variants[kiln_spec_variant_first(spec)];
     if (*variant)
         return KILN_OK;
     return kiln__plan_unknown(mem, spec->name, "variant", name, spec->variants, sizeof *spec->variants,

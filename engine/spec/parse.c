@@ -351,11 +351,12 @@ static bool good_label(const char *name)
 static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__node *map, const section *shared,
                          kiln__variant *variant)
 {
-    static const char *const keys[] = {"about", "source", "params", "let", "where", "define", "bake", "options",
-                                       "inputs", "buffers", "before_each", "launch", "steps", "metrics", NULL};
+    static const char *const keys[] = {"about", "contender", "source", "params", "let", "where", "define", "bake",
+                                       "options", "inputs", "buffers", "before_each", "launch", "steps", "metrics", NULL};
     variant->name = kiln__arena_strdup(r->arena, key->text);
     variant->pos = key->pos;
     variant->about = "";
+    variant->contender = true;
     if (!variant->name)
         return;
     if (!good_label(variant->name))
@@ -363,8 +364,11 @@ static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__nod
     if (!kiln__read_map(r, map, "a variant", keys))
         return;
     const kiln__node *about = kiln__node_get(map, "about"), *source = kiln__node_get(map, "source");
+    const kiln__node *contender = kiln__node_get(map, "contender");
     if (about)
         variant->about = kiln__read_text(r, about, "'about'");
+    if (contender)
+        kiln__read_bool(r, contender, "'contender'", &variant->contender);
     if (source)
         variant->source = kiln__read_text(r, source, "'source'");
     else if (!r->spec->source)
@@ -389,6 +393,7 @@ static void read_only_variant(kiln__reader *r, const kiln__node *root, const sec
     spec->variant_count = 1;
     spec->variants[0].name = "default";
     spec->variants[0].about = "";
+    spec->variants[0].contender = true;
     spec->variants[0].pos = root->pos;
     if (!spec->source)
         kiln__read_need(r, root, "the spec", "source");

@@ -63,6 +63,19 @@ const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant)
     return variant < spec->variant_count ? spec->variants[variant].about : NULL;
 }
 
+int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant)
+{
+    return variant < spec->variant_count && spec->variants[variant].contender;
+}
+
+size_t kiln_spec_variant_first(const kiln_spec *spec)
+{
+    for (size_t i = 0; i < spec->variant_count; i++)
+        if (spec->variants[i].contender)
+            return i;
+    return 0;
+}
+
 int kiln_spec_variant_find(const kiln_spec *spec, const char *name)
 {
     for (size_t i = 0; i < spec->variant_count; i++)

@@ -119,6 +119,7 @@ typedef struct kiln__verify {
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
+    bool contender;            /* may be called the best: it does the spec's work, whatever the data */
     const char *source;        /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
     size_t param_count;      kiln__param *params;      /* the spec's own params first, then the variant's */
     size_t let_count;        kiln__named_expr *lets;   /* in an order in which each uses only earlier ones */

@@ -448,6 +448,7 @@ void kiln__read_t1(kiln__reader *r, const kiln__node *root)
     spec->variant_count = 1;
     spec->variants->name = "default";
     spec->variants->about = "";
+    spec->variants->contender = true;
     spec->variants->pos = root->pos;
     spec->name = name ? kiln__read_text(r, name, "'BenchmarkName'") : "problem";
     spec->title = spec->name;

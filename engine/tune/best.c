@@ -79,6 +79,13 @@ static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *kn
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
+/* A variant that is no contender is an answer to those who name it alone. One that the spec has no more is none either. */
+static bool may_answer(const kiln__best_search *s, const char *variant)
+{
+    const kiln__variant *found = kiln__spec_variant(s->spec, variant);
+    return found && (found->contender || s->choice->variant);
+}
+
 static void consider_all(kiln__best_search *s)
 {
     const kiln_device_info *info = &s->engine->info;
@@ -87,7 +94,7 @@ static void consider_all(kiln__best_search *s)
         const kiln__known *known = &s->list.items[i];
         kiln__candidate *candidate = &s->items[s->count];
         bool same;
-        if (is_pinned_otherwise(s->choice, known) ||
+        if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
             !kiln__size_distance(s->asked->sizes, s->asked->size_count, known->sizes, known->size_count,
                                  &candidate->distance, &same))
             continue;
@@ -314,7 +321,8 @@ static kiln_status defaults(const kiln__best_search *s, kiln_best **best, kiln_e
     if (status == KILN_ERROR_CONSTRAINT || (status == KILN_ERROR_NOT_FOUND && !s->choice->variant)) {
         status = KILN_OK;
         for (size_t v = 0; v < s->spec->variant_count && !config && status == KILN_OK; v++)
-            if (!s->choice->variant || strcmp(s->choice->variant, s->spec->variants[v].name) == 0)
+            if (s->choice->variant ? strcmp(s->choice->variant, s->spec->variants[v].name) == 0
+                                   : may_answer(s, s->spec->variants[v].name))
                 status = first_valid(s, &s->spec->variants[v], &config, error);
         if (status != KILN_OK) {
             kiln_error_free(why);

@@ -67,8 +67,8 @@ static void choose(finals *f, size_t most)
         kiln_sample *next = NULL;
         for (size_t i = 0; i < f->tuning->count; i++) {
             kiln_sample *sample = f->tuning->samples[i];
-            if (sample->status == KILN_OK && !sample->result.stopped_early && !is_chosen(f, sample) &&
-                (!next || first_seconds(sample) < first_seconds(next)))
+            if (sample->status == KILN_OK && sample->contender && !sample->result.stopped_early &&
+                !is_chosen(f, sample) && (!next || first_seconds(sample) < first_seconds(next)))
                 next = sample;
         }
         if (!next || first_seconds(next) > bound)
@@ -287,7 +287,8 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     verdict->why_not = "estimates are the same every time";
     for (size_t i = 0; i < tuning->count; i++) {
         kiln_sample *sample = tuning->samples[i];
-        bool tied = sample->status == KILN_OK && sample->result.seconds == tuning->best->result.seconds;
+        bool tied = sample->status == KILN_OK && sample->contender &&
+                    sample->result.seconds == tuning->best->result.seconds;
         verdict->tied += tied;
         sample->tied = tied;
     }

@@ -76,6 +76,8 @@ void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source);
 /* Whether what is told changes what comes next, so that asking far ahead is guessing. */
 bool kiln__tune_source_learns(const kiln__tune_source *source);
+/* Whether a variant of the sweep may be the best: a contender, or as good as any where there is none. */
+bool kiln__tune_source_contends(const kiln__tune_source *source, const char *variant);
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket stands for it until it is told. */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);

@@ -287,6 +287,14 @@ bool kiln__tune_source_learns(const kiln__tune_source *s)
     return kiln__strategy_learns(s->strategy);
 }
 
+bool kiln__tune_source_contends(const kiln__tune_source *s, const char *variant)
+{
+    bool any = false;
+    for (size_t v = 0; v < s->count; v++)
+        any |= s->variants[v]->contender;
+    return !any || kiln__spec_variant(s->spec, variant)->contender;
+}
+
 kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double value, kiln_error **error)
 {
     if (!s->search)

@@ -1,5 +1,6 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
  * time on each device, by its runner. */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -126,7 +127,7 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
         return judged;
-    double value = kiln__goals_told(s->goals, sample);
+    double value = sample->contender ? kiln__goals_told(s->goals, sample) : HUGE_VAL; /* nothing to go after */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -211,6 +212,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
     if (!made.sample)
         return kiln__fail_memory(error);
+    made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
     kiln_error *why = NULL;
     uint64_t start = kiln__now_ns();
     status = kiln__config_make(s->engine, s->spec, &choice, &made.config, &why);

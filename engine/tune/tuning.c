@@ -57,6 +57,7 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
     sample->params = copy;
     sample->param_count = count;
     sample->message = sample->device = "";
+    sample->contender = 1;
     return arena->failed ? NULL : sample;
 }
 
@@ -96,7 +97,7 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
     tuning->totals.stopped_early += sample->result.stopped_early != 0;
     tuning->totals.throttled += (sample->result.throttle & ~(unsigned)KILN_THROTTLE_SETTING) != 0;
     tuning->totals.verified += status == KILN_OK && sample->result.verified;
-    if (status == KILN_OK && (!tuning->best || value_of(sample) < value_of(tuning->best)))
+    if (status == KILN_OK && sample->contender && (!tuning->best || value_of(sample) < value_of(tuning->best)))
         tuning->best = sample;
     return true;
 }
@@ -125,6 +126,8 @@ static int compare(const void *left, const void *right)
     const kiln_sample *a = *(kiln_sample *const *)left, *b = *(kiln_sample *const *)right;
     if ((a->status == KILN_OK) != (b->status == KILN_OK))
         return a->status == KILN_OK ? -1 : 1;
+    if (a->contender != b->contender)
+        return a->contender ? -1 : 1;
     if (((const drawn *)a)->finalist != ((const drawn *)b)->finalist)
         return ((const drawn *)a)->finalist ? -1 : 1;
     double x = a->status == KILN_OK ? value_of(a) : 0, y = b->status == KILN_OK ? value_of(b) : 0;

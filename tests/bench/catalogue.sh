@@ -67,7 +67,6 @@ grep -v '^#' "$bench/works.txt" | {
     while read -r family bound works; do
         measured=0
         for work in $works; do
-            case $work in -*) continue ;; esac
             wanted "$family" "$work" "$@" || continue
             if [ $measured = 0 ]; then
                 measured=1

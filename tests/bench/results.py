@@ -13,6 +13,7 @@ A row: family, work, kind, name, seconds, bytes, flops, detail. The kinds:
   bound    what the work is held against: bytes or flops in so many seconds
   sweep    name counts the configurations, seconds is the wall time, detail says what failed
   variant  the best configuration (detail) of a variant
+  aside    the same of one that is no contender: a bound, or one that does not do the family's work
   peer     the same work by somebody else
   note     detail is a sentence that the reader of the work's figures has to know; typed by hand where a work was not
            measured by one run of catalogue.sh"""
@@ -87,7 +88,7 @@ def sweep_rows(family, work, bound, sweep, bounds, peers):
                      detail=", ".join(f"{count} x {status}" for status, count in sorted(reasons.items()))))
     for variant, sample in sorted(best.items(), key=lambda item: item[1]["result"]["seconds"]):
         result = sample["result"]
-        print(format_row(family, work, "variant", variant, result["seconds"], result["bytes"] or 0,
+        print(format_row(family, work, "variant" if sample["contender"] else "aside", variant, result["seconds"], result["bytes"] or 0,
                          result["flops"] or 0, settings(sample["params"])))
     for of, its, name, seconds, moved in peer_lines(peers):
         if of == family and its == work:
@@ -95,23 +96,22 @@ def sweep_rows(family, work, bound, sweep, bounds, peers):
 
 
 def works():
-    """What works.txt lists of each family, in its order: its works, and its variants that are no contenders."""
+    """What works.txt lists of each family, in its order."""
     with open(os.path.join(BENCH, "works.txt"), encoding="utf-8") as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
-    return {line[0]: ([word for word in line[2:] if word[0] != "-"], [word[1:] for word in line[2:] if word[0] == "-"])
-            for line in lines}
+    return {line[0]: line[2:] for line in lines}
 
 
 class Work:
     """What is known of one work of a family: its rows by kind, and what they amount to."""
 
-    def __init__(self, rows, others):
+    def __init__(self, rows):
         self.of = {kind: [row for row in rows if row["kind"] == kind] for kind in
-                   ("work", "bound", "sweep", "variant", "peer", "note")}
+                   ("work", "bound", "sweep", "variant", "aside", "peer", "note")}
         if len(self.of["work"]) != 1 or len(self.of["bound"]) != 1 or len(self.of["sweep"]) != 1:
             fail(f"{rows[0]['family']} {rows[0]['work']}: one row each of work, bound and sweep is expected")
-        self.variants = sorted(self.of["variant"], key=lambda row: row["seconds"])
-        self.contenders = [row for row in self.variants if row["name"] not in others]
+        self.variants = sorted(self.of["variant"] + self.of["aside"], key=lambda row: row["seconds"])
+        self.contenders = [row for row in self.variants if row["kind"] == "variant"]
         self.peers = sorted(self.of["peer"], key=lambda row: row["seconds"])
         self.device, self.sizes = self.of["work"][0]["name"], self.of["work"][0]["detail"]
         self.bound, self.sweep = self.of["bound"][0], self.of["sweep"][0]
@@ -129,11 +129,11 @@ class Work:
 def known(rows):
     """{family: {work: Work}} in the order of works.txt; rows of families and works that are not there are dropped."""
     found = {}
-    for family, (names, others) in works().items():
+    for family, names in works().items():
         for name in names:
             mine = [row for row in rows if row["family"] == family and row["work"] == name]
             if mine:
-                found.setdefault(family, {})[name] = Work(mine, others)
+                found.setdefault(family, {})[name] = Work(mine)
     return found
 
 

@@ -351,6 +351,71 @@ static void memory_may_be_out(void)
     CHECK(oom.live == 0);
 }
 
+/* The first variant of aside.yaml is no contender, and has the least of each objective. */
+static kiln_tuning *sweep_aside(fixture *f, const char *variant, uint64_t most)
+{
+    static const char *const objectives[] = {"min:BLOCK", "min:BLOCK * 2"};
+    kiln_tune_options options = {.size = sizeof options, .variants = variant ? &variant : NULL,
+                                 .variant_count = variant != NULL, .store = f->store, .objectives = objectives,
+                                 .objective_count = 2, .max_configurations = most};
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    return tuning;
+}
+
+static void what_is_no_contender_is_not_the_best(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_error *error = NULL;
+    kiln_best *best = NULL;
+    char text[160];
+    kiln_spec_free(f.spec);
+    CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/aside.yaml", &f.spec, &error), error);
+    CHECK(!kiln_spec_variant_contender(f.spec, 0) && kiln_spec_variant_contender(f.spec, 1));
+    CHECK(!kiln_spec_variant_contender(f.spec, 2) && kiln_spec_variant_first(f.spec) == 1);
+
+    /* Alone it is as good as any. */
+    kiln_tuning *tuning = sweep_aside(&f, "least", 0);
+    const kiln_sample *sample = kiln_tuning_sample(tuning, 0);
+    CHECK(kiln_tuning_count(tuning) == 1 && sample->contender && sample->front);
+    kiln_tuning_free(tuning);
+
+    /* What is known of it answers those who name it. */
+    kiln_best_options options = {.size = sizeof options, .store = f.store};
+    CHECK_OK(kiln_best_find(f.engine, f.spec, NULL, &options, &best, &error), error);
+    CHECK_TEXT(show(best, text), "DEFAULT plain ITEMS=1 FAR=near BLOCK=64");
+    kiln_best_free(best);
+    CHECK_OK(kiln_best_find(f.engine, f.spec, &(kiln_choice){.variant = "least"}, &options, &best, &error), error);
+    CHECK_TEXT(show(best, text), "EXACT least ITEMS=1 FAR=near BLOCK=32");
+    kiln_best_free(best);
+
+    for (uint64_t most = 0; most < 10; most += 9) { /* in order, and by a strategy that learns */
+        tuning = sweep_aside(&f, NULL, most);
+        CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 3);
+        for (size_t i = 0; i < 3; i++) {
+            sample = kiln_tuning_sample(tuning, i);
+            CHECK(sample->status == KILN_OK && sample->contender == (i < 2) && sample->front == (i == 0));
+            CHECK(sample->params[2].value.as.i == (i == 0 ? 64 : i == 1 ? 128 : 32));
+        }
+        kiln_tuning_free(tuning);
+    }
+    CHECK_OK(kiln_best_find(f.engine, f.spec, NULL, &options, &best, &error), error);
+    CHECK(best->from == KILN_BEST_EXACT);
+    CHECK_TEXT(best->variant, "plain");
+    kiln_best_free(best);
+    kiln_plan *plan = NULL;
+    kiln_kernel_info info = {0};
+    CHECK_OK(kiln_plan_open(f.engine, f.spec, NULL, &plan, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
+    kiln_plan_kernel(plan, 0, &info);
+    CHECK(info.block[0] == 64);
+    kiln_plan_free(plan);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"the ladder", the_ladder},
     {"only what is valid answers", only_what_is_valid_answers},
@@ -359,6 +424,7 @@ static const check_case cases[] = {
     {"tuned on demand and remembered", tuned_on_demand_and_remembered},
     {"what does not compile is passed over", what_does_not_compile_is_passed_over},
     {"of store and file the later counts", of_store_and_file_the_later_counts},
+    {"what is no contender is not the best", what_is_no_contender_is_not_the_best},
     {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("best", cases)

@@ -276,10 +276,14 @@ static void ends_at_the_roofline_and_in_time(void)
 {
     kiln_tune_options options = {.max_roofline = 0.8}, none = {0}, time = {.max_seconds = 1e-9};
     kiln__budget b = {.options = &options};
-    kiln_sample near = {.status = KILN_OK, .result = {.roofline = 0.79}};
+    kiln_sample near = {.status = KILN_OK, .result = {.roofline = 0.79}, .contender = 1};
     kiln__budget_note(&b, &near, 1);
     CHECK(!kiln__budget_over(&b));
     near.result.roofline = 0.8;
+    near.contender = 0;
+    kiln__budget_note(&b, &near, HUGE_VAL);
+    CHECK(!kiln__budget_over(&b));
+    near.contender = 1;
     kiln__budget_note(&b, &near, 2);
     CHECK(kiln__budget_over(&b));
     CU_ASSERT_EQUAL(b.end, KILN_END_ROOFLINE);

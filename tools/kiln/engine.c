@@ -156,7 +156,7 @@ bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
     const cli_args *args = &c->args;
     memset(out, 0, sizeof *out);
     int index = variant ? kiln_spec_variant_find(c->spec, variant) : -1;
-    out->variant = variant ? variant : kiln_spec_variant_name(c->spec, 0);
+    out->variant = variant ? variant : kiln_spec_variant_name(c->spec, kiln_spec_variant_first(c->spec));
     out->choice.variant = variant;
 
     kiln_setting *params = cli_alloc((args->params.count + 1) * sizeof *params);

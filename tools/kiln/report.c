@@ -43,8 +43,12 @@ static int add_record(void *user, const kiln_record *record)
             return 0;
     }
     report_problem *p = report_find_problem(r, record->device, record->sizes, record->size_count);
+    bool aside = false;
+    for (size_t i = 0; i < r->asides.count; i++)
+        aside |= strcmp(r->asides.items[i], record->variant) == 0;
     report_sample sample = {
-        .variant = report_intern(r, record->variant),
+        .variant = report_intern(r, aside ? cli_printf("(%s)", record->variant) : record->variant),
+        .aside = aside,
         .params = report_settings(r, record->params, record->param_count),
         .param_count = record->param_count,
         .reason = record->status == KILN_OK ? NULL : kiln_status_text(record->status),
@@ -95,6 +99,9 @@ static int find_spec(cli *c, report *r)
     }
     r->spec = kiln_spec_name(c->spec);
     r->title = kiln_spec_title(c->spec);
+    for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
+        if (!kiln_spec_variant_contender(c->spec, v))
+            cli_list_add(&r->asides, kiln_spec_variant_name(c->spec, v));
     return 0;
 }
 

@@ -21,7 +21,8 @@ typedef enum report_time {
 } report_time;
 
 typedef struct report_sample {
-    const char *variant;
+    const char *variant;        /* in brackets where it is no contender */
+    bool aside;                 /* it is none, and does not count for the best */
     const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
     size_t param_count;
     const char *reason;         /* NULL: it ran; else in what way it failed */
@@ -75,11 +76,13 @@ typedef struct report_problem {
     double first, last, compile_seconds;
     double peak_flops, peak_bandwidth; /* 0: not known */
     const char *peaks_from;
-    const report_sample *best; /* NULL: nothing ran */
+    const report_sample *best; /* of the contenders, if one ran; NULL: nothing ran */
+    double least;             /* seconds of the fastest of all */
 } report_problem;
 
 typedef struct report {
     const char *spec, *title, *source; /* source: what was read, for people */
+    cli_list asides;          /* variants that are no contenders */
     bool replayed;            /* times of day mean nothing: `at` is a clock that began at 0 */
     report_problem *problems;
     size_t problem_count, problem_room, count;
@@ -99,6 +102,7 @@ const char *report_time_text(report_time time);
 const char *report_unit(double seconds, double *length);       /* cli_time_unit(), for a page, which is always UTF-8 */
 const char *report_configuration(const report_sample *sample); /* "A=1 B=2" */
 size_t report_bin(const report_param *param, uint32_t level);
+bool report_counts(const report_problem *p, const report_sample *sample); /* for what was the best so far */
 bool report_has_choice(const report_param *param);             /* more than one value */
 const char *report_day(double at);                             /* "2026-03-01 12:00" in UTC */
 

@@ -324,6 +324,8 @@ static int by_best(const void *left, const void *right)
     const report_variant *a = left, *b = right;
     if (!a->ran != !b->ran)
         return a->ran ? -1 : 1;
+    if (a->ran && a->samples[0]->aside != b->samples[0]->aside)
+        return b->samples[0]->aside ? -1 : 1;
     if (a->ran && a->samples[0]->seconds != b->samples[0]->seconds)
         return a->samples[0]->seconds < b->samples[0]->seconds ? -1 : 1;
     return strcmp(a->name, b->name);
@@ -397,11 +399,19 @@ static void order_in_time(report_problem *p, bool replayed)
         s->clock = replayed ? s->at : clock;
         s->number = i + 1;
         p->ran += !s->reason;
-        if (!s->reason && (!p->best || s->seconds < p->best->seconds))
+        if (s->reason)
+            continue;
+        p->least = p->best ? fmin(p->least, s->seconds) : s->seconds;
+        if (!p->best || (s->aside == p->best->aside ? s->seconds < p->best->seconds : p->best->aside))
             p->best = s;
     }
     p->first = count ? p->samples[0]->at : 0;
     p->last = count ? p->samples[count - 1]->at : 0;
+}
+
+bool report_counts(const report_problem *p, const report_sample *sample)
+{
+    return !sample->reason && sample->aside == p->best->aside;
 }
 
 static int by_frequency(const void *left, const void *right)

@@ -41,7 +41,7 @@ static void best_data(FILE *to, const report_problem *p)
     fputs("# number  clock in s  time in s (nan: failed)  best so far in s\n", to);
     for (size_t i = 0; i < p->count; i++) {
         const report_sample *s = p->samples[i];
-        best = !s->reason && s->seconds < best ? s->seconds : best;
+        best = report_counts(p, s) && s->seconds < best ? s->seconds : best;
         fprintf(to, "%zu %.6g ", s->number, s->clock);
         fputs(s->reason ? "nan " : cli_printf("%.9g ", s->seconds), to);
         fputs(isfinite(best) ? cli_printf("%.9g\n", best) : "nan\n", to);
@@ -54,7 +54,7 @@ static void best_script(FILE *to, const report *r, const report_problem *p, cons
     const char *of = cli_time_unit(p->best->seconds, &unit);
     start(to, name);
     put_title(to, r, p);
-    fprintf(to, "set logscale y\nset yrange [%g:]\nset xrange [0:%g]\n", 0.85 * p->best->seconds / unit,
+    fprintf(to, "set logscale y\nset yrange [%g:]\nset xrange [0:%g]\n", 0.85 * p->least / unit,
             p->samples[p->count - 1]->clock > 0 ? p->samples[p->count - 1]->clock : 1);
     fprintf(to, "set xlabel \"%s (s)\"\nset ylabel \"%s (%s)\"\n",
             r->replayed ? "search time" : "sweep time", report_time_text(p->time), of);
@@ -82,7 +82,7 @@ static void variants_script(FILE *to, const report *r, const report_problem *p, 
     const char *of = cli_time_unit(p->best->seconds, &unit);
     start(to, name);
     put_title(to, r, p);
-    fprintf(to, "set logscale y\nset yrange [%g:]\n", 0.85 * p->best->seconds / unit);
+    fprintf(to, "set logscale y\nset yrange [%g:]\n", 0.85 * p->least / unit);
     fprintf(to, "set ylabel \"%s (%s)\"\nset style fill solid 0.6\nset boxwidth 0.5\n"
                 "set xtics rotate by -35 noenhanced\nset xrange [-0.7:%zu.7]\nset key outside top horizontal\n",
             report_time_text(p->time), of, p->variant_count - 1);

@@ -67,7 +67,7 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
         }
         if (is_chosen(ran_at++, p->ran, most))
             add_row(points, p, s, unit);
-        if (s->seconds < best) {
+        if (s->seconds < best && report_counts(p, s)) {
             best = s->seconds;
             add_row(steps, p, s, unit);
         }

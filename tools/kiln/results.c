@@ -67,10 +67,19 @@ static const char *day(int64_t made)
     return cli_printf("%s", text);
 }
 
-static bool is_better(const kept *a, const kept *b)
+/* Whether the spec of that name, if there is one (it may be NULL), lets a variant be called the best. */
+static bool contends(const kiln_spec *spec, const kept *k)
+{
+    int variant = spec ? kiln_spec_variant_find(spec, k->variant) : -1;
+    return variant < 0 || kiln_spec_variant_contender(spec, (size_t)variant);
+}
+
+static bool is_better(const kiln_spec *spec, const kept *a, const kept *b)
 {
     if (!b || (a->status == KILN_OK) != (b->status == KILN_OK))
         return !b || a->status == KILN_OK;
+    if (contends(spec, a) != contends(spec, b))
+        return contends(spec, a);
     return a->status == KILN_OK && tune_seconds(&a->result) < tune_seconds(&b->result);
 }
 
@@ -89,7 +98,7 @@ static bool same_problem(const kept *a, const kept *b)
 }
 
 /* A row a problem: spec, sizes and device, with the best of its samples. */
-static void show_problems(const kept_list *list)
+static void show_problems(const cli *c, const kept_list *list)
 {
     cli_table table;
     static const char *const heads[] = {"spec", "sizes", "device", "samples", "failed", "best", ""};
@@ -100,10 +109,15 @@ static void show_problems(const kept_list *list)
     for (size_t from = 0, to; from < list->count; from = to) {
         const kept *best = NULL, *first = list->items[from];
         size_t failed = 0;
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        if (kiln_spec_load(c->engine, first->spec, &spec, &error) != KILN_OK)
+            kiln_error_free(error); /* a spec that is gone or elsewhere has samples all the same */
         for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
             failed += list->items[to]->status != KILN_OK;
-            best = is_better(list->items[to], best) ? list->items[to] : best;
+            best = is_better(spec, list->items[to], best) ? list->items[to] : best;
         }
+        kiln_spec_free(spec);
         table_cell(&table, "%s", first->spec);
         table_cell(&table, "%s", first->sizes);
         table_cell(&table, "%s", first->device);
@@ -179,7 +193,7 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
     if (kiln_store_list(store, filter, keep, &list, &error) != KILN_OK)
         return cli_error(c, error);
     if (list.count > 0)
-        (filter->spec ? show_samples : show_problems)(&list);
+        filter->spec ? show_samples(&list) : show_problems(c, &list);
     out_printf("%s sample%s in ", cli_whole(list.count), list.count == 1 ? "" : "s");
     out_text(kiln_store_path(store));
     out_puts("\n");

@@ -88,6 +88,7 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v)
     json_t *object = js_object(), *params = js_array(), *where = js_array();
     js_set(object, "name", js_text(kiln_spec_variant_name(c->spec, v)));
     js_set(object, "about", js_text(kiln_spec_variant_about(c->spec, v)));
+    js_set(object, "contender", json_boolean(kiln_spec_variant_contender(c->spec, v)));
     for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
         kiln_param_info info;
         kiln_spec_param(c->spec, v, p, &info);
@@ -184,6 +185,8 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v)
                out_plain());
     if (*about)
         out_wrapped(about, 2, out_width());
+    if (!kiln_spec_variant_contender(spec, v))
+        out_wrapped("To compare with: it does not do the spec's work, and is never called the best.", 2, out_width());
     cli_table table;
     table_start(&table, "ll");
     table.indent = 2;

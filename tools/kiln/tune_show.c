@@ -115,7 +115,7 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
     table_cell(&r->table, "%s",
                r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
     table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
-    table_cell(&r->table, "%s", sample->variant);
+    table_cell(&r->table, sample->contender ? "%s" : "(%s)", sample->variant);
     table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
 }
 
@@ -382,6 +382,7 @@ static json_t *sample_json(const kiln_sample *sample, size_t count)
     js_set(object, "reused", json_boolean(sample->reused));
     js_set(object, "device", js_text(sample->device));
     js_set(object, "tied", json_boolean(sample->tied));
+    js_set(object, "contender", json_boolean(sample->contender));
     js_set(object, "at_seconds", js_real(sample->at));
     json_t *objectives = count ? js_array() : NULL;
     for (size_t i = 0; i < count; i++)
