@@ -7,6 +7,8 @@
 //
 // All sizes below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
 //
+// All kernels add in order of k, from 0 on, by a fused multiply-add a term: their results are the same bits.
+//
 // The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
 // compiled where its own macro SYRK_<NAME> is set, or where SYRK_ONE is not.
 
@@ -26,10 +28,10 @@
 #define PAD 1 // tiled_padded, triangle: unused elements after each row of a tile
 #endif
 #ifndef THREAD_M
-#define THREAD_M 8 // coarsened: rows of C that a thread makes; a multiple of 4
+#define THREAD_M 4 // coarsened: rows of C that a thread makes; a multiple of 4
 #endif
 #ifndef THREAD_N
-#define THREAD_N 8 // coarsened: columns, likewise
+#define THREAD_N 4 // coarsened: columns, likewise
 #endif
 #ifndef LANES_M
 #define LANES_M 8 // coarsened: a warp is LANES_M x 32 / LANES_M threads
@@ -88,7 +90,8 @@ __device__ __forceinline__ float tile_sum(const float *__restrict__ A, unsigned 
 // Tiles of both operands in shared memory, read from global memory along K, TILE lanes side by side.
 //
 // Against strided: every sector is used whole and each element is read N / TILE times in place of N. But now the lanes
-// read a column of a tile, cols[x][k]: rows of TILE = 32 elements begin in the same bank, and a request takes 32 passes.
+// read a column of a tile, cols[x][k]: rows of TILE = 32 elements begin in the same bank, and a request takes 32 passes
+// (8 with TILE = 16, of which every second row begins in the same bank, and 2 with 8).
 extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
@@ -101,8 +104,8 @@ extern "C" __global__ void syrk_tiled(const float *__restrict__ A, float *__rest
 #if defined(SYRK_TILED_PADDED) || !defined(SYRK_ONE)
 // Rows of the tiles are PAD elements further apart.
 //
-// Against tiled: with an odd distance, the elements of a column lie in different banks, and each request takes one pass.
-// Nothing else changes.
+// Against tiled: with an odd distance, the elements of a column lie in different banks, and each read takes one pass.
+// Where TILE is below 32, a warp writes several rows at once, and these now overlap by PAD banks: two passes a store.
 extern "C" __global__ void syrk_tiled_padded(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     float sum = tile_sum<TILE + PAD>(A, N, K, blockIdx.y * TILE, blockIdx.x * TILE);
