@@ -1,0 +1,31 @@
+#!/bin/sh
+# alone.sh KILN FOLDER: every CUDA source of the folder compiles without a macro, as an editor reads it: the defaults
+# that it gives its knobs go together, and all of its kernels are there at once.
+set -eu
+kiln=$1 sources=$2
+folder=$(mktemp -d)
+export KILN_CACHE_DIR="$folder/cache"
+trap 'rm -rf "$folder"' EXIT
+failed=0 passed=0
+for source in "$sources"/*.cu; do
+    name=$(basename "$source" .cu)
+    cp "$source" "$folder"
+    kernel=$(tr '\n' ' ' <"$source" | grep -o 'extern "C" __global__[^{;]*' | head -n 1 |
+             sed -E 's/__launch_bounds__\([^)]*\)//; s/ *\(.*//; s/.* //')
+    cat >"$folder/$name.yaml" <<EOF
+kiln: 1
+name: $name
+source: $name.cu
+sizes: {default: {N: 1}}
+launch: {kernel: $kernel, grid: [1], block: [1], args: []}
+EOF
+    if output=$("$kiln" inspect "$folder/$name.yaml" --device sim --ptx="$folder/$name.ptx" 2>&1) &&
+       grep -q "\.entry $kernel" "$folder/$name.ptx"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf '%s:\n%s\n' "$source" "$output"
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]
