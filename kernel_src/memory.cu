@@ -184,7 +184,8 @@ extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
-// As many blocks as the device holds at a time; each goes on to the next piece when it has done one.
+// No more blocks than the device holds at a time, if registers allow; each goes on to the next piece when it has done
+// one.
 //
 // Against streamed: no blocks start or end on the way, and indexes are computed once. In exchange a thread waits for
 // its loads before it asks for the next, where a new block would already be asking.
