@@ -305,7 +305,7 @@ KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void
 
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
-/* Zero means: the first variant, each param's default, the first size set (`tiny` on the simulator). Referenced
+/* Zero means: the first contender, each param's default, the first size set (`tiny` on the simulator). Referenced
  * for the duration of the call it is passed to. */
 typedef struct kiln_choice {
     const char *variant;

@@ -15,7 +15,7 @@
 
 static const cli_option choice_options[] = {
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
-     "The variant. Default: the spec's first."},
+     "The variant. Default: the spec's first contender."},
     {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Set a param. Repeatable. Params that are not set have their defaults."},
     CLI_SIZE_OPTION,

@@ -197,7 +197,7 @@ const cli_command cli_run_command = {
     .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &capture_group,
                                           &cli_engine_group, NULL},
     .examples =
-        (const cli_example[]){{"kiln run matmul", "The first variant with its defaults."},
+        (const cli_example[]){{"kiln run matmul", "The first contender with its defaults."},
                               {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
                               {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
                               {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50",
