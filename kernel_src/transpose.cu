@@ -7,8 +7,8 @@
 // without bank conflicts there (tiled_padded, swizzled), with more of it on its way at a time (tiled_unrolled,
 // vectorised). Elements are words of 32 bits that arrive as they were, floats among them: NaNs, -0 and all.
 //
-// All sizes are legal, 0 and 1 included; edges are checked. Matrices may have more than 2^31 elements: offsets are 64
-// bits wide. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
+// M and N may be anything below 2^31, 0 and 1 included; edges are checked. Matrices may have more than 2^32 elements:
+// offsets are 64 bits wide. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
 //
 // The knobs are macros. A spec sets them; the defaults serve an editor. A kernel is compiled where its own macro
 // TRANSPOSE_<NAME> is set, or where TRANSPOSE_ONE is not: a sweep compiles this file once a configuration.
@@ -23,7 +23,7 @@
 #define ITEMS 4 // copy_row, copy_column: elements of a thread
 #endif
 #ifndef PAD
-#define PAD 1 // tiled_padded, tiled_unrolled: elements behind each row of the tile
+#define PAD 1 // tiled_padded, tiled_unrolled: unused elements behind each row of the tile (or each 32 elements)
 #endif
 #ifndef TILE
 #define TILE 32 // tiled_unrolled, swizzled: side of the square tile
@@ -138,29 +138,37 @@ extern "C" __global__ void transpose_copy_column(const unsigned *__restrict__ X,
 #endif
 
 #if defined(TRANSPOSE_TILED) || defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
+// Where element `number` of the tile, counted along its rows, lies: with `pad` unused elements behind each row, or
+// behind each 32 elements where rows are shorter, so that what a warp writes is not parted.
+template <unsigned pad> __device__ __forceinline__ constexpr unsigned in_tile(unsigned number)
+{
+    return number + number / (BLOCK_X < 32 ? 32 : BLOCK_X) * pad;
+}
+
 // A tile of BLOCK_Y x BLOCK_X elements goes through shared memory, a thread an element: written by rows of A, read by
 // rows of T. The threads are numbered anew for the second half, so that neighbours are neighbours there too.
 template <unsigned pad>
 __device__ __forceinline__ void through_tile(const unsigned *A, unsigned *T, unsigned M, unsigned N)
 {
-    __shared__ unsigned tile[BLOCK_Y][BLOCK_X + pad];
+    __shared__ unsigned tile[in_tile<pad>(BLOCK_X * BLOCK_Y - 1) + 1];
     Place at = place(A, T, M, N, BLOCK_Y, BLOCK_X, false);
-    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x;
+    unsigned row = at.row + threadIdx.y, col = at.col + threadIdx.x, thread = threadIdx.y * BLOCK_X + threadIdx.x;
     if (row < M && col < N)
-        tile[threadIdx.y][threadIdx.x] = at.a[(offset)row * N + col];
+        tile[in_tile<pad>(thread)] = at.a[(offset)row * N + col];
     __syncthreads();
-    unsigned thread = threadIdx.y * BLOCK_X + threadIdx.x, y = thread % BLOCK_Y, x = thread / BLOCK_Y;
+    unsigned y = thread % BLOCK_Y, x = thread / BLOCK_Y;
     row = at.row + y;
     col = at.col + x;
     if (row < M && col < N)
-        at.t[(offset)col * M + row] = tile[y][x];
+        at.t[(offset)col * M + row] = tile[in_tile<pad>(y * BLOCK_X + x)];
 }
 #endif
 
 #if defined(TRANSPOSE_TILED) || !defined(TRANSPOSE_ONE)
 // Against naive: both sides of global memory are coalesced, 4 sectors a request where BLOCK_X and BLOCK_Y are 32 (as
 // wide as BLOCK_X when reading, as BLOCK_Y when writing). In exchange the read of shared memory goes down a column:
-// rows of 32 elements begin in the same bank, so 32 lanes meet in one, 32 wavefronts in place of one.
+// rows of 32 elements begin in the same bank, so the BLOCK_Y lanes of a column meet in one, BLOCK_Y wavefronts in place
+// of one. (Of rows of 16 or 8 only every second or fourth begins there.)
 extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                            unsigned N)
 {
@@ -169,9 +177,9 @@ extern "C" __global__ void transpose_tiled(const unsigned *__restrict__ A, unsig
 #endif
 
 #if defined(TRANSPOSE_TILED_PADDED) || !defined(TRANSPOSE_ONE)
-// Against tiled: PAD elements behind each row shift the next one by as many banks. With 1, a column lies in 32
-// different banks and the conflict counter is 0 where BLOCK_Y is 32 or BLOCK_X is a multiple of 32; global memory sees
-// no difference.
+// Against tiled: PAD elements behind each row shift the next one by as many banks. A warp reads 32 / BLOCK_Y columns,
+// so with PAD = 32 / BLOCK_Y its elements lie in 32 different banks and the conflict counter is 0; with any other PAD
+// some lie in the same one. Global memory sees no difference.
 extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                                   unsigned N)
 {
@@ -182,8 +190,9 @@ extern "C" __global__ void transpose_tiled_padded(const unsigned *__restrict__ A
 #if defined(TRANSPOSE_TILED_UNROLLED) || !defined(TRANSPOSE_ONE)
 // A square tile with fewer threads than elements: each reads TILE / BLOCK_Y elements before it writes the first.
 //
-// Against tiled_padded: the same sectors and wavefronts, but that many loads are on their way at a time in each thread,
-// and there are fewer index computations, barriers and blocks an element. What waits for memory waits once.
+// Against tiled_padded without conflicts: the same sectors and wavefronts, but that many loads are on their way at a
+// time in each thread, and there are fewer index computations, barriers and blocks an element. What waits for memory
+// waits once.
 extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__ A, unsigned *__restrict__ T,
                                                     unsigned M, unsigned N)
 {
@@ -214,18 +223,18 @@ extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__
 // padding.
 //
 // Against tiled_unrolled: no conflicts either, no shared memory is left unused, rows stay aligned; TILE must be a power
-// of two. With DIAGONAL, blocks that run side by side take tiles along a diagonal: with tiles along a row they write
-// T's columns, addresses M elements apart, which on older devices fell on the same few memory channels where M is a
-// power of two. Today's devices hash addresses over channels.
+// of two. With DIAGONAL, blocks that run side by side take tiles along a diagonal, a row and a column further each:
+// with tiles along a row of A they begin to write in one column of T, TILE rows of M elements apart, which on older
+// devices fell on the same few memory channels where M is a power of two. Today's devices hash addresses over channels.
 extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {
     __shared__ unsigned tile[TILE][TILE];
     static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, in whole steps");
     Place at = place(A, T, M, N, TILE, TILE, false);
-    if (DIAGONAL) { // each row of tiles begins one tile further to the right than the one above
-        unsigned tiles_n = (N + TILE - 1) / TILE;
-        at.col = (at.col / TILE + at.row / TILE) % tiles_n * TILE;
+    if (DIAGONAL) { // each column of tiles is turned down by its number, so that every tile still comes once
+        unsigned tiles_m = (M + TILE - 1) / TILE;
+        at.row = (at.row / TILE + at.col / TILE) % tiles_m * TILE;
     }
     unsigned mine[TILE / BLOCK_Y];
 #pragma unroll
