@@ -6,6 +6,8 @@
 //
 // What reads other elements than it writes is checked all the same, because x counts upwards: x[k] = x[0] + k. A thread
 // that wants element i and has read element k makes it out of that one, x[k] - k + i, and is wrong if it got another.
+// The answer does not say which k a thread chose; `kiln study access` does. On any other x these kernels (offset,
+// permuted, strided, broadcast, scattered, aos_same, soa_same) give something else than x + 1: they are for studying.
 //
 // Sizes up to 2^32 - 1 are legal, 0 and 1 included; offsets are 64 bits wide. The knobs are macros. A spec sets them;
 // the defaults serve an editor. A kernel is compiled where its own macro MEMORY_<NAME> is set, or where MEMORY_ONE is
@@ -279,8 +281,8 @@ __device__ __forceinline__ unsigned mixed(unsigned i)
     return i ^ i >> 16;
 }
 
-// Each lane reads anywhere: 32 sectors a request, one element of each used, and no cache is large enough to help. This
-// is what a table lookup costs at worst.
+// Each lane reads anywhere: 32 sectors a request, one element of each used. Where x is much larger than the L2, hardly
+// one is found there, and this is what a table lookup costs at worst.
 extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     for_each(y, N, [&](offset i) {
@@ -305,13 +307,15 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 
 #if defined(MEMORY_COLUMN_A_THREAD) || !defined(MEMORY_ONE)
 // A thread a column of 64 rows: neighbours work side by side all the way, 4 sectors a request. The same work as
-// row_a_thread, and the loop looks worse to a CPU's eye.
+// row_a_thread, and the loop looks worse to a CPU's eye. Blocks are numbered along 64 rows first, and in one dimension,
+// because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset column = thread_number();
+    constexpr unsigned ACROSS = (WIDTH + BLOCK - 1) / BLOCK; // blocks for 64 rows
+    unsigned rows = blockIdx.x / ACROSS, column = blockIdx.x % ACROSS * BLOCK + threadIdx.x;
     if (column >= WIDTH)
         return;
-    offset begin = blockIdx.y * 64ull * WIDTH + column, end = begin + 64 * WIDTH < N ? begin + 64 * WIDTH : N;
+    offset begin = rows * 64ull * WIDTH + column, end = begin + 64 * WIDTH < N ? begin + 64 * WIDTH : N;
     for (offset i = begin; i < end; i += WIDTH)
         y[i] = x[i] + 1;
 }
