@@ -7,7 +7,10 @@
 // What the answer is:
 //   sum     of floats: in an order that depends on the kernel and its knobs, but (save for one_pass_atomics) not on
 //           time, so that the same launch gives the same bits. It starts from 0. Infinities and NaN go through as
-//           IEEE 754 has it; denormals are kept. Of integers: modulo 2^32, whatever the order. Of nothing: 0.
+//           IEEE 754 has it. A partial sum past the largest finite number is an infinity, so where elements of both
+//           signs are that large the answer depends on the order. Denormals are kept, save where one_pass_atomics adds
+//           its blocks' sums: an atomic addition of floats takes them for 0. Of integers: modulo 2^32, whatever the
+//           order. Of nothing: 0.
 //   max     of floats: maximum() of IEEE 754-2019: NaN if there is one (always 0x7fffffff), and 0 is above -0.
 //           Of nothing: -infinity, or the least integer.
 //   argmax  the first of those elements that have that value; of nothing: -1.
@@ -22,7 +25,7 @@
 #define INTEGERS 0 // 0: floats, 1: integers of 32 bits
 #endif
 #ifndef BLOCK
-#define BLOCK 256 // threads of a block; a power of two, at least a warp
+#define BLOCK 256 // threads of a block; a power of two, at least two warps
 #endif
 #ifndef ELEMENTS
 #define ELEMENTS 8 // elements that a thread adds up before the tree
@@ -164,7 +167,8 @@ __device__ __forceinline__ item join_warp(item mine)
     return mine;
 }
 
-// Thread 0 gets what all threads of the block have: by shuffles in each warp, then in the first one. To be called once.
+// Thread 0 gets what all threads of the block have: by shuffles in each warp, then in the first one. Two calls use one
+// array and need a barrier between them.
 template <unsigned threads> __device__ __forceinline__ item join_block(item mine)
 {
     __shared__ item warps[threads / WARP];
@@ -215,7 +219,8 @@ __device__ __forceinline__ void join_tree(item *s, unsigned end)
 // An element a thread, then a tree in shared memory: in step k every 2^k-th thread takes in its neighbour 2^(k-1) on.
 //
 // The threads at work are spread over all warps, so every warp goes through every step, with ever fewer lanes: the mean
-// number of active lanes falls towards 1, and each step has a divergent branch a warp.
+// number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every
+// second, fourth, ... one.
 extern "C" __global__ void reduction_neighboured_divergent(const element *__restrict__ x, item *__restrict__ partials,
                                                            offset N)
 {
@@ -288,20 +293,20 @@ extern "C" __global__ void reduction_cascading(const element *__restrict__ x, it
 #if defined(REDUCTION_UNROLL_LAST_WARP) || !defined(REDUCTION_ONE)
 // The last 64 items are one warp's: it needs no barrier of the block.
 //
-// Five barriers and five rounds of a loop that the other warps would go through for nothing are gone. Lanes of a warp
-// are no longer sure to run in step, so a warp barrier stands between reading and writing.
+// Six barriers and six rounds of a loop that the other warps would go through for nothing are gone. Lanes of a warp are
+// no longer sure to run in step, so a warp barrier stands between reading and writing.
 extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict__ x, item *__restrict__ partials,
                                                       offset N)
 {
     __shared__ item s[BLOCK];
     s[threadIdx.x] = item_of_section(x, N);
     __syncthreads();
-    join_tree(s, WARP);
+    join_tree(s, 2 * WARP);
     if (threadIdx.x >= WARP)
         return;
     item mine = s[threadIdx.x];
 #pragma unroll
-    for (unsigned stride = WARP / 2; stride > 0; stride /= 2) {
+    for (unsigned stride = WARP; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
             mine = join(mine, s[threadIdx.x + stride]);
         __syncwarp();
@@ -326,7 +331,7 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
     s[threadIdx.x] = mine;
     __syncthreads();
 #pragma unroll
-    for (unsigned stride = BLOCK / 2; stride >= WARP; stride /= 2) {
+    for (unsigned stride = BLOCK / 2; stride >= 2 * WARP; stride /= 2) {
         if (threadIdx.x < stride)
             s[threadIdx.x] = mine = join(mine, s[threadIdx.x + stride]);
         __syncthreads();
@@ -334,7 +339,7 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
     if (threadIdx.x >= WARP)
         return;
 #pragma unroll
-    for (unsigned stride = WARP / 2; stride > 0; stride /= 2) {
+    for (unsigned stride = WARP; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
             mine = join(mine, s[threadIdx.x + stride]);
         __syncwarp();
@@ -350,7 +355,8 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
 #if defined(REDUCTION_SHUFFLE) || !defined(REDUCTION_ONE)
 // Warps add up by shuffles from register to register; shared memory holds one item a warp.
 //
-// Against unrolled_complete: one barrier a block, and BLOCK / 32 words written to shared memory in place of BLOCK.
+// Against unrolled_complete: one barrier a block, and BLOCK / 32 items written to shared memory in place of
+// 2 BLOCK - 1.
 extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     item mine = join_block<BLOCK>(item_of_section(x, N));
@@ -433,7 +439,7 @@ extern "C" __global__ void reduction_finish(const item *__restrict__ partials, e
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// As many blocks as the device holds walk over x together, IN_FLIGHT loads under way a thread.
+// PER_SM blocks an SM walk over x together, IN_FLIGHT loads under way a thread.
 __device__ __forceinline__ item item_of_turns(const element *x, offset N)
 {
     const offset step = (offset)gridDim.x * BLOCK;
@@ -458,9 +464,10 @@ __device__ __forceinline__ item item_of_turns(const element *x, offset N)
 // One pass: each block adds its result to the one answer, atomically.
 //
 // Against shuffle: no partial results in memory and no kernel to join them, but the answer must be set beforehand, by a
-// launch as well. Blocks come in any order, so the last bits of a sum of floats differ from run to run. For argmax
-// value and place go into one word of 64 bits, the nearer place being the greater, for fewer than 2^32 elements; a
-// third launch takes them apart.
+// launch as well. Blocks come in any order, so the last bits of a sum of floats differ from run to run. PTX has
+// atom.add.f32 on global memory flush denormals, with or without -ftz: a block's sum or an answer that is one counts as
+// 0. For argmax value and place go into one word of 64 bits, the nearer place being the greater, for fewer than 2^32
+// elements; a third launch takes them apart.
 extern "C" __global__ void reduction_one_pass_atomics(const element *__restrict__ x, element *y, long long *at,
                                                       offset N)
 {
