@@ -1,7 +1,9 @@
 #!/bin/sh
 # same.sh KILN DEVICE SPEC BUFFER VARIANT... -- SETTINGS: the variants that promise the same bits in every run give
-# them, in four runs; on the simulated device blocks come in another order in each. SETTINGS are options of kiln run. On
-# a device that is not there: exit 77, a skip.
+# them, in four runs. On the simulated device blocks are taken in their order, by one to four host threads, and the
+# warps of a block take turns: what differs between the runs is which of the blocks under way is ahead. Any other order
+# is tested by a GPU alone (same.SPEC.cuda:0). SETTINGS are options of kiln run. On a device that is not there: exit
+# 77, a skip.
 set -eu
 kiln=$1 device=$2 spec=$3 buffer=$4
 shift 4
