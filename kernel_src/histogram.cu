@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 #endif
 
 #if defined(HISTOGRAM_REPLICATED) || defined(HISTOGRAM_AGGREGATED) || !defined(HISTOGRAM_ONE)
-#define APART (BINS + 1) // from one copy to the next where each is in one piece: one bin's words lie in different banks
+#define APART (BINS | 1) // from one copy in one piece to the next: odd, so that a bin's words lie in different banks
 
 // Where copy `copy` has bin k. In bytes, so that in layout 2 a shift and one logical operation make an address of a key
 // within a word.
@@ -194,13 +194,13 @@ __device__ __forceinline__ void clear_copies()
     clear_bins(COPIES * (LAYOUT == 2 ? BINS : APART));
 }
 
-// The copies added up, a thread a bin. Where the copies of a bin are neighbours, threads begin with different copies,
-// so that a warp's words lie in different banks.
+// The copies added up, a thread a bin. A warp's words lie in different banks: they are neighbours where each copy is in
+// one piece, and where the copies of a bin are neighbours, threads begin with different ones.
 __device__ __forceinline__ void add_copies(unsigned *counts)
 {
     __syncthreads();
     for (unsigned b = threadIdx.x; b < BINS; b += BLOCK) {
-        const unsigned first = b * COPIES / WARP;
+        const unsigned first = LAYOUT == 2 ? b * COPIES / WARP : 0;
         unsigned sum = 0;
 #pragma unroll 8
         for (unsigned c = 0; c < COPIES; ++c)
