@@ -3,7 +3,8 @@
 //     out = centre / 4 + (left + right + up + down + below + above) / 8
 //
 // What lies outside the grid counts as zero. x runs fastest in memory, z slowest. The two factors are powers of two, so
-// only the six additions round, and since all kernels add in the same order their results are the same bits.
+// that, but for products that are denormal, only the six additions round. All kernels add in the same order: their
+// results are the same bits.
 //
 // A point is read by seven threads and need only come from memory once, so the least traffic is 8 bytes a point. What a
 // kernel is about is where the other six reads are served: by the L2, by the L1, by shared memory or by registers.
@@ -240,7 +241,8 @@ __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
 }
 
 // Sets a thread's rows of the plane that lies `ahead` planes beyond the next one on their way to the L2, if it is one of
-// the planes before `end`. Loads then wait for the L2 alone, and what is on its way takes no registers.
+// the planes before `end`. Where it has arrived by then, loads wait for the L2 alone; what is on its way takes no
+// registers.
 __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ahead, unsigned end)
 {
     if ((unsigned)reader.z + ahead >= end || (unsigned)reader.x >= reader.nx)
@@ -353,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 //
 // Against coarsened: what is under way costs shared memory and no registers, so tiles can be as high as BLOCK_Y * ROWS
 // rows, of which only the two of the rim are read twice: each point passes from the L2 to an SM little more than once. On
-// an H200 that does not pay: 612 us in place of 576 for two steps at 512^3, so the L2 is not what coarsened waits for.
+// an H200 that does not pay: 609 us in place of 543 for two steps at 512^3.
 //
 // A warp is a row of 32 lanes, each with four points; below, above and, within a thread, up and down are registers; a
 // barrier a plane.
@@ -387,13 +389,13 @@ __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0
         bool row_inside = plane_inside && (unsigned)(y0 - 1 + row) < (unsigned)ny;
 #pragma unroll
         for (int x = lane * WIDTH; x < 128; x += 32 * WIDTH) {
-            bool inside = row_inside && x0 + x < nx;
+            bool inside = row_inside && (unsigned)(x0 + x) < (unsigned)nx;
             copy_async<4 * WIDTH>(to + row * STAGED_WIDTH + 4 + x, inside ? from + (long long)row * nx + x : in, inside);
         }
     }
     if (thread < 2 * (STAGED_ROWS - 2)) {
         int row = 1 + thread / 2, x = thread % 2 ? 128 : -1;
-        bool inside = plane_inside && y0 - 1 + row < ny && (unsigned)(x0 + x) < (unsigned)nx;
+        bool inside = plane_inside && (unsigned)(y0 - 1 + row) < (unsigned)ny && (unsigned)(x0 + x) < (unsigned)nx;
         copy_async<4>(to + row * STAGED_WIDTH + 4 + x, inside ? from + (long long)row * nx + x : in, inside);
     }
 }
@@ -451,7 +453,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                 right = now[r * width + 4];
             Vector v = step(c, left, right, r > 0 ? centre[r > 0 ? r - 1 : 0] : before,
                             r + 1 < ROWS ? centre[r + 1 < ROWS ? r + 1 : 0] : after, below[r], above[r]);
-            if (y + r < (int)ny)
+            if ((unsigned)(y + r) < ny)
                 write_vector(to + (long long)r * nx, v, (unsigned)x, nx, aligned);
         }
 #pragma unroll
@@ -486,7 +488,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     const int lane = threadIdx.x, warp = threadIdx.y;
     const int x = (int)tile.x + (lane - 1) * VECTOR, y = (int)tile.y + warp * ROWS - 1, z0 = (int)tile.z;
     const int end = (int)min(tile.z + CHUNK, nz);
-    const bool writes = lane > 0 && lane < 31 && x < (int)nx;
+    const bool writes = lane > 0 && lane < 31 && (unsigned)x < nx;
     const long long stride = (long long)nx * ny;
     Reader reader = {in + ((z0 - 2) * stride + (long long)y * nx + x), (offset)stride, nx, ny, nz, x, y, z0 - 2,
                      is_aligned(in, out, nx)};
@@ -549,7 +551,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
                              r + 1 < ROWS ? centre[r + 1 < ROWS ? r + 1 : 0] : down, below[r], above[r]);
                 }
                 bool rim = (warp == 0 && r == 0) || (warp == BLOCK_Y - 1 && r == ROWS - 1);
-                if (writes && !rim && y + r < (int)ny)
+                if (writes && !rim && (unsigned)(y + r) < ny)
                     write_vector(to + (long long)r * nx, v, (unsigned)x, nx, reader.aligned);
             }
             to += stride;
