@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """defaults.py KILN FOLDER DEVICE...: every variant's defaults keep its constraints on each of the devices, at the first
-size set of its spec."""
+size set of its spec, unless no configuration of it does: then it is not for that device."""
 import glob, json, os, subprocess, sys
 
 
@@ -23,7 +23,9 @@ def main():
             for device in devices:
                 answer = show(kiln, spec, "-v", name, "-d", device, "-s", size, *params)
                 checked += 1
-                if answer["space"] != {"raw": 1, "valid": 1}:
+                if answer["space"] == {"raw": 1, "valid": 1}:
+                    continue
+                if show(kiln, spec, "-v", name, "-d", device, "-s", size)["space"]["valid"] > 0:
                     failed += 1
                     print(f"{spec}: {name}: its defaults ({' '.join(params[1::2])}) are not valid on {device}")
     print(f"{checked} checked, {failed} failed")
