@@ -32,8 +32,8 @@ static void open_room(void)
         CHECK_OK(kiln_plan_buffer(room.plan, buffers[b], &room.at[b], &error), error);
 }
 
-/* Runs from point `from` of one piece of memory to point `to` of the others. What is taken in from beside the grid makes
- * NaN, and what is written there shows. */
+/* Runs from point `from` of one piece of memory to point `to` of the others. What is taken in from beside the grid
+ * makes NaN, and what is written there shows. */
 static void run(kiln_plan *plan, unsigned count, unsigned used, unsigned from, unsigned to, float *result)
 {
     kiln_error *error = NULL;
@@ -118,11 +118,11 @@ static void test_stencils(void)
 static void test_convolutions(void)
 {
     const kiln_setting sizes[] = {
-        {"H", {KILN_INT, {NY * NZ}}}, {"W", {KILN_INT, {NX}}}, {"MASK_H", {KILN_INT, {3}}}, {"MASK_W", {KILN_INT, {5}}},
-    };
+        {"H", {KILN_INT, {NY * NZ}}}, {"W", {KILN_INT, {NX}}}, {"MASK_H", {KILN_INT, {3}}}, {"MASK_W", {KILN_INT, {5}}}};
     const kiln_setting eight[] = {{"VECTOR", {KILN_INT, {8}}}};
-    const kiln_choice more[] = {{.variant = "coarsened", .params = eight, .param_count = 1}};
-    check_all(convolution, sizes, 4, more, 1);
+    const kiln_choice more[] = {{.variant = "coarsened", .params = eight, .param_count = 1},
+                                {.variant = "separable", .params = eight, .param_count = 1}};
+    check_all(convolution, sizes, 4, more, 2);
 }
 
 static const check_case cases[] = {{"stencils", test_stencils}, {"convolutions", test_convolutions}};
