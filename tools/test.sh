@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 parts=${*:-release asan tsan fuzz}
 tools/setup.sh --test
 cores=$(nproc)
+tests=$((cores + 1)) # at a time: some wait for processes and clocks most of the time
 
 for part in $parts; do
     case $part in
@@ -20,7 +21,7 @@ for part in $parts; do
         only=
         [ "$part" != tsan ] || only='-L threads'
         # shellcheck disable=SC2086  # a list of words
-        ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$cores" $only
+        ctest --test-dir "build/$part" --output-on-failure --no-tests=error -j "$tests" $only
         ;;
     fuzz)
         echo "== fuzz: build"
