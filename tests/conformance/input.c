@@ -325,7 +325,7 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
 static uint64_t random_value(const conf_operand *o, const conf_case *each, int tuple, const edges *list,
                              uint64_t *state)
 {
-    uint64_t value;
+    uint64_t value = 0;
     int exponent, mantissa;
     const bool own = o->pool[0] == 'T' || strcmp(o->pool, "whole") == 0 || strcmp(o->pool, "unit") == 0; /* no edges */
     if (o->pool[0] && from_pool(o, each, tuple, state, &value) && (o->type[0] != 'f' || tuple >= list->count || own))
