@@ -65,6 +65,20 @@ static inline bool run_possible(void)
     kiln_error_free(error);
     return false;
 }
+/* Whether the folder of CUDA's headers has one; wheels in place of a toolkit have some. What is left out for it is said. */
+static inline bool run_has(const char *header, const char *without)
+{
+    kiln__nvrtc *nvrtc = NULL;
+    kiln_error *error = NULL;
+    char path[1024];
+    CHECK_OK(kiln__nvrtc_open(NULL, &nvrtc, &error), error);
+    snprintf(path, sizeof path, "%s/%s", kiln__nvrtc_include(nvrtc), header);
+    kiln__nvrtc_close(nvrtc);
+    bool has = kiln__file_exists(path);
+    if (!has)
+        printf("SKIP: there is no %s: %s\n", header, without);
+    return has;
+}
 static inline uint64_t run_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u; /* S. Vigna's splitmix64 */
