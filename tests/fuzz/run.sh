@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (6), from the top of the tree. New inputs are kept
+# run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (10), from the top of the tree. New inputs are kept
 # in build/corpus/TARGET, what it finds in build/findings; the inputs kept in the tree only seed it.
 set -eu
 target=$1
@@ -11,5 +11,5 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 echo "== fuzz: $name"
 # shellcheck disable=SC2086  # a list of words
-exec "$target" -max_total_time="${KILN_FUZZ_SECONDS:-6}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+exec "$target" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
     -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
