@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/wire.h"
+#include "wire.h"
 
 extern char **environ;
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base.h"
 
 const char *kiln_status_name(kiln_status status)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base.h"
 
 void *kiln__realloc(const kiln_allocator *mem, void *pointer, size_t size)
 {

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base.h"
 
 void kiln__text_add(kiln__text *text, const char *bytes, size_t length)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/wire.h"
+#include "wire.h"
 
 enum { MOST_ITEMS = 65536 }; /* of a list in a message */
 

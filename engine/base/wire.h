@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "base/base.h"
+#include "base.h"
 
 #define KILN__MESSAGE_MAGIC 0x314b574bu /* "KWK1" */
 #define KILN__MESSAGE_MAX ((uint64_t)1 << 30)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/internal.h"
+#include "cache_internal.h"
 
 /* A hit only writes the time of use if the one on disk is older than this: it keeps hits cheap and gc exact enough. */
 enum { TOUCH_SECONDS = 3600 };

@@ -6,7 +6,7 @@
 #ifndef KILN_CACHE_H
 #define KILN_CACHE_H
 
-#include "base/base.h"
+#include "base.h"
 
 typedef struct kiln__cache kiln__cache;
 

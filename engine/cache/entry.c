@@ -12,7 +12,7 @@
  * An absent part has length 0 and takes no byte, not even its NUL. */
 #include <string.h>
 
-#include "cache/internal.h"
+#include "cache_internal.h"
 
 static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/internal.h"
+#include "cache_internal.h"
 
 enum { STALE_TEMP_SECONDS = 3600 };
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 /* When NVRTC asks whether to go on. */
 typedef struct flow {

@@ -8,8 +8,8 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
-#include "cache/cache.h" /* kiln__unit: what a compile yields */
+#include "base.h"
+#include "cache.h" /* kiln__unit: what a compile yields */
 
 /* ---- NVRTC by dlopen ---- */
 typedef struct kiln__nvrtc kiln__nvrtc;

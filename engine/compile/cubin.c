@@ -15,7 +15,7 @@
 #include <libelf.h>
 #include <string.h>
 
-#include "compile/compile.h"
+#include "compile.h"
 
 enum {
     RECORD_SIZED = 4,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/compile.h"
+#include "compile.h"
 
 enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
 static const size_t most_bytes = (size_t)16 << 20;

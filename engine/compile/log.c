@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 enum { MOST_LINES = 200, MOST_COLUMNS = 400 };
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 /* ---- writing ---- */
 

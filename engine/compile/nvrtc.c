@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 /* Raised when the options that the engine adds by itself change what is compiled. */
 #define OPTION_SET "1"

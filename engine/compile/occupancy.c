@@ -4,7 +4,7 @@
 
 #include <cuda_occupancy.h>
 
-#include "compile/compile.h"
+#include "compile.h"
 
 /* CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
  * X(architecture, threads an SM, KiB of shared memory an SM, KiB a block may opt in to, KiB the system takes a block) */

@@ -2,7 +2,7 @@
  * NVRTC's new way to write a file is refused too. */
 #include <string.h>
 
-#include "compile/compile.h"
+#include "compile.h"
 
 /* What may stand behind an option: nothing; a word of letters, digits and a few signs; a macro; a list of ptxas. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "compile/pool.h"
+#include "pool.h"
 
 enum { QUEUED, RUNNING, DONE };
 

@@ -2,7 +2,7 @@
 #ifndef KILN_COMPILE_POOL_H
 #define KILN_COMPILE_POOL_H
 
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 typedef struct kiln__outcome {
     kiln_status status;

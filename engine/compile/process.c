@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "compile/pool.h"
+#include "pool.h"
 
 enum { HELLO_SECONDS = 60 }; /* loading 100 MB from a slow disk takes a while */
 

@@ -1,5 +1,5 @@
 /* What the program kiln-worker does: one request after another until the socket closes. */
-#include "compile/internal.h"
+#include "compile_internal.h"
 
 /* Answers the request in `body`. False: it makes no sense, or the answer cannot be sent. */
 static bool answer(int fd, kiln__nvrtc *nvrtc, const char *body, size_t length)

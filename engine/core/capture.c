@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
+#include "core_internal.h"
 
 static const uint64_t default_limit = (uint64_t)4 << 30;
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/internal.h"
-#include "sim/sim.h"
+#include "core_internal.h"
+#include "sim.h"
 
 static bool is_simulated(const char *name)
 {

@@ -1,5 +1,5 @@
 /* The public face of the disk cache. */
-#include "core/internal.h"
+#include "core_internal.h"
 
 const char *kiln_cache_dir(kiln_engine *engine)
 {

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/internal.h"
-#include "sim/sim.h"
+#include "core_internal.h"
+#include "sim.h"
 
 typedef struct doctor {
     kiln_engine *engine;

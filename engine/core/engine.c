@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/internal.h"
+#include "core_internal.h"
 
 enum { DEFAULT_TIMEOUT = 120 };
 

@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/base.h"
-#include "cache/cache.h"
-#include "compile/compile.h"
-#include "data/data.h"
-#include "driver/driver.h"
-#include "driver/nvml.h"
-#include "expr/expr.h"
+#include "base.h"
+#include "cache.h"
+#include "compile.h"
+#include "data.h"
+#include "driver.h"
+#include "nvml.h"
+#include "expr.h"
 
 #define KILN__DEVICE_NAME_COUNT 16
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/engine.h"
+#include "engine.h"
 
 enum { DEVICE = 0, NEXT = 1 };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/internal.h"
+#include "core_internal.h"
 
 /* Where an install puts things; CMake sets both. Beside them every place is also looked for relative to the running
  * program, so that an install can be moved and the build tree works. */

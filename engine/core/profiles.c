@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/internal.h"
-#include "sim/sim.h"
+#include "core_internal.h"
+#include "sim.h"
 
 enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 }; /* bytes of a file; of a name: kiln_device_info.id has "sim:NAME" */
 static const char ending[] = ".profile";

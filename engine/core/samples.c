@@ -1,6 +1,6 @@
 /* samples.c - opening a store where the engine's user keeps it. */
-#include "core/internal.h"
-#include "store/store.h"
+#include "core_internal.h"
+#include "store.h"
 
 kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store, kiln_error **error)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/internal.h"
+#include "core_internal.h"
 
 enum { SPEC_LIMIT = 16 << 20 }; /* bytes of a spec file */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "data.h"
 
 static const struct { const char *name; size_t bytes; } types[KILN_TYPE_COUNT] = {
 #define KILN_X(name, bytes, code) {#name, bytes},

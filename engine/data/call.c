@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "data.h"
 
 /* ---- what a host function calls ---- */
 

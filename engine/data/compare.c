@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "data.h"
 
 enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
 

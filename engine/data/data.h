@@ -3,8 +3,8 @@
 #ifndef KILN_DATA_H
 #define KILN_DATA_H
 
-#include "base/base.h"
-#include "spec/spec.h"
+#include "base.h"
+#include "spec.h"
 
 /* ---- arrays ---- */
 size_t kiln__type_bytes(kiln_type type);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/data.h"
+#include "data.h"
 
 __extension__ typedef unsigned __int128 u128;
 

@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "data/data.h"
+#include "data.h"
 
 typedef struct crew {
     void (*work)(void *user, size_t index, size_t worker);

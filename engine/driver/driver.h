@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-#include "base/base.h"
+#include "base.h"
 
 /* X(name, signature, required). `name` is the API's own, without a version suffix; the loader takes the version that
  * cuda.h maps it to. Optional ones are NULL where the driver lacks them. */

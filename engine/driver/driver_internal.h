@@ -2,7 +2,7 @@
 #ifndef KILN_DRIVER_INTERNAL_H
 #define KILN_DRIVER_INTERNAL_H
 
-#include "driver/driver.h"
+#include "driver.h"
 
 /* Why cuInit gave `result`, in one sentence with what to do about it, into `out`. `node` is the device node that the
  * driver must be able to open ("/dev/nvidiactl"): cuInit reports a missing node and a forbidden one alike as "no

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/driver_internal.h"
-#include "sim/sim.h"
+#include "driver_internal.h"
+#include "sim.h"
 
 /* The table's signatures are the header's: a function that changed between toolkits must not be called by its old
  * signature. (cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the types compared are those of the mapped names.) */

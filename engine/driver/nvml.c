@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/nvml.h"
+#include "nvml.h"
 
 typedef struct nvml_device *nvml_device;
 

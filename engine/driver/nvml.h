@@ -3,7 +3,7 @@
 #ifndef KILN_NVML_H
 #define KILN_NVML_H
 
-#include "driver/driver.h"
+#include "driver.h"
 
 typedef struct kiln__nvml kiln__nvml; /* one device; one thread at a time */
 

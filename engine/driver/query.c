@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/driver.h"
-#include "sim/sim.h"
+#include "driver.h"
+#include "sim.h"
 
 bool kiln__driver_is_sticky(CUresult result)
 {

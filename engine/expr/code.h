@@ -2,7 +2,7 @@
 #ifndef KILN_EXPR_CODE_H
 #define KILN_EXPR_CODE_H
 
-#include "expr/expr.h"
+#include "expr.h"
 
 /* Operators with two operands: X(op, as written). They keep this order in the enum. */
 #define KILN__BINARY_OPS(X)                                                                                            \

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 /* Where a failing operator reports. `expr` gives the place of an instruction; without one `pos` is the place. */
 typedef struct report {

@@ -1,7 +1,7 @@
 /* What a parsed expression answers, and constants made without a text. */
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at)
 {

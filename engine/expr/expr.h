@@ -6,7 +6,7 @@
 #ifndef KILN_EXPR_H
 #define KILN_EXPR_H
 
-#include "base/base.h"
+#include "base.h"
 
 typedef struct kiln__expr kiln__expr;
 

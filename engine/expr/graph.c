@@ -1,8 +1,8 @@
 /* graph.c - expressions as one graph of integer operations. */
 #include <string.h>
 
-#include "expr/code.h"
-#include "expr/graph.h"
+#include "code.h"
+#include "graph.h"
 
 /* Nodes that the machine has no instruction for. */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };

@@ -6,7 +6,7 @@
 #ifndef KILN_EXPR_GRAPH_H
 #define KILN_EXPR_GRAPH_H
 
-#include "expr/expr.h"
+#include "expr.h"
 
 typedef enum kiln__node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__node_kind;
 

@@ -9,7 +9,7 @@
  * no tree. `steps` bounds the work. */
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 typedef struct values {
     kiln__arena *arena; /* where they and their texts live */

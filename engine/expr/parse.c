@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 typedef enum token_kind { TOKEN_END, TOKEN_INT, TOKEN_FLOAT, TOKEN_TEXT, TOKEN_NAME, TOKEN_PUNCTUATION } token_kind;
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 struct kiln__template {
     const char *text;

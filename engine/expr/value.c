@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/code.h"
+#include "code.h"
 
 /* The process may have set a locale with a decimal comma; specs are written with a point. glibc hands out a static
  * object for "C", so this costs nothing; where it fails all the same, the process's locale has to do. */

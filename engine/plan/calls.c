@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg)
 {

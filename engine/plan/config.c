@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 /* ---- names and values of a choice ---- */
 

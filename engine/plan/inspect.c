@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "plan.h"
 
 struct kiln_inspection {
     const kiln_allocator *mem;

@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 bool kiln__is_relocatable(const void *cubin, size_t length)
 {

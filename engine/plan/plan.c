@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "plan/internal.h"
-#include "sim/sim.h"
+#include "plan_internal.h"
+#include "sim.h"
 
 /* ---- the module ---- */
 

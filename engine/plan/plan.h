@@ -3,9 +3,9 @@
 #ifndef KILN_PLAN_H
 #define KILN_PLAN_H
 
-#include "core/engine.h"
-#include "space/space.h"
-#include "spec/spec.h"
+#include "engine.h"
+#include "space.h"
+#include "spec.h"
 
 /* ---- a choice, resolved: every param, size and let has its value ---- */
 typedef struct kiln__config { /* on the heap: its scopes point into it */

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/internal.h"
-#include "sim/sim.h"
+#include "plan_internal.h"
+#include "sim.h"
 
 /* The files of a run take the place of fills until it is over. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)

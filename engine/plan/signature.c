@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/signature.h"
+#include "signature.h"
 
 /* ---- words of PTX ---- */
 

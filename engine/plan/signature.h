@@ -2,7 +2,7 @@
 #ifndef KILN_PLAN_SIGNATURE_H
 #define KILN_PLAN_SIGNATURE_H
 
-#include "base/base.h"
+#include "base.h"
 
 typedef struct kiln__param_type {
     char kind;        /* 'u', 's', 'f' or 'b' as in .u64, .s32, .f32, .b8 */

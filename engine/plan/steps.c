@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 enum { PROGRAM_MOST = 1 << 16 }; /* operations that are kept; longer ones are walked every time */
 

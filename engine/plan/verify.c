@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 /* ---- references ----
  * Each is a list of arrays by output name, kept in the shared part under a key that says what it follows from: sizes,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/internal.h"
+#include "search_internal.h"
 
 enum { MEMBERS = 20 };
 

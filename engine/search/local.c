@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/internal.h"
+#include "search_internal.h"
 
 /* ---- a configuration and the list of its neighbours, given out one after the other ---- */
 

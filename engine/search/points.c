@@ -1,8 +1,8 @@
 /* points.c - several variants as one set of points, neighbours, and random numbers. */
 #include <string.h>
 
-#include "search/points.h"
-#include "space/index.h"
+#include "points.h"
+#include "index.h"
 
 struct kiln__union {
     kiln__points points;

@@ -3,7 +3,7 @@
 #ifndef KILN_SEARCH_POINTS_H
 #define KILN_SEARCH_POINTS_H
 
-#include "space/space.h"
+#include "space.h"
 
 typedef struct kiln__part_axis {
     uint32_t values;    /* how many; at least 1 unless the set is empty */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/internal.h"
+#include "search_internal.h"
 
 static const kiln__strategy *const strategies[] = {
 #define X(name, about) &kiln__strategy_##name,

@@ -2,7 +2,7 @@
 #ifndef KILN_SEARCH_H
 #define KILN_SEARCH_H
 
-#include "search/points.h"
+#include "points.h"
 
 /* The first one is the default. X(name, about) */
 #define KILN__STRATEGIES(X)                                                                                            \

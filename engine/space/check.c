@@ -1,7 +1,7 @@
 /* One configuration against the constraints, with an answer that a reader can act on. */
 #include <string.h>
 
-#include "space/internal.h"
+#include "space_internal.h"
 
 kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                             kiln_setting *lets, kiln_error **error)

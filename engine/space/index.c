@@ -7,9 +7,9 @@
  * products and sums, mostly, that many configurations have in common, so its count is remembered by them. */
 #include <string.h>
 
-#include "expr/graph.h"
-#include "space/index.h"
-#include "space/internal.h"
+#include "graph.h"
+#include "index.h"
+#include "space_internal.h"
 
 #define NONE UINT32_MAX
 enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes each */

@@ -3,7 +3,7 @@
 #ifndef KILN_SPACE_INDEX_H
 #define KILN_SPACE_INDEX_H
 
-#include "space/space.h"
+#include "space.h"
 
 typedef struct kiln__index kiln__index;
 

@@ -3,8 +3,8 @@
  * that param has a value and skips everything below where it does not hold. */
 #include <string.h>
 
-#include "space/index.h"
-#include "space/internal.h"
+#include "index.h"
+#include "space_internal.h"
 
 /* A let to compute or a constraint to test. */
 typedef struct check {

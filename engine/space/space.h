@@ -3,7 +3,7 @@
 #ifndef KILN_SPACE_H
 #define KILN_SPACE_H
 
-#include "spec/spec.h"
+#include "spec.h"
 
 typedef struct kiln__space kiln__space;
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 bool kiln__type_named(const char *text, kiln_type *type)
 {

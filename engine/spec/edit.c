@@ -1,8 +1,8 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "spec/edit.h"
-#include "spec/tree.h"
+#include "edit.h"
+#include "tree.h"
 
 struct kiln__edit {
     const kiln_allocator *mem;

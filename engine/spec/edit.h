@@ -6,7 +6,7 @@
 #ifndef KILN_SPEC_EDIT_H
 #define KILN_SPEC_EDIT_H
 
-#include "spec/spec.h"
+#include "spec.h"
 
 typedef struct kiln__edit kiln__edit;
 kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, kiln__edit **edit, kiln_error **error);

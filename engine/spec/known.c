@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/expr.h"
-#include "spec/known.h"
-#include "spec/read.h"
+#include "expr.h"
+#include "known.h"
+#include "read.h"
 
 enum { MOST_NAME = 256 }; /* bytes; YAML ends a key at 1,024 characters */
 

@@ -3,7 +3,7 @@
 #ifndef KILN_SPEC_KNOWN_H
 #define KILN_SPEC_KNOWN_H
 
-#include "base/base.h"
+#include "base.h"
 
 /* How a time came about, the best first. X(NAME, word) */
 #define KILN__HOW(X) X(MEASURED, "measured") X(ESTIMATED, "estimated") X(SIMULATED, "simulated")

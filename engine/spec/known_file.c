@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "spec/known.h"
-#include "spec/read.h"
+#include "known.h"
+#include "read.h"
 
 #define VERSION 1
 

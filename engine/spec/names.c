@@ -1,7 +1,7 @@
 /* The one namespace of a spec, and the check that every expression only uses what is known where it stands. */
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 static const char *const device_names[] = {
 #define KILN_X(name) "device." #name,

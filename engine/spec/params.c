@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 /* A plain word is a text, all else plain is an expression without names; what is quoted is a text. */
 bool kiln__read_value(kiln__reader *r, const kiln__node *node, const char *what, kiln_value *value)

@@ -2,7 +2,7 @@
  * known. All names of a scope are declared before any of its expressions is read, so the order in the file is free. */
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
 {

@@ -5,8 +5,8 @@
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 
-#include "spec/spec.h"
-#include "spec/tree.h"
+#include "spec.h"
+#include "tree.h"
 
 typedef enum kiln__name_kind {
     KILN__NAME_SIZE, KILN__NAME_PARAM, KILN__NAME_LET, KILN__NAME_INPUT, KILN__NAME_BUFFER, KILN__NAME_LOOP

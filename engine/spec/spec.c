@@ -1,7 +1,7 @@
 /* What a loaded spec answers: the public questions of kiln.h, and look-ups for the rest of the engine. */
 #include <string.h>
 
-#include "spec/spec.h"
+#include "spec.h"
 
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name)
 {

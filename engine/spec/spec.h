@@ -7,8 +7,8 @@
 #ifndef KILN_SPEC_H
 #define KILN_SPEC_H
 
-#include "base/base.h"
-#include "expr/expr.h"
+#include "base.h"
+#include "expr.h"
 
 typedef struct kiln__named_expr {
     const char *name;

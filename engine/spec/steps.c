@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 static kiln__expr *one(kiln__reader *r, kiln__pos pos)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "spec/read.h"
+#include "read.h"
 
 typedef struct t1 {
     kiln__reader *r;

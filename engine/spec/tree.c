@@ -1,7 +1,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "spec/tree.h"
+#include "tree.h"
 
 typedef struct anchor {
     const char *name;

@@ -3,7 +3,7 @@
 #ifndef KILN_SPEC_TREE_H
 #define KILN_SPEC_TREE_H
 
-#include "base/base.h"
+#include "base.h"
 
 typedef enum kiln__node_kind { KILN__SCALAR, KILN__LIST, KILN__MAP } kiln__node_kind;
 

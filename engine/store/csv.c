@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/expr.h"
-#include "store/internal.h"
+#include "expr.h"
+#include "store_internal.h"
 
 #define NAME(name) #name,
 static const char *const columns[] = {KILN__STORE_COLUMNS(NAME, NAME, NAME) "times"};

@@ -1,7 +1,7 @@
 /* exchange.c - samples to and from files: which format it is, and that all of a file is taken or nothing. */
 #include <string.h>
 
-#include "store/internal.h"
+#include "store_internal.h"
 
 #define LIMIT ((size_t)4 << 30) /* bytes of a file that is read */
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/internal.h"
+#include "store_internal.h"
 
 /* ---- a row and a statement ---- */
 

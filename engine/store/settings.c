@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/expr.h"
-#include "store/store.h"
+#include "expr.h"
+#include "store.h"
 
 static void print_text(kiln__text *out, const char *text)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "store/internal.h"
+#include "store_internal.h"
 
 #define APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
 #define VERSION 2

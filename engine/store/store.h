@@ -5,7 +5,7 @@
 #ifndef KILN_STORE_H
 #define KILN_STORE_H
 
-#include "base/base.h"
+#include "base.h"
 
 /* The columns in their order: of the table, of CSV files, of a row. A new one is a new version of the schema, with a list
  * of its own: older databases get those columns when they are opened, older CSV files are read without them, and 0 or ""

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "expr/expr.h"
-#include "search/document.h"
-#include "store/internal.h"
+#include "expr.h"
+#include "document.h"
+#include "store_internal.h"
 
 /* X(status, T4's invalidity, Kernel Tuner's word), the first of an invalidity is what it is read as. Any other status is
  * the last. */

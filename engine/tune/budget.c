@@ -1,7 +1,7 @@
 /* budget.c - when a sweep has had enough. */
 #include <math.h>
 
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 #define IMPROVEMENT 0.01 /* the least share that counts as better, unless the options say */
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/sim.h"
-#include "tune/internal.h"
+#include "sim.h"
+#include "tune_internal.h"
 
 void kiln__hash_print(kiln__hash128 hash, char text[33])
 {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "plan/internal.h"
-#include "tune/internal.h"
+#include "plan_internal.h"
+#include "tune_internal.h"
 
 #define LEVEL 0.05
 #define MARGIN 0.005          /* by which one is slower at least before anybody should care */

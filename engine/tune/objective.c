@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 /* What a result has to say. X(name, whether more is better, whether it is known, value, why it may be missing) */
 #define FIELDS(X)                                                                                                      \

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 typedef struct recorder_device { /* a device of the sweep */
     char id[32], uuid[KILN__UUID_TEXT];

@@ -2,7 +2,7 @@
  * other or searched as one. */
 #include <string.h>
 
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 typedef struct range {
     kiln__config *config;           /* its scopes[1] knows device and sizes, for the constraints */

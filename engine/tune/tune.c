@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tune/internal.h"
-#include "tune/runner.h"
+#include "tune_internal.h"
+#include "runner.h"
 
 /* How many compiles are kept ahead of the runner: enough that a slow one does not leave the workers idle, few enough
  * that stopping throws little away. A strategy that learns is asked no further ahead than keeps the workers busy, and

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem)
 {

@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
 
 static void test_diag(void)

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
+#include "engine.h"
 #include "kiln.h"
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cache/internal.h"
+#include "cache_internal.h"
 #include "check.h"
 
 static char folder[64], program[4096];

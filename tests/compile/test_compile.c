@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile/compile.h"
+#include "compile.h"
 #include "sources.h"
 
 static kiln__nvrtc *nvrtc;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile/compile.h"
+#include "compile.h"
 
 static void test_options(void)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile/internal.h"
+#include "compile_internal.h"
 #include "sources.h"
 
 static kiln__nvrtc *nvrtc;

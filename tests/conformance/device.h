@@ -3,7 +3,7 @@
 #define CONFORMANCE_DEVICE_H
 
 #include "conformance.h"
-#include "driver/driver.h"
+#include "driver.h"
 
 /* A texture or surface object and what it shows. */
 typedef struct conf_object_made {

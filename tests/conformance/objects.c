@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "device.h"
-#include "sim/sim.h"
+#include "sim.h"
 
 #define FUNCTIONS(X)                                                                                                   \
     X(cuArray3DCreate) X(cuArrayDestroy) X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy)                          \

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
 
 static char scratch_folder[64], scratch_before[4096];

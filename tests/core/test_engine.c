@@ -1,9 +1,9 @@
 #include <pthread.h>
 
-#include "core/engine.h"
-#include "core/internal.h"
+#include "engine.h"
+#include "core_internal.h"
 #include "scratch.h"
-#include "sim/sim.h"
+#include "sim.h"
 
 static const char *const variables[] = {"KILN_DEVICE", "KILN_CACHE_DIR", "KILN_PATH", "KILN_WORKER", "KILN_LIBCUDA",
                                         "FAKE_COUNT", "FAKE_INIT", "XDG_CACHE_HOME"};

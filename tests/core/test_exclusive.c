@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "core/engine.h"
+#include "engine.h"
 
 static void make_folder(char folder[32])
 {

@@ -1,6 +1,6 @@
 /* Which files are found, by which name, and which are refused. */
-#include "core/engine.h"
-#include "core/internal.h"
+#include "engine.h"
+#include "core_internal.h"
 #include "scratch.h"
 
 #define SPEC(title)                                                                                                    \

@@ -22,10 +22,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compile/compile.h"
+#include "compile.h"
 #include "corpus.h"
-#include "sim/cu_image.h"
-#include "sim/vm.h"
+#include "cu_image.h"
+#include "vm.h"
 
 extern char **environ;
 enum { ANY_ARCH = 999 }; /* newer than whatever the PTX is for */

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_CORPUS_H
 #define KILN_TESTS_CORPUS_H
 
-#include "base/base.h"
+#include "base.h"
 
 typedef struct corpus_axis { const char *name; const char **values; size_t count; } corpus_axis;
 typedef struct corpus_case {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "compile/compile.h"
+#include "compile.h"
 #include "corpus.h"
 #include "sim/vm_check.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_array array_of(uint64_t rows, uint64_t columns)
 {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_array make(kiln_type type, int dims, uint64_t a, uint64_t b)
 {

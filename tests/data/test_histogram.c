@@ -1,6 +1,6 @@
 /* The reference of histograms. */
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_array make(kiln_type type, uint64_t n)
 {

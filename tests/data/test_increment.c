@@ -1,6 +1,6 @@
 /* increment_exact, the reference of the memory family. */
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_status increment(kiln_array *x, kiln_array *y, kiln_error **error)
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_array make(kiln_type type, uint64_t n)
 {

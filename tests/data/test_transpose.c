@@ -1,6 +1,6 @@
 /* transpose_exact, the reference of transposes. */
 #include "check.h"
-#include "data/data.h"
+#include "data.h"
 
 static kiln_array array_of(kiln_type type, int dims, const uint64_t *shape)
 {

@@ -1,6 +1,6 @@
 /* The rest of the fake driver: every function that the table needs, under the name that cuda.h maps it to. Weak: what
  * fake_cuda.c defines stands. */
-#include "driver/driver.h"
+#include "driver.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define DEFINE_0(name, signature)

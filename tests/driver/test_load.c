@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "driver/driver_internal.h"
-#include "sim/sim.h"
+#include "driver_internal.h"
+#include "sim.h"
 
 static const char *const knobs[] = {"FAKE_INIT", "FAKE_COUNT", "FAKE_COUNT_RESULT", "FAKE_VERSION",
                                     "KILN_LIBCUDA", "CUDA_VISIBLE_DEVICES"};

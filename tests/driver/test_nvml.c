@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "driver/nvml.h"
+#include "nvml.h"
 
 #define UUID "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
 

@@ -1,8 +1,8 @@
 #include <inttypes.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
-#include "expr/expr.h"
+#include "expr.h"
 
 static const kiln_setting settings[] = {
     {"i", {KILN_INT, {.i = 7}}},          {"n", {KILN_INT, {.i = -7}}},

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cache/internal.h"
+#include "cache_internal.h"
 
 static size_t sum;
 

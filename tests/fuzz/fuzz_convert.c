@@ -2,7 +2,7 @@
  * message. */
 #include <string.h>
 
-#include "search/document.h"
+#include "document.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Any bytes as an expression in both dialects, as a list and as a template: parsed, and what parses is evaluated. */
 #include <string.h>
 
-#include "expr/expr.h"
+#include "expr.h"
 
 static bool find_list(void *user, const char *name, const kiln_value **values, size_t *count)
 {

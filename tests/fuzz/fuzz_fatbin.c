@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cu_image.h"
+#include "cu_image.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \

@@ -2,7 +2,7 @@
  * message. */
 #include <string.h>
 
-#include "spec/known.h"
+#include "known.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

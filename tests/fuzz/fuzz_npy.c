@@ -1,7 +1,7 @@
 /* Any bytes as a .npy file: an array whose bytes can all be read, or an error with a message. */
 #include <string.h>
 
-#include "data/data.h"
+#include "data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

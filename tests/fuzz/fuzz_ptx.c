@@ -2,7 +2,7 @@
  * interpreter relies on. */
 #include <stdlib.h>
 
-#include "sim/ptx.h"
+#include "ptx.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \

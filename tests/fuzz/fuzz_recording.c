@@ -1,7 +1,7 @@
 /* Any bytes as a recorded space: one whose rows can all be found and searched, or an error with a message. */
 #include <math.h>
 
-#include "search/score.h"
+#include "score.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tune/runner.h"
+#include "runner.h"
 
 static size_t sum; /* so that reading is not left out */
 

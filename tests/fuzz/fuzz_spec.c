@@ -1,5 +1,5 @@
 /* Any bytes as a spec: loaded and checked, and what loads is walked for a while. */
-#include "space/space.h"
+#include "space.h"
 
 static bool device(void *user, const char *name, kiln_value *value)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/vm_checks.h"
-#include "sim/vm_count.h"
+#include "vm_checks.h"
+#include "vm_count.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -47,8 +47,9 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
                             .print = swallow, .user = &sum};
-        struct vm_watch watch = {.check = true, .profile = turn ? profile : NULL};
+        struct vm_watch watch = {.checks = &vm_check_hooks, .profile = turn ? profile : NULL};
         launch.watch = checked ? &watch : NULL;
+        launch.hooks = checked ? &vm_watch_hooks : NULL;
         vm_counters counters;
         vm_fault fault;
         fill(params, bytes, address, turn);
@@ -155,7 +156,7 @@ enum { FORMS_MOST = 64 };
 typedef struct opcode { const char *text, *forms[FORMS_MOST]; } opcode;
 static const opcode opcodes[] = {
 #define OP(name, text, decode, ...) {text, {__VA_ARGS__}},
-#include "sim/ops.def"
+#include "ops.def"
 #undef OP
 };
 

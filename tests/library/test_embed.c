@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "driver/driver.h"
+#include "driver.h"
 
 enum { M = 45, N = 33, K = 29 };
 

@@ -3,7 +3,7 @@
 #define KILN_TEST_CATALOGUE_H
 
 #include "check.h"
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 typedef struct catalogue_spec { const char *name; kiln_spec **spec; } catalogue_spec;
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 typedef struct fake_kernel {
     const char *name;

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "plan/internal.h"
-#include "sim/sim.h"
+#include "plan_internal.h"
+#include "sim.h"
 
 #define SPEC KILN_SOURCE_DIR "/tests/cli/specs/add.yaml"
 static char cache[] = "/tmp/kiln-profile-XXXXXX";

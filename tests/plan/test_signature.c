@@ -1,5 +1,5 @@
 #include "check.h"
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 static const char ptx[] =
     "// .entry comment(\n"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "plan/internal.h"
+#include "plan_internal.h"
 
 static char folder[] = "/tmp/kiln-plan-XXXXXX";
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/driver.h"
+#include "driver.h"
 #include "random.h"
 
 enum { LOG = 4096, OUT_WORDS = RANDOM_THREADS_MOST * RANDOM_WORDS };

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "search/document.h"
-#include "search/recording.h"
+#include "document.h"
+#include "recording.h"
 
 #define CORPUS KILN_SOURCE_DIR "/tests/fuzz/corpus/fuzz_recording/"
 #define SHARED KILN_SOURCE_DIR "/../shared/data/"

@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
-#include "search/score.h"
+#include "score.h"
 
 #define CORPUS KILN_SOURCE_DIR "/tests/fuzz/corpus/fuzz_recording/"
 #define SHARED KILN_SOURCE_DIR "/../shared/data/"

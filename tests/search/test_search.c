@@ -1,8 +1,8 @@
 #include <math.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
-#include "search/search.h"
+#include "search.h"
 
 /* ---- spaces of two variants, one part of it by constraints ---- */
 

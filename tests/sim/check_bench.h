@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_CHECK_BENCH_H
 #define KILN_TESTS_CHECK_BENCH_H
 
-#include "sim/vm_checks.h"
+#include "vm_checks.h"
 #include "vm_check.h"
 
 enum { COUNT = 1024, TEXT_MOST = 1 << 20 };
@@ -59,9 +59,9 @@ static inline check_bench check_bench_new(const char *ptx_text, size_t length)
 static inline vm_fault_kind check_bench_run(check_bench *b, const char *kernel, uint32_t blocks, uint32_t threads,
                                             uint64_t dynamic)
 {
-    struct vm_watch watch = {.check = true};
+    struct vm_watch watch = {.checks = &vm_check_hooks};
     vm_launch launch = {.module = b->module, .kernel = vm_module_kernel(b->module, kernel), .grid = {blocks, 1, 1},
-                        .block = {threads, 1, 1}, .params = &b->params, .dynamic_shared = dynamic, .watch = &watch,
+                        .block = {threads, 1, 1}, .params = &b->params, .dynamic_shared = dynamic, .hooks = &vm_watch_hooks, .watch = &watch,
                         .cooperative = strstr(kernel, "grid_sync") != NULL};
     return vm_run(b->device, &launch, &b->counters, &b->fault);
 }

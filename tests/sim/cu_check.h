@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "sim/cu_graph.h"
+#include "cu_graph.h"
 
 /* call_NAME is the function that the table has under the API's own name. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

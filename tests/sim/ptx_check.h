@@ -3,7 +3,7 @@
 #define KILN_TESTS_PTX_CHECK_H
 
 #include "check.h"
-#include "sim/ptx.h"
+#include "ptx.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 /* A kernel with registers of every kind, and variables gv cv sv lv, around instructions that start in line 10. */

@@ -3,7 +3,7 @@
 #include <cuda.h>
 
 #include "check_bench.h"
-#include "sim/cu_internal.h"
+#include "cu_internal.h"
 
 static char *text;
 static size_t text_length;
@@ -158,11 +158,11 @@ static void test_oom(void)
             vm_check_attach(device, check);
             uint64_t fresh = vm_alloc(device, COUNT * 4);
             struct { uint64_t in, out, raw; int32_t n; } params = {address, address, fresh ? fresh : address, COUNT};
-            struct vm_watch watch = {.check = true};
+            struct vm_watch watch = {.checks = &vm_check_hooks};
             for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
                 vm_fault fault;
                 vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, kernels[k]), .grid = {1, 1, 1},
-                                    .block = {32, 1, 1}, .params = &params, .watch = &watch};
+                                    .block = {32, 1, 1}, .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
                 vm_fault_kind kind = vm_run(device, &launch, NULL, &fault);
                 CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
             }

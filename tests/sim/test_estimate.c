@@ -1,8 +1,8 @@
 /* The estimate of times: device profiles as text, and kernels whose time on them follows from a few of their figures. */
 #include <math.h>
 
-#include "sim/profile.h"
-#include "sim/vm_time.h"
+#include "profile.h"
+#include "vm_time.h"
 #include "vm_check.h"
 
 static char *profile_text;
@@ -128,9 +128,9 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.trace);
     struct vm_watch watch = {.trace = s.trace, .trace_alone = true};
     vm_launch launch = {.module = s.bench.module, .kernel = 0, .grid = {blocks, 1, 1}, .block = {threads, 1, 1},
-                        .params = &params, .watch = &watch};
+                        .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
     s.trace->launch = &launch;
-    s.trace->cost = s.cost;
+    vm_cost_trace(s.cost, s.trace);
     s.trace->limit = limit;
     s.trace->only = only;
     CU_ASSERT_EQUAL(vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault), VM_OK);

@@ -7,7 +7,7 @@
 #include <zstd.h>
 
 #include "check.h"
-#include "sim/cu_image.h"
+#include "cu_image.h"
 
 enum { ROOM = 1 << 16 };
 typedef struct bytes { unsigned char data[ROOM]; size_t length; } bytes;

@@ -1,6 +1,6 @@
 /* What ptx_parse() makes of texts it accepts. */
 #include "ptx_check.h"
-#include "sim/ptx_internal.h"
+#include "ptx_internal.h"
 
 static void test_table(void)
 {

@@ -1,7 +1,7 @@
 /* Device memory, loading, a launch from end to end, and all of it under failing allocations. */
 #include <math.h>
 
-#include "sim/vm_watch.h"
+#include "vm_watch.h"
 #include "vm_check.h"
 
 static void allocations(void)
@@ -70,7 +70,7 @@ static void tiles(void)
     size_t count = vm_tally_count(b.module); /* and, watched, add up to the same */
     vm_tally *tally = calloc(count, sizeof *tally), sum = {0};
     struct vm_watch watch = {.tally = tally};
-    again.watch = &watch;
+    again.hooks = &vm_watch_hooks, again.watch = &watch;
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     for (size_t k = 0; k < count; k++)
         sum.executed += tally[k].executed, sum.lanes += tally[k].lanes;

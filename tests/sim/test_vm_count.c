@@ -1,5 +1,5 @@
 /* Counters against the textbook: each kernel of vm/count.cu, with the numbers that one works out by hand for it. */
-#include "sim/vm_count.h"
+#include "vm_count.h"
 #include "vm_check.h"
 
 enum { ROOM = 1 << 20 };
@@ -35,7 +35,7 @@ static const kiln_counters *count(counted *k, const char *kernel, uint32_t block
     struct { uint64_t in, out; uint32_t one, two, three; } params = {k->in, k->out, one, two, three};
     struct vm_watch watch = {.profile = k->profile};
     vm_launch launch = {.module = k->b.module, .kernel = vm_module_kernel(k->b.module, kernel), .grid = {blocks, 1, 1},
-                        .block = {x, y, 1}, .params = &params, .watch = &watch};
+                        .block = {x, y, 1}, .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
     vm_profile_clear(k->profile);
     k->c = (kiln_counters){0};
     k->classes = (vm_class_counts){0};
@@ -136,7 +136,7 @@ static void scatter(void)
         index[n] = n * 7919 % 8191 * 32; /* no two in one line */
     struct vm_watch watch = {.profile = k.profile};
     vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "scattered"), .grid = {1, 1, 1},
-                        .block = {N, 1, 1}, .params = &p, .watch = &watch};
+                        .block = {N, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     vm_profile_sum(k.profile, &k.c, NULL);
     loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, aligned, and what they lead to */
@@ -187,7 +187,7 @@ static void constants(void)
     struct { uint64_t out; uint32_t times; } p = {k.out, 0};
     struct vm_watch watch = {.profile = k.profile};
     vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "constant"), .grid = {1, 1, 1},
-                        .block = {64, 1, 1}, .params = &p, .watch = &watch};
+                        .block = {64, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
     static const struct { uint32_t times, addresses; } table[] = {{0, 2}, {1, 64}, {8, 64}, {16, 32}, {256, 2}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) { /* table[t * times % 256] of two warps */
         p.times = table[n].times;
@@ -213,7 +213,7 @@ static void banks(void)
 
     struct { uint64_t out; uint32_t times, plus; } p = {k.out, 0, 0};
     struct vm_watch watch = {.profile = k.profile};
-    vm_launch launch = {.module = k.b.module, .grid = {1, 1, 1}, .block = {32, 1, 1}, .params = &p, .watch = &watch};
+    vm_launch launch = {.module = k.b.module, .grid = {1, 1, 1}, .block = {32, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
     static const struct { const char *kernel; uint32_t times, wavefronts, ideal; } table[] = {
         {"banks", 1, 1, 1},    {"banks", 0, 1, 1},    {"banks", 2, 2, 1},   {"banks", 3, 1, 1},  {"banks", 4, 4, 1},
         {"banks", 16, 16, 1},  {"banks", 31, 1, 1},   {"banks", 32, 32, 1}, {"banks", 33, 1, 1},
@@ -419,7 +419,7 @@ static void onlookers(void)
     struct { uint64_t in, out; uint32_t words[3]; } p = {k.in, k.out, {1, 0, 0}};
     struct vm_watch watch = {.see = see, .block_ends = block_ends, .user = &user};
     vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "pattern"), .grid = {4, 1, 1},
-                        .block = {100, 1, 1}, .params = &p, .watch = &watch};
+                        .block = {100, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
     CU_ASSERT_EQUAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     CU_ASSERT_EQUAL(seen_bytes, 2 * 4 * 400);
     CU_ASSERT_EQUAL(seen_blocks, 0 + 1 + 2 + 3);
@@ -445,7 +445,7 @@ static void out_of_memory(void)
             vm_module_load(d, ptx, &module, &log) == PTX_OK && (profile = vm_profile_new(&mem, module)) != NULL) {
             struct vm_watch watch = {.profile = profile};
             vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, "k"), .grid = {4, 1, 1},
-                                .block = {32, 1, 1}, .params = "", .watch = &watch};
+                                .block = {32, 1, 1}, .params = "", .hooks = &vm_watch_hooks, .watch = &watch};
             vm_fault fault;
             kiln_counters sum = {0};
             vm_fault_kind kind = vm_run(d, &launch, NULL, &fault);
@@ -480,7 +480,7 @@ static void matrices(void)
         vm_profile *profile = vm_profile_new(NULL, b.module);
         struct vm_watch watch = {.profile = profile};
         vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
-                            .block = {32, 1, 1}, .params = &table[n].stride, .watch = &watch};
+                            .block = {32, 1, 1}, .params = &table[n].stride, .hooks = &vm_watch_hooks, .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
         vm_profile_sum(profile, &c, NULL);
@@ -504,7 +504,7 @@ static void children(void)
         struct { uint64_t to; int n; } p = {vm_bench_zeros(&b, 4096, &out), 3};
         struct vm_watch watch = {.profile = profile};
         vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "one_each"), .grid = {8, 1, 1},
-                            .block = {32, 1, 1}, .params = &p, .watch = &watch};
+                            .block = {32, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
         vm_profile_sum(profile, &c, NULL);

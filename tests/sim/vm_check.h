@@ -3,7 +3,7 @@
 #define KILN_TESTS_VM_CHECK_H
 
 #include "check.h"
-#include "sim/vm.h"
+#include "vm.h"
 
 typedef struct vm_bench {
     vm_device *device;

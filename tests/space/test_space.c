@@ -1,8 +1,8 @@
 #include <inttypes.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
-#include "space/index.h"
+#include "index.h"
 
 static kiln_spec *parse(const char *text)
 {

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "check.h"
-#include "expr/expr.h"
-#include "spec/known.h"
+#include "expr.h"
+#include "known.h"
 
 static const kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 512}}}, {"M", {KILN_INT, {.i = 64}}}};
 static const kiln_setting params[] = {

@@ -1,8 +1,8 @@
 #include <dirent.h>
 
-#include "base/base.h"
+#include "base.h"
 #include "check.h"
-#include "spec/spec.h"
+#include "spec.h"
 
 static bool known(void *user, const char *name, unsigned uses)
 {

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "search/document.h"
-#include "store/internal.h"
+#include "document.h"
+#include "store_internal.h"
 
 typedef struct fixture { char folder[64]; kiln_store *store, *other; } fixture;
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "expr/expr.h"
-#include "store/internal.h"
+#include "expr.h"
+#include "store_internal.h"
 
 typedef struct fixture { char folder[64], path[96]; kiln_store *store; char log[512]; } fixture;
 

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "tune/runner.h"
+#include "runner.h"
 
 static bool holds(const char *body, size_t length, const char *text)
 {

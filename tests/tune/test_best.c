@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune/known.h"
+#include "best.h"
 
 typedef struct fixture {
     char folder[64], log[1024];

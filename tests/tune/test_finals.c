@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "check.h"
-#include "plan/internal.h"
-#include "tune/internal.h"
+#include "plan_internal.h"
+#include "tune_internal.h"
 
 enum { MOST = 8 };
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 typedef struct fixture {
     kiln_engine *engine;

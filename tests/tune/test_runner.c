@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune/runner.h"
+#include "runner.h"
 
 /* ---- messages ---- */
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "tune/internal.h"
+#include "tune_internal.h"
 
 typedef struct fixture {
     char folder[64];

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/cu_image.h"
-#include "sim/vm.h"
+#include "cu_image.h"
+#include "vm.h"
 
 /* The numbers of nvJitLink.h. */
 typedef enum result {

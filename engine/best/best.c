@@ -1,0 +1,405 @@
+/* best.c - the best known configuration for a problem: what may answer, in order, and what is valid of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "best.h"
+
+const char *kiln_best_text(kiln_best_from from)
+{
+    static const char *const texts[] = {
+#define KILN_X(name, text) text,
+        KILN_BEST_MAP(KILN_X)
+#undef KILN_X
+    };
+    return (unsigned)from < KILN_BEST_COUNT ? texts[from] : "";
+}
+
+/* ---- how near ---- */
+
+/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. None at all is as far
+ * from 1 as that is from 2. */
+static double log_of(kiln_value value)
+{
+    if (value.kind == KILN_FLOAT)
+        return log2(fmax(fabs(value.as.f), 0x1p-20));
+    return log2(fmax((double)value.as.i, 0.5));
+}
+
+bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
+                         bool *same)
+{
+    double sum = 0;
+    *same = true;
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++) {
+        size_t k = 0;
+        while (k < b_count && strcmp(a[i].name, b[k].name) != 0)
+            k++;
+        if (k == b_count || a[i].value.kind == KILN_TEXT || b[k].value.kind == KILN_TEXT)
+            return false;
+        double apart = log_of(a[i].value) - log_of(b[k].value);
+        *same = *same && kiln__value_equal(a[i].value, b[k].value);
+        sum += apart * apart;
+    }
+    *distance = sqrt(sum);
+    return true;
+}
+
+/* Tenths of a compute capability: "9.0" is 90. 0: not known. */
+static int capability(const char *cc)
+{
+    char *end;
+    long major = strtol(cc, &end, 10);
+    long minor = *end == '.' ? strtol(end + 1, &end, 10) : -1;
+    return major > 0 && major < 1000 && minor >= 0 && minor < 10 && !*end ? (int)(10 * major + minor) : 0;
+}
+
+/* 0: the same capability; below 10: the same generation; then by how far the generations lie apart. */
+static int device_distance(int wanted, int there)
+{
+    if (!there)
+        return 100000;
+    int apart = abs(wanted - there);
+    return wanted / 10 == there / 10 ? apart : 10 + apart;
+}
+
+/* ---- candidates ---- */
+
+static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *known)
+{
+    for (size_t c = 0; c < choice->param_count; c++) {
+        size_t p = 0;
+        while (p < known->param_count && strcmp(known->params[p].name, choice->params[c].name) != 0)
+            p++;
+        if (p == known->param_count || !kiln__value_equal(known->params[p].value, choice->params[c].value))
+            return true;
+    }
+    return choice->variant && strcmp(choice->variant, known->variant) != 0;
+}
+
+/* A variant that is no contender is an answer to those who name it alone. One that the spec has no more is none either. */
+static bool may_answer(const kiln__best_search *s, const char *variant)
+{
+    const kiln__variant *found = kiln__spec_variant(s->spec, variant);
+    return found && (found->contender || s->choice->variant);
+}
+
+static void consider_all(kiln__best_search *s)
+{
+    const kiln_device_info *info = &s->engine->info;
+    int cc = 10 * info->cc_major + info->cc_minor;
+    for (size_t i = 0; i < s->list.count; i++) {
+        const kiln__known *known = &s->list.items[i];
+        kiln__candidate *candidate = &s->items[s->count];
+        bool same;
+        if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
+            !kiln__size_distance(s->asked->sizes, s->asked->size_count, known->sizes, known->size_count,
+                                 &candidate->distance, &same))
+            continue;
+        bool here = strcmp(known->device, info->name) == 0 && capability(known->cc) == cc;
+        candidate->known = known;
+        candidate->device_distance = here ? 0 : device_distance(cc, capability(known->cc));
+        candidate->from = !here ? KILN_BEST_OTHER_DEVICE : same ? KILN_BEST_EXACT : KILN_BEST_NEAREST;
+        s->count++;
+    }
+}
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_nearness(const void *left, const void *right)
+{
+    const kiln__candidate *a = left, *b = right;
+    int order = (int)a->from - (int)b->from;
+    order = order ? order : a->device_distance - b->device_distance;
+    order = order ? order : compare_numbers(a->distance, b->distance);
+    order = order ? order : (int)a->known->how - (int)b->known->how;
+    order = order ? order : strcmp(a->known->device, b->known->device);
+    order = order ? order : strcmp(a->known->sizes_text, b->known->sizes_text);
+    order = order ? order : compare_numbers(a->known->seconds, b->known->seconds);
+    order = order ? order : strcmp(a->known->variant, b->known->variant);
+    return order ? order : strcmp(a->known->params_text, b->known->params_text);
+}
+
+/* The candidates' list: settled, so that of a configuration that store and file know the later sample counts. */
+static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
+{
+    const kiln_knowledge *knowledge = options->knowledge;
+    kiln_store_filter filter = {.size = sizeof filter, .spec = s->spec->name};
+    kiln_status status = KILN_OK;
+    if (options->store)
+        status = kiln__known_collect(options->store, &filter, &s->list, error);
+    for (size_t i = 0; status == KILN_OK && knowledge && i < knowledge->list.count; i++)
+        if (strcmp(knowledge->list.items[i].spec, s->spec->name) == 0 &&
+            !kiln__known_add(&s->list, &knowledge->list.items[i]))
+            status = kiln__fail_memory(error);
+    kiln__known_settle(&s->list);
+    return status;
+}
+
+kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                            const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
+{
+    static const kiln_choice nothing = {0};
+    static const kiln_best_options none = {.size = sizeof none};
+    options = options ? options : &none;
+    *s = (kiln__best_search){.engine = engine, .spec = spec, .choice = choice ? choice : &nothing,
+                             .list.arena.mem = engine->mem};
+    if (options->size != sizeof *options)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_best_options.size is %zu, not %zu: set it to "
+                          "sizeof(kiln_best_options)", options->size, sizeof *options);
+    kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
+    sizes.param_count = sizes.variant ? sizes.param_count : 0;
+    kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
+    if (status == KILN_OK)
+        status = gather(s, options, error);
+    if (status == KILN_OK && !(s->items = kiln__calloc(engine->mem, s->list.count + 1, sizeof *s->items)))
+        status = kiln__fail_memory(error);
+    if (status != KILN_OK) {
+        kiln__best_close(s);
+        return status;
+    }
+    consider_all(s);
+    if (s->count)
+        qsort(s->items, s->count, sizeof *s->items, by_nearness);
+    return KILN_OK;
+}
+
+void kiln__best_close(kiln__best_search *s)
+{
+    kiln__config_free(s->asked);
+    kiln__free(s->engine->mem, s->items);
+    kiln__known_free(&s->list);
+    s->asked = NULL;
+    s->items = NULL;
+}
+
+/* ---- answers ---- */
+
+typedef struct answer {
+    kiln_best best; /* the first: what the caller holds */
+    kiln_allocator mem_copy;
+    kiln__arena arena;
+} answer;
+
+static answer *new_answer(const kiln_engine *engine)
+{
+    answer *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    if (!made)
+        return NULL;
+    if (engine->mem) {
+        made->mem_copy = *engine->mem;
+        made->arena.mem = &made->mem_copy;
+    }
+    made->best.variant = made->best.device = made->best.cc = "";
+    return made;
+}
+
+void kiln_best_free(kiln_best *best)
+{
+    if (!best)
+        return;
+    answer *a = (answer *)(void *)best;
+    kiln_allocator copy = a->mem_copy;
+    const kiln_allocator *mem = a->arena.mem ? &copy : NULL;
+    kiln__arena_free(&a->arena);
+    kiln__free(mem, a);
+}
+
+static const kiln_setting *keep(kiln__arena *arena, const kiln_setting *settings, size_t count)
+{
+    kiln_setting *kept = kiln__arena_alloc(arena, (count + 1) * sizeof *kept);
+    for (size_t i = 0; kept && i < count; i++) {
+        kept[i] = settings[i];
+        kept[i].name = kiln__arena_strdup(arena, settings[i].name);
+        if (settings[i].value.kind == KILN_TEXT)
+            kept[i].value.as.text = kiln__arena_strdup(arena, settings[i].value.as.text);
+    }
+    return kept;
+}
+
+/* An answer of a whole configuration; `candidate` NULL: nothing is known of it. */
+static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
+                               kiln_best **best, kiln_error **error)
+{
+    answer *made = new_answer(s->engine);
+    if (!made)
+        return kiln__fail_memory(error);
+    kiln_best *b = &made->best;
+    b->from = candidate ? candidate->from : KILN_BEST_DEFAULT;
+    b->variant = kiln__arena_strdup(&made->arena, config->variant->name);
+    b->param_count = config->variant->param_count;
+    b->params = keep(&made->arena, config->params, b->param_count);
+    b->size_count = config->size_count;
+    b->sizes = keep(&made->arena, config->sizes, b->size_count);
+    if (candidate) {
+        const kiln__known *known = candidate->known;
+        b->known_size_count = known->size_count;
+        b->known_sizes = keep(&made->arena, known->sizes, known->size_count);
+        b->device = kiln__arena_strdup(&made->arena, known->device);
+        b->cc = kiln__arena_strdup(&made->arena, known->cc);
+        b->distance = candidate->distance;
+        b->seconds = known->seconds;
+        b->measured = known->how == KILN__MEASURED;
+        b->estimated = known->how == KILN__ESTIMATED;
+        b->verified = known->verified;
+        b->made = known->made;
+    }
+    if (made->arena.failed) {
+        kiln_best_free(b);
+        return kiln__fail_memory(error);
+    }
+    *best = b;
+    return KILN_OK;
+}
+
+/* The configuration with what the spec has today filled in. *config stays NULL where it is not valid here. */
+static kiln_status validate(const kiln__best_search *s, const char *variant, const kiln_setting *params, size_t count,
+                            kiln__config **config, kiln_error **error)
+{
+    kiln_choice choice = {.variant = variant, .params = params, .param_count = count, .size_set = s->choice->size_set,
+                          .sizes = s->choice->sizes, .size_count = s->choice->size_count};
+    kiln_error *why = NULL;
+    kiln_status status = kiln__config_make(s->engine, s->spec, &choice, config, &why);
+    kiln_error_free(why);
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* ---- the defaults ---- */
+
+/* The first configuration of a variant that holds the constraints, with the params of the choice as given. */
+static kiln_status first_valid(const kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
+                               kiln_error **error)
+{
+    kiln_choice choice = *s->choice;
+    choice.variant = variant->name;
+    kiln__config *open = NULL;
+    kiln__space *space = NULL;
+    kiln__walk *walk = NULL;
+    const kiln_setting *settings = NULL;
+    kiln_error *why = NULL;
+    kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &open, &why);
+    kiln_setting *fixed = kiln__calloc(s->engine->mem, choice.param_count + 1, sizeof *fixed);
+    size_t count = 0;
+    if (!fixed)
+        status = KILN_ERROR_MEMORY;
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
+        for (size_t c = 0; c < choice.param_count; c++)
+            if (strcmp(variant->params[p].name, choice.params[c].name) == 0 && count <= choice.param_count) {
+                fixed[count++] = open->params[p];
+                break;
+            }
+    if (status == KILN_OK)
+        status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], fixed, count, &space, &why);
+    if (status == KILN_OK)
+        status = kiln__walk_open(space, &walk, &why);
+    if (status == KILN_OK)
+        status = kiln__walk_next(walk, &settings, &why);
+    if (status == KILN_OK && settings)
+        status = validate(s, variant->name, settings, variant->param_count, config, error);
+    else if (status == KILN_ERROR_MEMORY)
+        kiln__fail_memory(error);
+    else
+        status = KILN_OK; /* another variant may do */
+    kiln_error_free(why);
+    kiln__walk_free(walk);
+    kiln__space_free(space);
+    kiln__config_free(open);
+    kiln__free(s->engine->mem, fixed);
+    return status;
+}
+
+static kiln_status defaults(const kiln__best_search *s, kiln_best **best, kiln_error **error)
+{
+    kiln__config *config = NULL;
+    kiln_error *why = NULL;
+    kiln_status status = kiln__config_make(s->engine, s->spec, s->choice, &config, &why);
+    if (status == KILN_ERROR_CONSTRAINT || (status == KILN_ERROR_NOT_FOUND && !s->choice->variant)) {
+        status = KILN_OK;
+        for (size_t v = 0; v < s->spec->variant_count && !config && status == KILN_OK; v++)
+            if (s->choice->variant ? strcmp(s->choice->variant, s->spec->variants[v].name) == 0
+                                   : may_answer(s, s->spec->variants[v].name))
+                status = first_valid(s, &s->spec->variants[v], &config, error);
+        if (status != KILN_OK) {
+            kiln_error_free(why);
+            return status;
+        }
+    }
+    if (config) {
+        kiln_error_free(why);
+        status = make_answer(s, config, NULL, best, error);
+        kiln__config_free(config);
+        return status;
+    }
+    status = kiln_error_status(why);
+    if (error && !*error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
+/* ---- the doors ---- */
+
+kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error **error)
+{
+    *best = NULL;
+    while (s->at < s->count) {
+        const kiln__candidate *candidate = &s->items[s->at++];
+        const kiln__known *known = candidate->known;
+        kiln__config *config = NULL;
+        kiln_status status = validate(s, known->variant, known->params, known->param_count, &config, error);
+        if (status == KILN_OK && config)
+            status = make_answer(s, config, candidate, best, error);
+        kiln__config_free(config);
+        if (status != KILN_OK || *best)
+            return status;
+    }
+    if (s->ended)
+        return KILN_OK;
+    s->ended = true;
+    return defaults(s, best, error);
+}
+
+kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample, kiln_best **best, kiln_error **error)
+{
+    const kiln_device_info *info = &s->engine->info;
+    kiln__config *config = NULL;
+    kiln__text cc = {.mem = s->engine->mem};
+    kiln__text_printf(&cc, "%d.%d", info->cc_major, info->cc_minor);
+    kiln__known known = {.device = info->name, .cc = kiln__text_get(&cc), .sizes = s->asked->sizes,
+                         .size_count = s->asked->size_count, .seconds = kiln__tuning_seconds(&sample->result),
+                         .how = sample->result.measured ? KILN__MEASURED : sample->result.estimated ? KILN__ESTIMATED
+                                                                                                    : KILN__SIMULATED,
+                         .verified = sample->result.verified};
+    kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
+    kiln_status status = cc.failed ? kiln__fail_memory(error)
+                                   : validate(s, sample->variant, sample->params, sample->param_count, &config, error);
+    if (status == KILN_OK && config)
+        status = make_answer(s, config, &candidate, best, error);
+    kiln__config_free(config);
+    kiln__text_free(&cc);
+    return status;
+}
+
+kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                           const kiln_best_options *options, kiln_best **best, kiln_error **error)
+{
+    if (!engine || !spec || !best)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_best_find wants an engine, a spec and a place for the answer");
+    kiln__best_search search;
+    kiln_status status = kiln__best_open(engine, spec, choice, options, &search, error);
+    if (status != KILN_OK)
+        return status;
+    kiln_best *found = NULL;
+    status = kiln__best_next(&search, &found, error);
+    kiln__best_close(&search);
+    if (status == KILN_OK)
+        *best = found;
+    return status;
+}

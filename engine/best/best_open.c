@@ -1,0 +1,144 @@
+/* best_open.c - a plan with the best known configuration, which may be looked for first, within a time limit. */
+#include <string.h>
+
+#include "best.h"
+
+enum { TRIES = 4 }; /* configurations that are compiled before the defaults are */
+
+/* Another configuration may do where these come up; the others would be the same for all. */
+static bool is_of_configuration(kiln_status status)
+{
+    return status == KILN_ERROR_COMPILE || status == KILN_ERROR_LAUNCH || status == KILN_ERROR_CONSTRAINT ||
+           status == KILN_ERROR_TIMEOUT || status == KILN_ERROR_SPEC || status == KILN_ERROR_UNSUPPORTED ||
+           status == KILN_ERROR_DEVICE;
+}
+
+/* ---- tuning ---- */
+
+/* A sweep of a variant (NULL: of all) for the time that is left; *best becomes its first sample where that is better. */
+static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
+                         const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
+{
+    double left = how->tune_seconds - (double)(kiln__now_ns() - start) / 1e9;
+    if (!(left > 0))
+        return KILN_OK;
+    kiln_tune_options options = {
+        .size = sizeof options, .variants = variant ? &variant : NULL, .variant_count = variant ? 1 : 0,
+        .params = params, .param_count = count, .size_set = s->choice->size_set, .sizes = s->choice->sizes,
+        .size_count = s->choice->size_count, .run = how->run, .max_seconds = left, .callback = how->callback,
+        .user = how->user, .isolation = how->isolation, .store = how->store,
+    };
+    kiln_tuning *made = NULL;
+    kiln_status status = kiln_tune(s->engine, s->spec, &options, &made, error);
+    const kiln_sample *first = made && kiln_tuning_count(made) ? kiln_tuning_sample(made, 0) : NULL;
+    if (first && first->status == KILN_OK && (!*best || kiln__tuning_seconds(&first->result) < (*best)->seconds)) {
+        kiln_best *better = NULL;
+        kiln_status kept = kiln__best_of_sample(s, first, &better, NULL);
+        if (kept == KILN_OK && better) {
+            kiln_best_free(*best);
+            *best = better;
+        }
+    }
+    kiln_tuning_free(made);
+    return status;
+}
+
+/* Measures the suggestion first, so that what comes of little time is no worse; then the rest, for as long as there is
+ * time. *best stays NULL where nothing worked. */
+static void tune(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion, kiln_best **best)
+{
+    uint64_t start = kiln__now_ns();
+    kiln_error *why = NULL;
+    kiln_status status = sweep(s, options, start, suggestion->variant, suggestion->params, suggestion->param_count, best,
+                               &why);
+    if (status == KILN_OK)
+        status = sweep(s, options, start, s->choice->variant, s->choice->params, s->choice->param_count, best, &why);
+    if (status != KILN_OK && status != KILN_ERROR_INTERRUPTED)
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%s: not tuned%s: %s", s->spec->name, *best ? " to the end" : "",
+                   kiln_error_message(why));
+    kiln_error_free(why);
+}
+
+/* ---- opening ---- */
+
+static kiln_status open_plan(const kiln__best_search *s, const kiln_best *best, kiln_plan **plan, kiln_error **error)
+{
+    kiln_choice choice = *s->choice;
+    choice.variant = best->variant;
+    choice.params = best->params;
+    choice.param_count = best->param_count;
+    return kiln_plan_open(s->engine, s->spec, &choice, plan, error);
+}
+
+/* `first` NULL or what tuning came to; then what is known; then the defaults. */
+static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan **plan, kiln_best **best,
+                              kiln_error **error)
+{
+    kiln_best *at = first;
+    for (unsigned tries = 0;; tries++) {
+        kiln_status status = KILN_OK;
+        kiln_error *why = NULL;
+        if (!at) {
+            if (tries >= TRIES)
+                s->at = s->count;
+            status = kiln__best_next(s, &at, error);
+            if (status != KILN_OK)
+                return status;
+        }
+        status = open_plan(s, at, plan, &why);
+        if (status == KILN_OK) {
+            *best = at;
+            return KILN_OK;
+        }
+        bool last = at->from == KILN_BEST_DEFAULT;
+        if (!last && is_of_configuration(status)) {
+            kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: variant %s, best known, is passed over: %s", s->spec->name,
+                       at->variant, kiln_error_message(why));
+            kiln_error_free(why);
+            kiln_best_free(at);
+            at = NULL;
+            continue;
+        }
+        kiln_best_free(at);
+        if (error && !*error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+}
+
+kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                const kiln_best_options *options, kiln_plan **plan, kiln_best **best,
+                                kiln_error **error)
+{
+    if (!engine || !spec || !plan)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_plan_open_best wants an engine, a spec and a place for the plan");
+    kiln__best_search search;
+    kiln_best *first = NULL, *opened = NULL;
+    kiln_status status = kiln__best_open(engine, spec, choice, options, &search, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__best_next(&search, &first, error);
+    if (status == KILN_OK && options && options->tune_seconds > 0 && first->from != KILN_BEST_EXACT) {
+        kiln_best *tuned = NULL;
+        tune(&search, options, first, &tuned);
+        if (tuned) {
+            kiln_best_free(first);
+            first = tuned;
+            search.at = 0; /* the suggestion is next again, should what was tuned not open */
+            search.ended = false;
+        }
+    }
+    if (status == KILN_OK)
+        status = open_first(&search, first, plan, &opened, error);
+    kiln__best_close(&search);
+    if (status != KILN_OK)
+        return status;
+    if (best)
+        *best = opened;
+    else
+        kiln_best_free(opened);
+    return KILN_OK;
+}

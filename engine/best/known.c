@@ -1,0 +1,142 @@
+/* known.c - what is known of many problems: collected from a store, read from a text file, written to one. */
+#include <math.h>
+#include <string.h>
+
+#include "best.h"
+
+/* ---- out of a store ---- */
+
+typedef struct collecting {
+    kiln__known_list *list;
+    bool failed;
+} collecting;
+
+static int collect(void *user, const kiln_record *r)
+{
+    collecting *c = user;
+    const kiln_result *result = &r->result;
+    bool failed = r->status != KILN_OK;
+    /* A time limit or a lack of memory says nothing of the configuration; a run under checks nothing of its time. */
+    if ((failed && !r->reusable) || strstr(r->run, " check"))
+        return 0;
+    kiln__known known = {
+        .spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes, .params = r->params,
+        .size_count = r->size_count, .param_count = r->param_count,
+        .how = result->measured ? KILN__MEASURED : result->estimated ? KILN__ESTIMATED : KILN__SIMULATED,
+        .seconds = failed ? HUGE_VAL : kiln__tuning_seconds(result), .verified = result->verified, .made = r->made,
+    };
+    c->failed = !kiln__known_add(c->list, &known);
+    return c->failed;
+}
+
+kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filter, kiln__known_list *list,
+                                kiln_error **error)
+{
+    collecting c = {.list = list};
+    kiln_status status = kiln_store_list(store, filter, collect, &c, error);
+    return status == KILN_OK && c.failed ? kiln__fail_memory(error) : status;
+}
+
+/* ---- the object ---- */
+
+static kiln_knowledge *new_knowledge(const kiln_engine *engine)
+{
+    kiln_knowledge *made = kiln__calloc(engine->mem, 1, sizeof *made);
+    if (made && engine->mem) {
+        made->mem_copy = *engine->mem;
+        made->mem = &made->mem_copy;
+    }
+    if (made)
+        made->list.arena.mem = made->mem;
+    return made;
+}
+
+void kiln_knowledge_free(kiln_knowledge *knowledge)
+{
+    if (!knowledge)
+        return;
+    kiln_allocator copy = knowledge->mem_copy;
+    const kiln_allocator *mem = knowledge->mem ? &copy : NULL;
+    kiln__known_free(&knowledge->list);
+    kiln__free(mem, knowledge);
+}
+
+/* Settles and hands out, or frees. */
+static kiln_status finish(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
+{
+    if (status != KILN_OK) {
+        kiln_knowledge_free(made);
+        return status;
+    }
+    kiln__known_settle(&made->list);
+    *knowledge = made;
+    return KILN_OK;
+}
+
+kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *filter,
+                                   kiln_knowledge **knowledge, kiln_error **error)
+{
+    if (!engine || !store || !knowledge)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_knowledge_collect wants an engine, a store and a place for the knowledge");
+    kiln_knowledge *made = new_knowledge(engine);
+    if (!made)
+        return kiln__fail_memory(error);
+    return finish(made, kiln__known_collect(store, filter, &made->list, error), knowledge);
+}
+
+kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
+                                 kiln_knowledge **knowledge, kiln_error **error)
+{
+    if (!engine || (!text && length) || !name || !knowledge)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_knowledge_parse wants an engine, a text with a name and a place for the knowledge");
+    kiln_knowledge *made = new_knowledge(engine);
+    if (!made)
+        return kiln__fail_memory(error);
+    return finish(made, kiln__known_read(made->mem, name, text ? text : "", length, &made->list, error), knowledge);
+}
+
+kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge, kiln_error **error)
+{
+    static const size_t limit = (size_t)64 << 20;
+    char *text = NULL;
+    size_t length = 0;
+    if (!engine || !path || !knowledge)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_knowledge_load wants an engine, a path and a place for the knowledge");
+    kiln_status status = kiln__file_read(engine->mem, path, limit, &text, &length, error);
+    if (status == KILN_OK)
+        status = kiln_knowledge_parse(engine, text, length, path, knowledge, error);
+    kiln__free(engine->mem, text);
+    return status;
+}
+
+size_t kiln_knowledge_count(const kiln_knowledge *knowledge)
+{
+    return knowledge->list.count;
+}
+
+kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written, kiln_error **error)
+{
+    if (!knowledge || !path)
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_knowledge_save wants knowledge and a path");
+    const kiln_allocator *mem = knowledge->mem;
+    size_t count = knowledge->list.count;
+    kiln__known_list best = {.arena.mem = mem, .count = count};
+    best.items = kiln__calloc(mem, count + 1, sizeof *best.items); /* the texts stay where they are */
+    if (!best.items)
+        return kiln__fail_memory(error);
+    if (count)
+        memcpy(best.items, knowledge->list.items, count * sizeof *best.items);
+    kiln__known_keep_best(&best);
+    kiln__text text = {.mem = mem};
+    kiln_status status = kiln__known_print(mem, &best, &text, error);
+    if (status == KILN_OK)
+        status = kiln__file_write(mem, path, text.data, text.length, error);
+    if (status == KILN_OK && written)
+        *written = best.count;
+    kiln__text_free(&text);
+    kiln__free(mem, best.items);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* internal.h - what the files of the cache share. */
+#ifndef KILN_CACHE_INTERNAL_H
+#define KILN_CACHE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "cache.h"
+
+enum {
+    KILN__CACHE_ID = 32,         /* hexadecimal digits of an entry's name */
+    KILN__CACHE_LABEL_MAX = 65536, /* bytes of one label */
+};
+#define KILN__CACHE_ENTRY_MAX ((uint64_t)1 << 30)
+#define KILN__CACHE_TEMP ".tmp-" /* follows the id in the name of a file that is being written */
+
+struct kiln__cache {
+    const kiln_allocator *mem;
+    kiln__log log;
+    char *folder;
+    int fd;              /* of <folder>/v1; -1: the cache is off */
+    atomic_bool writable;
+    atomic_bool warned;
+    atomic_uint serial;  /* of temporary names */
+    atomic_uint_least64_t hits, misses;
+};
+
+/* The parts of an entry in the order of the file. Labels come first, so that a listing reads one page of a file. */
+#define KILN__CACHE_PARTS(X) X(source) X(arch) X(compiler) X(options) X(cubin) X(ptx) X(lowered) X(log) X(material)
+enum {
+#define KILN_X(name) KILN__PART_##name,
+    KILN__CACHE_PARTS(KILN_X)
+#undef KILN_X
+    KILN__CACHE_PART_COUNT
+};
+
+typedef struct kiln__cache_header {
+    char magic[8];
+    uint32_t version, order; /* `order` reads differently on a machine of the other byte order */
+    uint64_t total;          /* bytes of the file, checksum included */
+    uint64_t text_at, text_length;
+    uint64_t length[KILN__CACHE_PART_COUNT];
+    uint64_t spare[2];       /* zero */
+} kiln__cache_header;
+
+/* Checks the header alone and gives where each part starts; what can be known from the first bytes of a file. */
+bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
+                              uint64_t *offsets);
+/* An entry as bytes; NULL if memory is out or a part is too large. */
+char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
+                             size_t *length);
+void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1]);
+bool kiln__cache_is_id(const char *name, size_t length);
+
+/* Opens an entry for reading if it is one that may be trusted: a regular file of ours that nobody else may write. */
+int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat *info);
+/* Reads the first `length` bytes (all, if there are fewer). False on an error or a short read. */
+bool kiln__cache_read(int fd, void *data, size_t length);
+/* Removes the entry if its name still stands for the file that `info` describes. */
+bool kiln__cache_remove(const kiln__cache *cache, const char *name, const struct stat *info);
+void kiln__cache_warn(kiln__cache *cache, const char *format, ...) KILN__PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,189 @@
+/* matmul_f64 and syrk_f64: the references of dense products. P = A B and C = A A', every product and sum in double.
+ *
+ * The output is cut into tiles, which threads take one by one. A tile's sums stay in doubles until it is done: for each
+ * stretch of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and
+ * NR columns, so that the innermost loop reads both in order, and MR x NR sums live in registers. The loop is written
+ * in the compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, chosen when it runs. No
+ * fused multiply-add: the result is the same bits on all of them. A A' differs in how its second operand is packed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "hosts.h"
+
+enum { MR = 6, NR = 8, TILE_M = 20 * MR, TILE_N = 32 * NR, STRETCH = 256 };
+
+typedef double vector __attribute__((vector_size(NR * sizeof(double))));
+
+/* The sums of one panel pair are added to MR rows of `sums`, TILE_N apart. */
+static inline __attribute__((always_inline)) void panel(size_t depth, const double *a, const double *b, double *sums)
+{
+    vector row[MR];
+    for (int i = 0; i < MR; i++)
+        memcpy(&row[i], sums + i * TILE_N, sizeof row[i]);
+    for (size_t k = 0; k < depth; k++) {
+        vector columns;
+        memcpy(&columns, b + k * NR, sizeof columns);
+#pragma GCC unroll 6
+        for (int i = 0; i < MR; i++)
+            row[i] += a[k * MR + (size_t)i] * columns;
+    }
+    for (int i = 0; i < MR; i++)
+        memcpy(sums + i * TILE_N, &row[i], sizeof row[i]);
+}
+
+static inline __attribute__((always_inline)) void panels(size_t depth, size_t rows, size_t columns, const double *a,
+                                                         const double *b, double *sums)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            panel(depth, a + i * MR * depth, b + j * NR * depth, sums + i * MR * TILE_N + j * NR);
+}
+
+typedef void panels_fn(size_t depth, size_t rows, size_t columns, const double *a, const double *b, double *sums);
+
+static void panels_base(size_t depth, size_t rows, size_t columns, const double *a, const double *b, double *sums)
+{
+    panels(depth, rows, columns, a, b, sums);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void panels_avx2(size_t depth, size_t rows, size_t columns, const double *a,
+                                                        const double *b, double *sums)
+{
+    panels(depth, rows, columns, a, b, sums);
+}
+
+__attribute__((target("avx512f"))) static void panels_avx512(size_t depth, size_t rows, size_t columns,
+                                                             const double *a, const double *b, double *sums)
+{
+    panels(depth, rows, columns, a, b, sums);
+}
+#endif
+
+static panels_fn *choose_panels(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return panels_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return panels_avx2;
+#endif
+    return panels_base;
+}
+
+/* What one thread works on. */
+typedef struct bench {
+    double a[TILE_M * STRETCH], b[TILE_N * STRETCH], sums[TILE_M * TILE_N], line[TILE_N > STRETCH ? TILE_N : STRETCH];
+} bench;
+
+typedef struct product {
+    const kiln_array *a, *b; /* b is NULL: the second operand is a, transposed */
+    kiln_array *p;
+    uint64_t m, n, k, tiles_n;
+    panels_fn *panels;
+    bench *benches; /* one a thread */
+} product;
+
+/* Rows row .. row + rows of A, K from `from`, as panels of `width` rows, k-major; rows past the end are zero. */
+static void pack_rows(const product *x, bench *w, uint64_t row, size_t rows, uint64_t from, size_t depth, size_t width,
+                      double *panels)
+{
+    for (size_t i = 0; i < (rows + width - 1) / width * width; i++) {
+        double *to = panels + i / width * width * depth + i % width;
+        if (i < rows)
+            kiln__to_doubles(x->a->type, x->a->data, (row + i) * x->k + from, depth, w->line);
+        else
+            memset(w->line, 0, depth * sizeof *w->line);
+        for (size_t k = 0; k < depth; k++)
+            to[k * width] = w->line[k];
+    }
+}
+
+/* Columns column .. column + columns of B likewise. */
+static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, uint64_t from, size_t depth)
+{
+    size_t padded = (columns + NR - 1) / NR * NR;
+    for (size_t k = 0; k < depth; k++) {
+        kiln__to_doubles(x->b->type, x->b->data, (from + k) * x->n + column, columns, w->line);
+        memset(w->line + columns, 0, (padded - columns) * sizeof *w->line);
+        for (size_t j = 0; j < padded; j += NR)
+            memcpy(w->b + j * depth + k * NR, w->line + j, NR * sizeof *w->line);
+    }
+}
+
+static void tile(void *user, size_t index, size_t worker)
+{
+    const product *x = user;
+    bench *w = &x->benches[worker];
+    uint64_t row = index / x->tiles_n * TILE_M, column = index % x->tiles_n * TILE_N;
+    size_t rows = x->m - row < TILE_M ? (size_t)(x->m - row) : TILE_M;
+    size_t columns = x->n - column < TILE_N ? (size_t)(x->n - column) : TILE_N;
+    memset(w->sums, 0, sizeof w->sums);
+    for (uint64_t from = 0; from < x->k; from += STRETCH) {
+        size_t depth = x->k - from < STRETCH ? (size_t)(x->k - from) : STRETCH;
+        pack_rows(x, w, row, rows, from, depth, MR, w->a);
+        if (x->b)
+            pack_b(x, w, column, columns, from, depth);
+        else
+            pack_rows(x, w, column, columns, from, depth, NR, w->b);
+        x->panels(depth, (rows + MR - 1) / MR, (columns + NR - 1) / NR, w->a, w->b, w->sums);
+    }
+    for (size_t i = 0; i < rows; i++)
+        kiln__from_doubles(x->p->type, x->p->data, (row + i) * x->n + column, columns, w->sums + i * TILE_N);
+}
+
+/* The shapes of x are set and fit. */
+static kiln_status multiply(product *x, kiln_call *call)
+{
+    if (x->m == 0 || x->n == 0)
+        return KILN_OK;
+    x->tiles_n = (x->n + TILE_N - 1) / TILE_N;
+    uint64_t tiles = (x->m + TILE_M - 1) / TILE_M * x->tiles_n;
+    size_t threads = kiln__cpu_count() < tiles ? kiln__cpu_count() : (size_t)tiles;
+    x->panels = choose_panels();
+    x->benches = kiln__calloc(call->mem, threads, sizeof *x->benches);
+    if (!x->benches)
+        return kiln_call_fail(call, "out of host memory");
+    kiln__parallel(threads, (size_t)tiles, tile, x);
+    kiln__free(call->mem, x->benches);
+    return KILN_OK;
+}
+
+kiln_status kiln__host_matmul(void *user, kiln_call *call)
+{
+    (void)user;
+    product x = {0};
+    if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_array(call, "B", &x.b) != KILN_OK ||
+        kiln_call_output(call, "P", &x.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (x.a->dims != 2 || x.b->dims != 2 || x.p->dims != 2)
+        return kiln_call_fail(call, "A, B and P have two dimensions, not %d, %d and %d", x.a->dims, x.b->dims,
+                              x.p->dims);
+    x.m = x.a->shape[0];
+    x.k = x.a->shape[1];
+    x.n = x.b->shape[1];
+    if (x.b->shape[0] != x.k || x.p->shape[0] != x.m || x.p->shape[1] != x.n)
+        return kiln_call_fail(call,
+                              "the shapes of P = A B do not fit: A is %" PRIu64 " x %" PRIu64 ", B is %" PRIu64
+                              " x %" PRIu64 ", P is %" PRIu64 " x %" PRIu64,
+                              x.m, x.k, x.b->shape[0], x.n, x.p->shape[0], x.p->shape[1]);
+    return multiply(&x, call);
+}
+
+kiln_status kiln__host_syrk(void *user, kiln_call *call)
+{
+    (void)user;
+    product x = {0};
+    if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_output(call, "C", &x.p) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (x.a->dims != 2 || x.p->dims != 2)
+        return kiln_call_fail(call, "A and C have two dimensions, not %d and %d", x.a->dims, x.p->dims);
+    x.m = x.n = x.a->shape[0];
+    x.k = x.a->shape[1];
+    if (x.p->shape[0] != x.n || x.p->shape[1] != x.n)
+        return kiln_call_fail(call,
+                              "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64
+                              " x %" PRIu64,
+                              x.n, x.k, x.p->shape[0], x.p->shape[1]);
+    return multiply(&x, call);
+}

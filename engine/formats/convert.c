@@ -1,0 +1,495 @@
+/* convert.c - T4 results and Kernel Tuner's cache file, turned into each other without loss.
+ *
+ * A configuration is turned by the table below. Then it is turned back; where that is not what it was, the whole original
+ * goes along beside what could be said: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same for
+ * what stands before the configurations. Both names are taken as this file's own when they are met. */
+#include <math.h>
+#include <string.h>
+
+#include "expr.h"
+#include "document.h"
+
+typedef struct converter {
+    const kiln_allocator *mem;
+    const char *name;
+    kiln_error **error;
+    bool failed;             /* no memory */
+    json_t *keys;            /* names of the params, in order */
+    const char *objective;
+    const char *compilation; /* what the file calls the time of compiling */
+    const char *unit;        /* of "time", as the file has it */
+    double to_ms;            /* the file's unit of time */
+} converter;
+
+/* X(in a cache's entry, in a result's times) */
+#define TIMES(X)                                                                                                       \
+    X("compile_time", "compilation_time") X("framework_time", "framework") X("strategy_time", "search_algorithm")      \
+    X("verification_time", "validation") X("times", "runtimes")
+
+/* X(Kernel Tuner's word, T4's invalidity); the first of an invalidity stands for it */
+#define FAILURES(X)                                                                                                    \
+    X("CompilationFailedConfig", "compile") X("RuntimeFailedConfig", "runtime") X("InvalidConfig", "constraints")
+
+/* ---- JSON with a sticky failure ---- */
+
+static json_t *made(converter *c, json_t *value)
+{
+    c->failed |= !value;
+    return value;
+}
+
+/* Takes `value` over. */
+static void set(converter *c, json_t *object, const char *key, json_t *value)
+{
+    if (!object)
+        json_decref(value);
+    c->failed |= !value || !object || json_object_set_new_nocheck(object, key, value) != 0;
+}
+
+static void append(converter *c, json_t *array, json_t *value)
+{
+    if (!array)
+        json_decref(value);
+    c->failed |= !value || !array || json_array_append_new(array, value) != 0;
+}
+
+static json_t *string(converter *c, const char *text) { return made(c, json_string_nocheck(text)); }
+
+static const char *text_in(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* ---- keys of the cache ---- */
+
+/* As Python's str() has them. */
+static void put_value(kiln__text *out, const json_t *value)
+{
+    char room[40];
+    if (json_is_string(value)) {
+        kiln__text_puts(out, json_string_value(value));
+    } else if (json_is_integer(value)) {
+        kiln__text_printf(out, "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        kiln__print_double(room, sizeof room, json_real_value(value));
+        kiln__text_puts(out, room);
+    } else if (json_is_boolean(value)) {
+        kiln__text_puts(out, json_is_true(value) ? "True" : "False");
+    }
+}
+
+/* The key that a configuration has in a cache which holds those before it: its values; where they are taken, its number
+ * behind them. */
+static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
+{
+    size_t i;
+    json_t *key;
+    json_array_foreach(c->keys, i, key) {
+        kiln__text_puts(out, i ? "," : "");
+        put_value(out, json_object_get(configuration, json_string_value(key)));
+    }
+    if (json_object_get(cache, kiln__text_get(out)))
+        kiln__text_printf(out, "#%zu", number + 1);
+    while (!out->failed && json_object_get(cache, kiln__text_get(out)))
+        kiln__text_puts(out, "#");
+    c->failed |= out->failed;
+}
+
+/* ---- an entry as a result ---- */
+
+static bool is_param(const converter *c, const char *name)
+{
+    size_t i;
+    json_t *key;
+    json_array_foreach(c->keys, i, key)
+        if (strcmp(json_string_value(key), name) == 0)
+            return true;
+    return false;
+}
+
+/* What the field of an entry is called among a result's times; NULL: it is none of them. */
+static const char *time_name(const converter *c, const char *field, const json_t *value)
+{
+    static const struct { const char *entry, *result; } names[] = {
+#define X(entry, result) {entry, result},
+        TIMES(X)
+#undef X
+    };
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        if (strcmp(names[i].entry, field) == 0 && (strcmp(field, "times") == 0 ? json_is_array(value)
+                                                                                : json_is_number(value)))
+            return i == 0 ? c->compilation : names[i].result;
+    return NULL;
+}
+
+static const char *invalidity_of(const json_t *value)
+{
+    static const struct { const char *word, *invalidity; } words[] = {
+#define X(word, invalidity) {word, invalidity},
+        FAILURES(X)
+#undef X
+    };
+    const char *says = json_string_value(value);
+    for (size_t i = 0; says && i < KILN__COUNT(words); i++)
+        if (strcmp(words[i].word, says) == 0)
+            return words[i].invalidity;
+    return json_is_number(value) ? "correct" : "runtime";
+}
+
+static bool is_schema_name(const char *name)
+{
+    static const char *const names[] = {"timestamp", "configuration", "times", "invalidity", "correctness",
+                                        "measurements", "objectives", "kernel_tuner"};
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static json_t *measurement(converter *c, const char *name, json_t *value)
+{
+    size_t length = strlen(name);
+    bool time = strcmp(name, "time") == 0;
+    bool of_time = length > 5 && strcmp(name + length - 5, "_time") == 0;
+    json_t *object = made(c, json_object());
+    set(c, object, "name", string(c, name));
+    set(c, object, "value", json_incref(value));
+    set(c, object, "unit", string(c, time ? c->unit : of_time ? "milliseconds" : ""));
+    return object;
+}
+
+static json_t *plain_result(converter *c, json_t *entry)
+{
+    json_t *result = made(c, json_object()), *configuration = made(c, json_object()), *times = made(c, json_object());
+    json_t *measurements = made(c, json_array()), *objectives = made(c, json_array()), *value;
+    json_t *score = json_object_get(entry, c->objective);
+    const char *field, *invalidity = invalidity_of(score ? score : json_object_get(entry, "time")), *time;
+    json_object_foreach(entry, field, value) {
+        if (is_param(c, field))
+            set(c, configuration, field, json_incref(value));
+        else if (strcmp(field, "timestamp") == 0 && json_is_string(value))
+            set(c, result, field, json_incref(value));
+        else if ((time = time_name(c, field, value)) != NULL)
+            set(c, times, time, json_incref(value));
+        else if (json_is_number(value) || json_is_string(value) || json_is_array(value))
+            append(c, measurements, measurement(c, field, value));
+        else if (!is_schema_name(field))
+            set(c, result, field, json_incref(value));
+    }
+    append(c, objectives, string(c, c->objective));
+    set(c, result, "configuration", configuration);
+    set(c, result, "times", times);
+    set(c, result, "invalidity", string(c, invalidity));
+    set(c, result, "correctness", made(c, json_integer(strcmp(invalidity, "correct") == 0)));
+    set(c, result, "measurements", measurements);
+    set(c, result, "objectives", objectives);
+    return result;
+}
+
+/* ---- a result as an entry ---- */
+
+static json_t *scaled(converter *c, json_t *value, double by)
+{
+    size_t i;
+    json_t *item;
+    if (by == 1 || (!json_is_number(value) && !json_is_array(value)))
+        return json_incref(value);
+    if (json_is_number(value)) {
+        double product = json_number_value(value) * by;
+        return made(c, isfinite(product) ? json_real(product) : json_null());
+    }
+    json_t *array = made(c, json_array());
+    json_array_foreach(value, i, item)
+        append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
+    return array;
+}
+
+/* What stands for a time: the measurement of that name, else the first objective's, else a word for why there is none. */
+static void set_time(converter *c, json_t *entry, const json_t *result)
+{
+    const char *invalidity = text_in(result, "invalidity");
+    json_t *objective = json_array_get(json_object_get(result, "objectives"), 0);
+    json_t *time = json_object_get(entry, "time");
+    const char *word = NULL;
+#define X(says, kind)                                                                                                  \
+    if (!word && invalidity && strcmp(invalidity, kind) == 0)                                                          \
+        word = says;
+    FAILURES(X)
+#undef X
+    if (invalidity && strcmp(invalidity, "correct") != 0) {
+        if (!json_is_string(time))
+            set(c, entry, "time", string(c, word ? word : "RuntimeFailedConfig"));
+    } else if (!time && json_is_string(objective) && json_object_get(entry, json_string_value(objective))) {
+        set(c, entry, "time", json_incref(json_object_get(entry, json_string_value(objective))));
+    }
+}
+
+static json_t *plain_entry(converter *c, const json_t *result)
+{
+    static const struct { const char *entry, *result; } names[] = {
+#define X(entry, result) {entry, result},
+        TIMES(X)
+#undef X
+        {"compile_time", "compilation"},
+    };
+    json_t *entry = made(c, json_object()), *value, *times = json_object_get(result, "times");
+    json_t *timestamp = json_object_get(result, "timestamp"), *item;
+    const char *field;
+    size_t i;
+    json_object_foreach(json_object_get(result, "configuration"), field, value)
+        set(c, entry, field, json_incref(value));
+    json_array_foreach(json_object_get(result, "measurements"), i, item) {
+        const char *name = text_in(item, "name"), *own = text_in(item, "unit");
+        json_t *got = json_object_get(item, "value");
+        bool time = name && strcmp(name, "time") == 0;
+        double unit = own ? kiln__unit_seconds(own) * 1e3 : 0, by = unit > 0 ? unit : time ? c->to_ms : 1;
+        if (name && got)
+            set(c, entry, name, scaled(c, got, by));
+    }
+    for (i = 0; i < KILN__COUNT(names); i++)
+        if ((value = json_object_get(times, names[i].result)) != NULL)
+            set(c, entry, names[i].entry, scaled(c, value, c->to_ms));
+    if (json_is_string(timestamp))
+        set(c, entry, "timestamp", json_incref(timestamp));
+    json_object_foreach((json_t *)(uintptr_t)result, field, value)
+        if (!is_schema_name(field) && !json_object_get(entry, field))
+            set(c, entry, field, json_incref(value));
+    set_time(c, entry, result);
+    return entry;
+}
+
+/* ---- with what the other format has no place for ---- */
+
+/* The result of an entry with its key in a cache that holds those before it. */
+static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
+{
+    json_t *original = json_object_get(entry, "t4");
+    if (json_is_object(json_object_get(original, "configuration")))
+        return json_incref(original);
+    kiln__text expected = {.mem = c->mem};
+    json_t *result = plain_result(c, entry), *back = plain_entry(c, result), *extra = NULL;
+    put_key(c, json_object_get(result, "configuration"), before, number, &expected);
+    bool same_key = strcmp(kiln__text_get(&expected), key) == 0, same = back && json_equal(back, entry);
+    if (!same || !same_key)
+        extra = made(c, json_object());
+    if (!same_key)
+        set(c, extra, "key", string(c, key));
+    if (!same)
+        set(c, extra, "entry", json_incref(entry));
+    if (extra)
+        set(c, result, "kernel_tuner", extra);
+    kiln__text_free(&expected);
+    json_decref(back);
+    return result;
+}
+
+/* Adds the entry of a result to a cache that holds those before it. */
+static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
+{
+    json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
+    const char *own = text_in(extra, "key");
+    kiln__text key = {.mem = c->mem};
+    json_t *entry = json_is_object(whole) ? json_incref(whole) : plain_entry(c, result);
+    if (own && !json_object_get(cache, own))
+        kiln__text_puts(&key, own);
+    else
+        put_key(c, json_object_get(result, "configuration"), cache, number, &key);
+    if (!c->failed) {
+        json_t *back = to_result(c, kiln__text_get(&key), entry, cache, number);
+        if (!back || !json_equal(back, (json_t *)(uintptr_t)result)) {
+            json_decref(entry);
+            entry = plain_entry(c, result);
+            set(c, entry, "t4", json_incref((json_t *)(uintptr_t)result));
+        }
+        json_decref(back);
+    }
+    set(c, cache, kiln__text_get(&key), entry);
+    c->failed |= key.failed;
+    kiln__text_free(&key);
+}
+
+/* ---- what stands before the configurations ---- */
+
+/* All fields but one. */
+static json_t *without(converter *c, json_t *object, const char *name)
+{
+    json_t *copy = made(c, json_object()), *value;
+    const char *key;
+    json_object_foreach(object, key, value)
+        if (strcmp(key, name) != 0)
+            set(c, copy, key, json_incref(value));
+    return copy;
+}
+
+/* The head of a T4 file that says no more than a cache's. */
+static json_t *root_of(converter *c, json_t *header)
+{
+    json_t *root = made(c, json_object()), *metadata = made(c, json_object());
+    set(c, metadata, "timeunit", string(c, "milliseconds"));
+    set(c, metadata, "kernel_tuner", json_incref(header));
+    set(c, root, "schema_version", string(c, "1.0.0"));
+    set(c, root, "metadata", metadata);
+    return root;
+}
+
+/* The names in the first configuration, and of each the values that occur. */
+static void describe_params(converter *c, json_t *results, json_t *header)
+{
+    json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = made(c, json_array());
+    json_t *params = made(c, json_object()), *value, *result;
+    const char *name;
+    size_t i;
+    json_object_foreach(first, name, value) {
+        json_t *values = made(c, json_array()), *seen = made(c, json_object());
+        json_array_foreach(results, i, result) {
+            json_t *here = json_object_get(json_object_get(result, "configuration"), name);
+            char *text = here ? json_dumps(here, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
+            c->failed |= here && !text;
+            if (text && !json_object_get(seen, text)) {
+                set(c, seen, text, json_incref(here));
+                append(c, values, json_incref(here));
+            }
+            free(text);
+        }
+        json_decref(seen);
+        append(c, keys, string(c, name));
+        set(c, params, name, values);
+    }
+    set(c, header, "tune_params_keys", keys);
+    set(c, header, "tune_params", params);
+}
+
+/* The head of a cache for a T4 file that was none; the file's own goes along. */
+static json_t *derived_header(converter *c, json_t *root, json_t *results)
+{
+    json_t *header = made(c, json_object()), *own = made(c, json_object()), *metadata = json_object_get(root, "metadata");
+    const char *device = text_in(metadata, "device");
+    set(c, header, "device_name", string(c, device ? device : ""));
+    set(c, header, "kernel_name", string(c, ""));
+    set(c, header, "problem_size", made(c, json_array()));
+    describe_params(c, results, header);
+    set(c, header, "objective", string(c, c->objective));
+    set(c, own, "root", json_incref(root));
+    set(c, own, "compilation", string(c, c->compilation));
+    set(c, own, "unit", string(c, c->unit));
+    set(c, header, "t4", own);
+    return header;
+}
+
+bool kiln__document_describe(json_t *results, json_t *header)
+{
+    converter c = {0};
+    describe_params(&c, results, header);
+    return !c.failed;
+}
+
+static void read_objective(converter *c, const json_t *header)
+{
+    const char *objective = text_in(header, "objective");
+    c->objective = objective ? objective : "time";
+    c->keys = json_object_get(header, "tune_params_keys");
+}
+
+/* How a T4 file writes what can be written in more than one way, by its first result. */
+static void read_dialect(converter *c, const json_t *root, const json_t *first)
+{
+    const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
+    json_t *item, *objective = json_array_get(json_object_get(first, "objectives"), 0);
+    size_t i;
+    double seconds = timeunit ? kiln__unit_seconds(timeunit) : 1e-3;
+    c->to_ms = seconds == 1e-3 ? 1 : seconds * 1e3;
+    c->objective = json_is_string(objective) ? json_string_value(objective) : "time";
+    if (json_object_get(json_object_get(first, "times"), "compilation"))
+        c->compilation = "compilation";
+    json_array_foreach(json_object_get(first, "measurements"), i, item)
+        if (text_in(item, "name") && strcmp(text_in(item, "name"), "time") == 0 && (unit = text_in(item, "unit")) != NULL)
+            c->unit = unit;
+}
+
+/* ---- whole files ---- */
+
+static kiln_status bad(converter *c, size_t number, const char *what)
+{
+    return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
+}
+
+static kiln_status to_t4(converter *c, json_t *from, json_t **to)
+{
+    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"), *own_root = json_object_get(own, "root");
+    json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry, *key_name;
+    const char *key;
+    size_t number = 0, i;
+    kiln_status status = KILN_OK;
+    read_objective(c, header);
+    json_array_foreach(c->keys, i, key_name)
+        if (!json_is_string(key_name))
+            status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    if (status == KILN_OK && !json_is_array(c->keys))
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: it has no tune_params_keys", c->name);
+    if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
+        c->compilation = text_in(own, "compilation");
+        c->unit = text_in(own, "unit");
+    }
+    json_object_foreach(json_object_get(from, "cache"), key, entry) {
+        if (status == KILN_OK && !json_is_object(entry))
+            status = bad(c, number, "not an object");
+        if (status != KILN_OK || c->failed)
+            break;
+        append(c, results, to_result(c, key, entry, before, number++));
+        set(c, before, key, made(c, json_true()));
+    }
+    *to = json_is_object(own_root) ? made(c, json_copy(own_root)) : root_of(c, header);
+    set(c, *to, "results", results);
+    json_decref(before);
+    json_decref(header);
+    return status;
+}
+
+static kiln_status to_cache(converter *c, json_t *from, json_t **to)
+{
+    json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;
+    json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"), *cache = made(c, json_object());
+    json_t *natural = json_is_object(header) ? root_of(c, header) : NULL;
+    size_t number;
+    kiln_status status = KILN_OK;
+    if (natural && json_equal(natural, root) && json_is_array(json_object_get(header, "tune_params_keys"))) {
+        json_incref(header);
+    } else {
+        read_dialect(c, root, json_array_get(results, 0));
+        header = derived_header(c, root, results);
+    }
+    read_objective(c, header);
+    if (!(c->to_ms > 0))
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: no such unit of time", c->name);
+    json_array_foreach(results, number, result) {
+        if (status == KILN_OK && !json_is_object(json_object_get(result, "configuration")))
+            status = bad(c, number, "it has no params");
+        if (status != KILN_OK || c->failed)
+            break;
+        add_entry(c, result, cache, number);
+    }
+    *to = made(c, json_copy(header));
+    set(c, *to, "cache", cache);
+    json_decref(header);
+    json_decref(natural);
+    json_decref(root);
+    return status;
+}
+
+kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, const kiln__document *from,
+                                   kiln_format format, kiln__document *to, kiln_error **error)
+{
+    *to = (kiln__document){.format = format, .cut_off = from->cut_off};
+    if (format == from->format) {
+        to->root = json_incref(from->root);
+        return KILN_OK;
+    }
+    converter c = {.mem = mem, .name = name, .error = error, .compilation = "compilation_time", .unit = "milliseconds",
+                   .to_ms = 1};
+    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root) : to_cache(&c, from->root, &to->root);
+    if (status == KILN_OK && c.failed)
+        status = kiln__fail_memory(error);
+    if (status != KILN_OK)
+        kiln__document_free(to);
+    return status;
+}

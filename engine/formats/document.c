@@ -1,0 +1,205 @@
+/* document.c - recorded spaces as JSON: reading what may be packed or cut off, writing. */
+#include <string.h>
+
+#include "document.h"
+
+int kiln_format_find(const char *word)
+{
+    static const char *const words[] = {
+#define KILN_X(name, word, text) word,
+        KILN_FORMAT_MAP(KILN_X)
+#undef KILN_X
+    };
+    for (int i = 0; word && i < KILN_FORMAT_COUNT; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+double kiln__unit_seconds(const char *name)
+{
+    static const struct { const char *name; double seconds; } units[] = {
+        {"milliseconds", 1e-3}, {"miliseconds", 1e-3}, {"ms", 1e-3},     {"microseconds", 1e-6}, {"us", 1e-6},
+        {"nanoseconds", 1e-9},  {"ns", 1e-9},          {"seconds", 1.0}, {"s", 1.0},
+    };
+    for (size_t i = 0; i < KILN__COUNT(units); i++)
+        if (strcmp(units[i].name, name) == 0)
+            return units[i].seconds;
+    return 0;
+}
+
+/* ---- a file that was cut off ---- */
+
+/* Where the last item on the second level ends, 0 if nothing closes there, and the brackets that are open then. *whole:
+ * every bracket is closed in the end. */
+static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
+{
+    size_t depth = 0, end = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quoted) {
+            i += c == '\\';
+            quoted = c != '"';
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (depth < 2)
+                open[depth] = c;
+            depth++;
+        } else if ((c == '}' || c == ']') && depth > 0 && --depth == 2) {
+            end = i + 1;
+        }
+    }
+    *whole = depth == 0 && !quoted;
+    return end;
+}
+
+/* There is room for two bytes behind the text. */
+static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length, kiln__document *document,
+                         kiln_error **error)
+{
+    char open[2];
+    bool whole;
+    size_t end = last_whole_item(text, length, open, &whole);
+    if (!whole && end > 0) {
+        text[end] = open[1] == '{' ? '}' : ']';
+        text[end + 1] = open[0] == '{' ? '}' : ']';
+        length = end + 2;
+        document->cut_off = true;
+    }
+    json_error_t why;
+    document->root = json_loadb(text, length, 0, &why);
+    if (!document->root && json_error_code(&why) == json_error_out_of_memory)
+        return kiln__fail_memory(error);
+    if (!document->root)
+        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: line %d, column %d: not JSON: %s", name, why.line, why.column,
+                          why.text);
+    if (json_is_object(json_object_get(document->root, "cache")))
+        document->format = KILN_FORMAT_KERNEL_TUNER;
+    else if (json_is_array(json_object_get(document->root, "results")))
+        document->format = KILN_FORMAT_T4;
+    else
+        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: neither a recorded space of Kernel Tuner ('cache') nor T4 "
+                          "results ('results')", name);
+    return KILN_OK;
+}
+
+kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, const void *data, size_t length,
+                                kiln__document *document, kiln_error **error)
+{
+    static const size_t limit = (size_t)1 << 30;
+    const unsigned char *bytes = data;
+    char *text = NULL;
+    size_t text_length = length;
+    kiln_status status = KILN_OK;
+    *document = (kiln__document){0};
+    if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
+        bool cut_off; /* what is missing shows in the text */
+        status = kiln__gunzip(mem, name, data, length, limit, &text, &text_length, &cut_off, error);
+    } else if (!(text = kiln__alloc(mem, length + 2))) {
+        status = kiln__fail_memory(error);
+    } else {
+        memcpy(text, data, length);
+    }
+    if (status == KILN_OK)
+        status = parse(mem, name, text, text_length, document, error);
+    kiln__free(mem, text);
+    if (status != KILN_OK)
+        kiln__document_free(document);
+    return status;
+}
+
+kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kiln__document *document, kiln_error **error)
+{
+    char *data = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__file_read(mem, path, 0, &data, &length, error);
+    if (status == KILN_OK)
+        status = kiln__document_read(mem, path, data, length, document, error);
+    kiln__free(mem, data);
+    return status;
+}
+
+void kiln__document_free(kiln__document *document)
+{
+    json_decref(document->root);
+    document->root = NULL;
+}
+
+/* ---- writing ---- */
+
+static int add_bytes(const char *bytes, size_t length, void *user)
+{
+    kiln__text *out = user;
+    kiln__text_add(out, bytes, length);
+    return out->failed ? -1 : 0;
+}
+
+/* `key` NULL: none. 17 digits are enough for every number. */
+static void put(kiln__text *out, const char *key, const json_t *value)
+{
+    json_t *name = key ? json_string(key) : NULL;
+    if (key && (!name || json_dump_callback(name, add_bytes, out, JSON_ENCODE_ANY) != 0))
+        out->failed = true;
+    kiln__text_puts(out, key ? ": " : "");
+    if (json_dump_callback(value, add_bytes, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) != 0)
+        out->failed = true;
+    json_decref(name);
+}
+
+/* Kernel Tuner's way: what was cut off can still be read, line by line. */
+static void put_items(kiln__text *out, const char *key, json_t *list)
+{
+    const char *name;
+    json_t *item;
+    size_t i, n = 0;
+    bool object = json_is_object(list);
+    kiln__text_printf(out, "\"%s\": %c", key, object ? '{' : '[');
+    if (object)
+        json_object_foreach(list, name, item) {
+            kiln__text_puts(out, n++ ? ",\n" : "\n");
+            put(out, name, item);
+        }
+    else
+        json_array_foreach(list, i, item) {
+            kiln__text_puts(out, n++ ? ",\n" : "\n");
+            put(out, NULL, item);
+        }
+    kiln__text_puts(out, object ? "\n}" : "\n]");
+}
+
+kiln_status kiln__document_print(const kiln__document *document, kiln__text *out, kiln_error **error)
+{
+    const char *list = document->format == KILN_FORMAT_T4 ? "results" : "cache", *key;
+    json_t *value;
+    size_t n = 0;
+    kiln__text_puts(out, "{");
+    json_object_foreach(document->root, key, value) {
+        if (strcmp(key, list) == 0)
+            continue; /* last, where a file that is cut off may end */
+        kiln__text_puts(out, n++ ? ",\n" : "\n");
+        put(out, key, value);
+    }
+    kiln__text_puts(out, n ? ",\n" : "\n");
+    put_items(out, list, json_object_get(document->root, list));
+    kiln__text_puts(out, "\n}\n");
+    return out->failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+kiln_status kiln__document_save(const kiln_allocator *mem, const char *path, const kiln__document *document,
+                                kiln_error **error)
+{
+    size_t length = strlen(path);
+    bool packed = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    kiln__text text = {.mem = mem}, zipped = {.mem = mem};
+    kiln_status status = kiln__document_print(document, &text, error);
+    if (status == KILN_OK && packed)
+        status = kiln__gzip(mem, text.data, text.length, &zipped, error);
+    const kiln__text *out = packed ? &zipped : &text;
+    if (status == KILN_OK)
+        status = kiln__file_write(mem, path, out->data, out->length, error);
+    kiln__text_free(&text);
+    kiln__text_free(&zipped);
+    return status;
+}

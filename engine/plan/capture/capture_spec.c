@@ -1,0 +1,411 @@
+/* capture_spec.c - the spec of a captured launch: the text of the one it came from, with contents, sizes and defaults
+ * in the place of what made them, and the sources beside it. */
+#include <math.h>
+#include <string.h>
+
+#include "capture.h"
+#include "edit.h"
+
+enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* arguments of an input that a spec may have */
+
+typedef struct writer {
+    kiln__capture *c;
+    kiln__edit *edit;
+    struct source_folder { const char *folder, *prefix; struct source_folder *next; } *folders;
+    unsigned folder_count;
+} writer;
+
+static void note(kiln__capture *c, const char *format, ...) KILN__PRINTF(2, 3);
+static void note(kiln__capture *c, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_vprintf(&c->notes, format, arguments);
+    va_end(arguments);
+    kiln__text_puts(&c->notes, "\n");
+}
+
+/* ---- sources and headers ---- */
+
+/* An absolute path without "." and ".." in it, as its text says; links below a source's folder are not followed. */
+static const char *plain_path(kiln__arena *arena, const char *path)
+{
+    char *made = kiln__arena_alloc(arena, strlen(path) + 2);
+    size_t used = 0;
+    while (made && *path) {
+        size_t length = strcspn(path, "/");
+        if (length == 2 && path[0] == '.' && path[1] == '.') {
+            while (used > 0 && made[--used] != '/')
+                ;
+        } else if (length > 0 && !(length == 1 && *path == '.')) {
+            made[used++] = '/';
+            memcpy(made + used, path, length);
+            used += length;
+        }
+        path += length + (path[length] == '/');
+    }
+    if (made)
+        made[used] = '\0';
+    return made;
+}
+
+/* Where the files of a source's folder go: the first ones' beside the spec, others' into folders of their own. */
+static const char *prefix_of(writer *w, const char *folder)
+{
+    for (struct source_folder *at = w->folders; at; at = at->next)
+        if (strcmp(at->folder, folder) == 0)
+            return at->prefix;
+    struct source_folder *made = kiln__arena_alloc(&w->c->arena, sizeof *made);
+    if (!made)
+        return NULL;
+    made->folder = folder;
+    made->prefix = w->folder_count++ == 0 ? "" : kiln__arena_printf(&w->c->arena, "source-%u/", w->folder_count);
+    made->next = w->folders;
+    w->folders = made;
+    return made->prefix;
+}
+
+static kiln_status write_file(kiln__capture *c, const char *name, const char *text, size_t length, kiln_error **error)
+{
+    const kiln_allocator *mem = c->plan->mem;
+    const char *path = name ? kiln__capture_path(c, name) : NULL;
+    const char *folder = path ? kiln__arena_folder(&c->arena, path) : NULL;
+    if (!folder)
+        return kiln__fail_memory(error);
+    if (kiln__file_exists(path)) /* a header of two sources */
+        return KILN_OK;
+    kiln_status status = kiln__make_folders(mem, folder, 0777, error);
+    return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
+}
+
+static kiln_status copy_headers(writer *w, const char *path, const char *text, const char *folder, const char *prefix,
+                                kiln_error **error)
+{
+    kiln__arena *arena = &w->c->arena;
+    const kiln__include *includes;
+    size_t count, length = strlen(folder);
+    kiln_status status =
+        kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count, error);
+    for (size_t i = 0; i < count && status == KILN_OK; i++) {
+        const char *header = plain_path(arena, includes[i].path);
+        if (!header)
+            return kiln__fail_memory(error);
+        if (strncmp(header, folder, length) != 0 || header[length] != '/')
+            return kiln__fail(w->c->plan->mem, error, KILN_ERROR_UNSUPPORTED, "the header %s is not below %s", header,
+                              folder);
+        status = write_file(w->c, kiln__arena_printf(arena, "%s%s", prefix, header + length + 1), includes[i].text,
+                            strlen(includes[i].text), error);
+    }
+    return status;
+}
+
+static kiln_status copy_source(writer *w, const char *name, const char **to, kiln_error **error)
+{
+    kiln_plan *plan = w->c->plan;
+    kiln__arena *arena = &w->c->arena;
+    const char *path;
+    char *text = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, error);
+    if (status == KILN_OK)
+        status = kiln__file_read(plan->mem, path, SOURCE_LIMIT, &text, &length, error);
+    if (status != KILN_OK)
+        return status;
+    const char *folder = kiln__arena_folder(arena, path), *prefix = folder ? prefix_of(w, folder) : NULL;
+    *to = prefix ? kiln__arena_printf(arena, "%s%s", prefix, path + strlen(folder) + (strcmp(folder, "/") != 0)) : NULL;
+    status = write_file(w->c, *to, text, length, error);
+    if (status == KILN_OK)
+        status = copy_headers(w, path, text, folder, prefix, error);
+    kiln__free(plan->mem, text);
+    return status;
+}
+
+/* ---- variants ---- */
+
+bool kiln__capture_own_function(const char *name)
+{
+    for (size_t i = 0; i < kiln__builtin_host_count; i++)
+        if (strcmp(kiln__builtin_hosts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A host function that only the application has; NULL: none. */
+static const char *foreign_step(const kiln__step *steps, size_t count)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < count && !found; i++) {
+        const kiln__step *step = &steps[i];
+        if (step->kind == KILN__STEP_HOST && !kiln__capture_own_function(step->as.host.function))
+            found = step->as.host.function;
+        else if (step->kind == KILN__STEP_REPEAT)
+            found = foreign_step(step->as.repeat.steps, step->as.repeat.step_count);
+        else if (step->kind == KILN__STEP_WHILE)
+            found = foreign_step(step->as.loop.steps, step->as.loop.step_count);
+    }
+    return found;
+}
+
+static const char *foreign_function(const kiln_spec *spec, const kiln__variant *variant)
+{
+    for (size_t i = spec->input_count; i < variant->input_count; i++)
+        if (!kiln__capture_own_function(variant->inputs[i].function))
+            return variant->inputs[i].function;
+    const char *found = foreign_step(variant->steps, variant->step_count);
+    return found ? found : foreign_step(variant->before, variant->before_count);
+}
+
+/* Copies a file that a variant names; its new name is set in *to, NULL where `text` names none. */
+static kiln_status copy_named(writer *w, const char *text, const char *variant, const char *owner, const char **to,
+                              kiln_error **error)
+{
+    kiln_plan *plan = w->c->plan;
+    const char *path = NULL;
+    char *data = NULL;
+    size_t length = 0;
+    *to = NULL;
+    if (kiln__engine_find_file(plan->engine, plan->spec->folder, text, &w->c->arena, &path, NULL) != KILN_OK)
+        return w->c->arena.failed ? kiln__fail_memory(error) : KILN_OK;
+    uint64_t room = w->c->order.limit - w->c->bytes + 1;
+    kiln_status status = kiln__file_read(plan->mem, path, room < SIZE_MAX ? (size_t)room : SIZE_MAX, &data, &length,
+                                         error);
+    if (status != KILN_OK)
+        return status;
+    const char *dot = strrchr(path, '.'), *end = dot && !strchr(dot, '/') ? dot : "";
+    *to = kiln__arena_printf(&w->c->arena, "%s.%s%s", variant, owner, end);
+    w->c->bytes += length;
+    status = write_file(w->c, *to, data, length, error);
+    kiln__free(plan->mem, data);
+    return status;
+}
+
+/* What a variant names besides its source: files of its own inputs and buffers. */
+static kiln_status copy_files(writer *w, const kiln__variant *variant, kiln_error **error)
+{
+    const kiln_plan *plan = w->c->plan;
+    bool captured = variant == plan->variant;
+    kiln_status status = KILN_OK;
+    const char *to;
+    for (size_t i = plan->spec->input_count; i < variant->input_count && status == KILN_OK; i++) {
+        const kiln__input *input = &variant->inputs[i];
+        for (size_t k = 0; k < input->arg_count && status == KILN_OK && !(captured && w->c->replaced[i]); k++) {
+            if (input->args[k].expr)
+                continue;
+            const char *owner = kiln__arena_printf(&w->c->arena, "%s-%zu", input->name, k);
+            status = owner ? copy_named(w, input->args[k].text, variant->name, owner, &to, error)
+                           : kiln__fail_memory(error);
+            if (status == KILN_OK && to)
+                kiln__edit_input_text(w->edit, variant->name, input->name, input->args[k].name, to);
+        }
+    }
+    for (size_t i = plan->spec->buffer_count; i < variant->buffer_count && status == KILN_OK; i++) {
+        const kiln__buffer *buffer = &variant->buffers[i];
+        if (buffer->fill.kind != KILN__FILL_FILE || (captured && w->c->buffers[i].file))
+            continue;
+        status = copy_named(w, buffer->fill.text, variant->name, buffer->name, &to, error);
+        if (status == KILN_OK && to)
+            kiln__edit_buffer_file(w->edit, variant->name, buffer->name, to);
+    }
+    return status;
+}
+
+static kiln_status keep_variant(writer *w, const kiln__variant *variant, kiln_error **error)
+{
+    const char *to;
+    kiln_status status = copy_files(w, variant, error);
+    const char *source = variant->source ? variant->source : w->c->plan->spec->source;
+    if (status == KILN_OK && source)
+        status = copy_source(w, source, &to, error);
+    if (status == KILN_OK && source)
+        kiln__edit_source(w->edit, variant->source ? variant->name : NULL, to);
+    return status;
+}
+
+/* The captured variant must be there whole; another that is not at hand, or that `kiln tune` could not run, is left
+ * out. */
+static kiln_status write_variants(writer *w, kiln_error **error)
+{
+    kiln__capture *c = w->c;
+    const kiln_spec *spec = c->plan->spec;
+    const kiln__log *log = &c->plan->engine->log;
+    const char *foreign = foreign_function(spec, c->plan->variant);
+    kiln_status status = keep_variant(w, c->plan->variant, error);
+    if (status == KILN_OK && foreign)
+        note(c, "Only a program that registers the host function '%s' can run this.", foreign);
+    for (size_t i = 0; i < spec->variant_count && status == KILN_OK; i++) {
+        const kiln__variant *variant = &spec->variants[i];
+        kiln_error *why = NULL;
+        if (variant == c->plan->variant)
+            continue;
+        foreign = foreign_function(spec, variant);
+        kiln_status kept = foreign ? KILN_OK : keep_variant(w, variant, &why);
+        if (kept == KILN_ERROR_MEMORY)
+            status = kiln__fail_memory(error);
+        if (foreign || kept != KILN_OK) {
+            kiln__edit_variant_remove(w->edit, variant->name);
+            const char *reason = foreign ? "calls a host function of the application" : kiln_error_message(why);
+            note(c, "Variant %s is left out: %s", variant->name, reason);
+            kiln__logf(log, KILN_LOG_INFO, "captured without variant %s: %s", variant->name, reason);
+        }
+        kiln_error_free(why);
+    }
+    kiln__edit_variant_first(w->edit, c->plan->variant->name);
+    return status;
+}
+
+/* ---- inputs, verification ---- */
+
+/* An input becomes what it exported. */
+static kiln_status write_input(writer *w, size_t index, kiln_error **error)
+{
+    kiln__capture *c = w->c;
+    kiln_plan *plan = c->plan;
+    const char *name = plan->variant->inputs[index].name;
+    kiln_setting *args = kiln__arena_alloc(&c->arena, (INPUT_ARGS + 1) * sizeof *args);
+    size_t count = 0;
+    kiln_status status = args ? KILN_OK : kiln__fail_memory(error);
+    const kiln__export *at = plan->inputs[index].entry ? plan->inputs[index].entry->values : NULL;
+    for (; at && status == KILN_OK; at = at->next) {
+        if (count == INPUT_ARGS || strcmp(at->name, "host") == 0 ||
+            (!at->is_array && at->value.kind == KILN_FLOAT && !isfinite(at->value.as.f)))
+            return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
+                              "what the input '%s' exports cannot be written into a spec ('%s')", name, at->name);
+        args[count] = (kiln_setting){at->name, at->value};
+        if (at->is_array) {
+            const char *file = kiln__capture_export_file(c, index, at);
+            args[count].value = (kiln_value){.kind = KILN_TEXT, .as.text = file};
+            if (!file)
+                status = kiln__fail_memory(error);
+            else if (!kiln__capture_taken(c, at))
+                status = kiln__capture_array(c, file, &at->array, error);
+        }
+        count++;
+    }
+    if (status == KILN_OK)
+        kiln__edit_input(w->edit, index < plan->spec->input_count ? NULL : plan->variant->name, name, "captured", args,
+                         count);
+    return status;
+}
+
+/* Twice what the spec allows: the expected values are a kernel's own, which may be as far off as what is compared with
+ * them. */
+static const char *twice(kiln__arena *arena, const kiln__expr *expr)
+{
+    kiln_value value;
+    double number;
+    char room[40];
+    if (!kiln__expr_is_constant(expr, &value) || value.kind == KILN_TEXT)
+        return kiln__arena_printf(arena, "2 * (%s)", kiln__expr_text(expr));
+    number = 2 * (value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i);
+    kiln__print_double(room, sizeof room, number);
+    return kiln__arena_strdup(arena, room);
+}
+
+static bool is_zero(const kiln__expr *expr)
+{
+    kiln_value value;
+    return kiln__expr_is_constant(expr, &value) && value.kind != KILN_TEXT &&
+           (value.kind == KILN_FLOAT ? value.as.f == 0 : value.as.i == 0);
+}
+
+static void write_verify(writer *w, size_t index)
+{
+    kiln__arena *arena = &w->c->arena;
+    const kiln_spec *spec = w->c->plan->spec;
+    const kiln__plan_buffer *b = &w->c->plan->buffers[index];
+    const kiln__verify *given = NULL;
+    const char *rtol = NULL, *atol = NULL;
+    double relative, absolute;
+    for (size_t i = 0; i < spec->verify_count; i++)
+        if (strcmp(spec->verify[i].buffer, b->buffer->name) == 0)
+            given = &spec->verify[i];
+    kiln__type_tolerance(b->type, &relative, &absolute);
+    bool silent = !given || (!given->exact && is_zero(given->rtol) && is_zero(given->atol));
+    bool exact = given && given->exact;
+    if (silent && relative == 0) {
+        exact = true;
+    } else if (silent) {
+        char room[40];
+        kiln__print_double(room, sizeof room, 2 * relative);
+        rtol = kiln__arena_strdup(arena, room);
+        kiln__print_double(room, sizeof room, 2 * absolute);
+        atol = kiln__arena_strdup(arena, room);
+    } else if (!exact) {
+        rtol = is_zero(given->rtol) ? NULL : twice(arena, given->rtol);
+        atol = is_zero(given->atol) ? NULL : twice(arena, given->atol);
+    }
+    kiln__edit_verify(w->edit, b->buffer->name, w->c->buffers[index].want, exact, rtol, atol);
+}
+
+/* ---- the whole ---- */
+
+static void write_head(writer *w)
+{
+    kiln__capture *c = w->c;
+    const kiln_plan *plan = c->plan;
+    kiln__text label = {.mem = plan->mem};
+    kiln__config_print(plan->config, &label);
+    c->notes.failed |= label.failed;
+    note(c, "A launch of %s, captured by Kiln %s on %s: %s", plan->spec->name, KILN_VERSION, plan->engine->info.name,
+         kiln__text_get(&label));
+    kiln__text_free(&label);
+    note(c, "Buffers hold what they held before it. What it left, *.want.npy, is what answers are compared with; "
+            "nothing has checked it.");
+    for (size_t i = 0; i < plan->variant->param_count; i++)
+        if (c->fixed.params[i] && plan->variant->params[i].count > 1)
+            note(c, "%s keeps its value: shapes or inputs follow from it, and were captured for that one.",
+                 plan->variant->params[i].name);
+}
+
+static kiln_status edit_all(writer *w, kiln_error **error)
+{
+    kiln__capture *c = w->c;
+    const kiln_plan *plan = c->plan;
+    const kiln_spec *spec = plan->spec;
+    const kiln__variant *variant = plan->variant;
+    kiln_status status = KILN_OK;
+    kiln__edit_sizes(w->edit, "captured", plan->config->sizes, plan->config->size_count);
+    for (size_t i = 0; i < variant->param_count; i++)
+        kiln__edit_param(w->edit, variant->name, variant->params[i].name, plan->config->params[i].value,
+                         c->fixed.params[i]);
+    for (size_t i = 0; i < variant->buffer_count; i++) {
+        if (c->buffers[i].file)
+            kiln__edit_buffer_file(w->edit, i < spec->buffer_count ? NULL : variant->name, variant->buffers[i].name,
+                                   c->buffers[i].file);
+        if (variant->buffers[i].out)
+            write_verify(w, i);
+    }
+    for (size_t i = 0; i < variant->input_count && status == KILN_OK; i++)
+        if (c->replaced[i])
+            status = write_input(w, i, error);
+    return status == KILN_OK ? write_variants(w, error) : status;
+}
+
+kiln_status kiln__capture_spec(kiln__capture *c, kiln_error **error)
+{
+    kiln_engine *engine = c->plan->engine;
+    writer w = {.c = c};
+    kiln__text text = {.mem = c->plan->mem};
+    kiln_spec *again = NULL;
+    const char *file = kiln__arena_printf(&c->arena, "%s.yaml", c->name);
+    const char *path = file ? kiln__capture_path(c, file) : NULL;
+    if (!path)
+        return kiln__fail_memory(error);
+    kiln_status status = kiln__edit_open(c->plan->mem, c->plan->spec, &w.edit, error);
+    if (status != KILN_OK)
+        return status;
+    write_head(&w);
+    status = edit_all(&w, error);
+    if (status == KILN_OK && (c->notes.failed || c->arena.failed))
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__edit_write(w.edit, kiln__text_get(&c->notes), &text, error);
+    if (status == KILN_OK) /* what could not be read again is not handed out */
+        status = kiln_spec_parse(engine, text.data, text.length, path, &again, error);
+    if (status == KILN_OK)
+        status = kiln__file_write(c->plan->mem, path, text.data, text.length, error);
+    kiln_spec_free(again);
+    kiln__text_free(&text);
+    kiln__edit_free(w.edit);
+    return status;
+}

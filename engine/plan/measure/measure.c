@@ -1,0 +1,307 @@
+/* measure.c - how long the steps take.
+ *
+ * On a GPU: an event before and one after each repetition, on the default stream; the median and its 95 % interval.
+ * before_each runs between repetitions, outside the events. The L2 is flushed between repetitions, unless told not to,
+ * where the plan's buffers would fit in it, because otherwise only a problem that follows itself would be measured;
+ * the flush also keeps the device busy while the host enqueues what is timed, so that no time of the host gets between
+ * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
+ * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
+ *
+ * Where the caller says what it would give up above, a configuration that is clearly slower ends early, with the
+ * repetitions that it has had by then.
+ *
+ * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
+ * GPU's time is made while the checked run goes on (run.c). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan_internal.h"
+
+enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
+#define SHORT 20e-6
+#define BATCH 100e-6
+#define GROUP_SECONDS 50e-3 /* of repetitions between two looks at the precision, or as many as are wanted at least */
+
+/* After one repetition of more than GIVE_UP_ONCE times the bound, or GIVE_UP_COUNT that are all above it. A GPU that was
+ * idle takes a few milliseconds to raise its clocks, so not before GIVE_UP_SECONDS of measuring. */
+enum { GIVE_UP_COUNT = 3 };
+#define GIVE_UP_ONCE 2
+#define GIVE_UP_SECONDS 5e-3
+
+typedef struct timer {
+    kiln_plan *plan;
+    const kiln__driver *driver;
+    CUevent start[GROUP], end[GROUP];
+    unsigned events;
+    bool flush;
+    unsigned batch;
+    kiln__watch watch;
+    kiln_error **error;
+} timer;
+
+static kiln_status failed(timer *t, CUresult result, const char *what)
+{
+    return kiln__driver_fail(t->driver, t->plan->mem, result, t->error, "%s while measuring %s", what,
+                             t->plan->spec->name);
+}
+
+static kiln_status make_events(timer *t)
+{
+    for (; t->events < GROUP; t->events++) {
+        CUresult result = t->driver->cuEventCreate_(&t->start[t->events], CU_EVENT_DEFAULT);
+        if (result != CUDA_SUCCESS)
+            return failed(t, result, "making an event");
+        result = t->driver->cuEventCreate_(&t->end[t->events], CU_EVENT_DEFAULT);
+        if (result != CUDA_SUCCESS) {
+            t->driver->cuEventDestroy_(t->start[t->events]);
+            return failed(t, result, "making an event");
+        }
+    }
+    return KILN_OK;
+}
+
+static void free_events(timer *t)
+{
+    for (unsigned i = 0; i < t->events; i++) {
+        t->driver->cuEventDestroy_(t->start[i]);
+        t->driver->cuEventDestroy_(t->end[i]);
+    }
+}
+
+/* Whether the L2 is flushed, and the memory for it. */
+static kiln_status prepare_flush(timer *t, unsigned flags)
+{
+    kiln__shared *shared = t->plan->shared;
+    uint64_t l2 = t->plan->engine->info.l2_bytes, used = 0;
+    for (size_t i = 0; i < t->plan->variant->buffer_count; i++)
+        used += t->plan->buffers[i].bytes;
+    t->flush = l2 > 0 && !(flags & KILN_RUN_KEEP_L2) && ((flags & KILN_RUN_FLUSH_L2) || used <= l2);
+    if (!t->flush || shared->flush)
+        return KILN_OK;
+    CUresult result = t->driver->cuMemAlloc_(&shared->flush, (size_t)(2 * l2));
+    if (result != CUDA_SUCCESS) {
+        shared->flush = 0;
+        return failed(t, result, "allocating what flushes the L2");
+    }
+    shared->flush_bytes = 2 * l2;
+    return KILN_OK;
+}
+
+/* Enqueues one repetition between the events number `slot`. */
+static kiln_status repetition(timer *t, unsigned slot)
+{
+    kiln_status status = kiln__steps_enqueue(t->plan, true, NULL, t->error);
+    CUresult result = CUDA_SUCCESS;
+    if (status == KILN_OK && t->flush)
+        result = t->driver->cuMemsetD8Async_(t->plan->shared->flush, 0, (size_t)t->plan->shared->flush_bytes, NULL);
+    if (status == KILN_OK && result == CUDA_SUCCESS)
+        result = t->driver->cuEventRecord_(t->start[slot], NULL);
+    for (unsigned i = 0; i < t->batch && status == KILN_OK && result == CUDA_SUCCESS; i++)
+        status = kiln__steps_enqueue(t->plan, false, NULL, t->error);
+    if (status == KILN_OK && result == CUDA_SUCCESS)
+        result = t->driver->cuEventRecord_(t->end[slot], NULL);
+    return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "enqueueing a repetition") : status;
+}
+
+/* `count` repetitions into samples[]. */
+static kiln_status group(timer *t, unsigned count, double *samples)
+{
+    kiln_status status = KILN_OK;
+    for (unsigned i = 0; i < count && status == KILN_OK; i++)
+        status = repetition(t, i);
+    if (status == KILN_OK)
+        kiln__watch_look(&t->watch);
+    CUresult result = status == KILN_OK ? t->driver->cuEventSynchronize_(t->end[count - 1]) : CUDA_SUCCESS;
+    for (unsigned i = 0; i < count && status == KILN_OK && result == CUDA_SUCCESS; i++) {
+        float milliseconds = 0;
+        result = t->driver->cuEventElapsedTime_(&milliseconds, t->start[i], t->end[i]);
+        samples[i] = (double)milliseconds * 1e-3 / t->batch;
+    }
+    return status == KILN_OK && result != CUDA_SUCCESS ? failed(t, result, "waiting for a repetition") : status;
+}
+
+bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count)
+{
+    size_t had = plan->time_count;
+    double *grown = kiln__realloc(plan->mem, plan->times, (had + count) * sizeof *grown);
+    if (!grown)
+        return false;
+    memcpy(grown + had, times, count * sizeof *grown);
+    plan->times = grown;
+    plan->time_count = had + count;
+    return true;
+}
+
+const double *kiln__plan_times(const kiln_plan *plan, size_t *count)
+{
+    *count = plan->time_count;
+    return plan->times;
+}
+
+static double seconds_since(uint64_t start)
+{
+    return (double)(kiln__now_ns() - start) * 1e-9;
+}
+
+static bool is_hopeless(const double *samples, unsigned count, double spent, double bound)
+{
+    if (!(bound > 0) || count == 0 || spent < GIVE_UP_SECONDS)
+        return false;
+    double shortest = samples[0];
+    for (unsigned i = 1; i < count; i++)
+        shortest = samples[i] < shortest ? samples[i] : shortest;
+    return shortest > (count < GIVE_UP_COUNT ? GIVE_UP_ONCE : 1) * bound;
+}
+
+/* A few repetitions that do not count, and the batch that their time asks for; *hopeless: that was enough, and they do. */
+static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[GIVE_UP_COUNT],
+                           unsigned *count, bool *hopeless)
+{
+    kiln_status status = KILN_OK;
+    double each = 0;
+    t->batch = 1;
+    *count = 0;
+    *hopeless = false;
+    while (*count < GIVE_UP_COUNT && status == KILN_OK && !*hopeless &&
+           (*count == 0 || bound > 0 || seconds_since(start) < 0.1 * budget)) {
+        status = group(t, 1, &samples[*count]);
+        each = samples[(*count)++];
+        *hopeless = status == KILN_OK && is_hopeless(samples, *count, seconds_since(start), bound);
+    }
+    if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
+        double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
+        t->batch = want < BATCH_MOST ? (unsigned)want : BATCH_MOST;
+    }
+    return status;
+}
+
+static kiln_status sample(timer *t, const kiln_run_options *options, double *samples, unsigned most,
+                          kiln_result *result)
+{
+    double budget = options->budget > 0 ? options->budget : 1;
+    double precision = options->precision > 0 ? options->precision : 0.01, warm[GIVE_UP_COUNT];
+    unsigned least = options->min_repetitions ? options->min_repetitions : 7, count = 0, warmed = 0;
+    bool hopeless = false;
+    uint64_t start = kiln__now_ns();
+    least = least < most ? least : most;
+    kiln_status status = warm_up(t, budget, options->give_up_above, start, warm, &warmed, &hopeless);
+    if (status == KILN_OK && hopeless) {
+        result->stopped_early = 1;
+        result->repetitions = warmed;
+        if (!kiln__plan_keep_times(t->plan, warm, warmed))
+            return kiln__fail_memory(t->error);
+        kiln__median(warm, warmed, &result->seconds, &result->seconds_low, &result->seconds_high);
+        return KILN_OK;
+    }
+    while (status == KILN_OK && count < most) {
+        double left = budget - seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
+        left = left < GROUP_SECONDS ? left : GROUP_SECONDS;
+        unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
+        take = take < most - count ? take : most - count;
+        if (count == 0 && take < GROUP && take < least)
+            take = least < GROUP ? least : GROUP; /* the fewest that are asked for are taken whatever they cost */
+        status = group(t, take, samples + count);
+        if (status != KILN_OK)
+            break;
+        if (!kiln__plan_keep_times(t->plan, samples + count, take)) /* as measured: the median sorts them */
+            return kiln__fail_memory(t->error);
+        count += take;
+        kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
+        bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
+        if (count >= least && (precise || seconds_since(start) >= budget))
+            break;
+    }
+    result->repetitions = count;
+    return status;
+}
+
+double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result)
+{
+    const kiln_device_info *info = &plan->engine->info;
+    double compute = info->peak_flops > 0 ? result->flops / info->peak_flops : 0;
+    double memory = info->peak_bandwidth > 0 ? result->bytes / info->peak_bandwidth : 0;
+    return result->seconds > 0 ? (compute > memory ? compute : memory) / result->seconds : 0;
+}
+
+static kiln_status measure_here(timer *t, const kiln_run_options *options, double *samples, unsigned most,
+                                kiln_result *result)
+{
+    kiln__watch_begin(&t->watch, t->plan->engine);
+    kiln_status status = sample(t, options, samples, most, result);
+    if (status != KILN_OK)
+        return status;
+    kiln__watch_end(&t->watch, result);
+    return options->flags & KILN_RUN_ENERGY ? kiln__plan_energy(t->plan, &t->watch, result, t->error) : KILN_OK;
+}
+
+static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
+{
+    timer t = {.plan = plan, .driver = &plan->engine->driver, .error = error};
+    unsigned most = options->max_repetitions ? options->max_repetitions : 1000;
+    most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
+    double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
+    if (!samples)
+        return kiln__fail_memory(error);
+    pthread_mutex_lock(&plan->engine->measuring);
+    kiln_status status = make_events(&t);
+    if (status == KILN_OK)
+        status = prepare_flush(&t, options->flags);
+    if (status == KILN_OK)
+        status = measure_here(&t, options, samples, most, result);
+    free_events(&t);
+    pthread_mutex_unlock(&plan->engine->measuring);
+    kiln__free(plan->mem, samples);
+    if (status != KILN_OK)
+        return status;
+    result->measured = 1;
+    result->roofline = kiln__plan_roofline(plan, result);
+    return KILN_OK;
+}
+
+/* The checked run was the first repetition; more of them only where a number or a budget asks for them. */
+static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                           kiln_error **error)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    unsigned most = options->max_repetitions ? options->max_repetitions : 1000, count = 1;
+    unsigned least = options->min_repetitions;
+    double low, high;
+    uint64_t start = kiln__now_ns();
+    kiln_status status = KILN_OK;
+    if ((options->budget <= 0 && least == 0) || (options->flags & KILN_RUN_NO_MEASURE))
+        most = 1;
+    most = most < MOST_SAMPLES ? most : MOST_SAMPLES;
+    double *samples = kiln__calloc(plan->mem, most, sizeof *samples);
+    if (!samples)
+        return kiln__fail_memory(error);
+    samples[0] = first;
+    while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
+        if (is_hopeless(samples, count, first + seconds_since(start), options->give_up_above)) {
+            result->stopped_early = 1;
+            break;
+        }
+        status = kiln__steps_enqueue(plan, true, NULL, error);
+        if (status == KILN_OK)
+            driver->cuCtxSynchronize_();
+        uint64_t from = kiln__now_ns();
+        if (status == KILN_OK)
+            status = kiln__steps_enqueue(plan, false, NULL, error);
+        CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
+        if (done != CUDA_SUCCESS)
+            status = kiln__driver_fail(driver, plan->mem, done, error, "running %s again", plan->spec->name);
+        samples[count++] = seconds_since(from);
+    }
+    if (status == KILN_OK && !kiln__plan_keep_times(plan, samples, count))
+        status = kiln__fail_memory(error);
+    kiln__median(samples, count, &result->host_seconds, &low, &high);
+    kiln__free(plan->mem, samples);
+    result->repetitions = count;
+    return status;
+}
+
+kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                               kiln_error **error)
+{
+    return plan->engine->info.simulated ? on_host(plan, options, first, result, error)
+                                        : on_device(plan, options, result, error);
+}

@@ -1,0 +1,260 @@
+/* internal.h - what the files of plan/ share. */
+#ifndef KILN_PLAN_INTERNAL_H
+#define KILN_PLAN_INTERNAL_H
+
+#include "plan.h"
+#include "signature.h"
+
+/* ---- shared.c: what is made once and used by the plans of a sweep ----
+ * Every plan has one; where none was given it is the plan's own. Entries are found by a key that says everything that
+ * determines their content, so it does not matter which plan made them. */
+typedef struct kiln__entry {
+    struct kiln__entry *next;
+    char *key;
+    kiln__export *values;        /* an input's exports, a buffer's content (one array), a reference's outputs */
+    CUdeviceptr device;          /* of a buffer's content: a copy that no kernel is given; 0: none */
+    uint64_t device_bytes;
+} kiln__entry;
+typedef struct kiln__device_block {
+    CUdeviceptr pointer;
+    uint64_t bytes;
+} kiln__device_block;
+struct kiln__shared {
+    kiln_engine *engine;
+    const kiln_allocator *mem;
+    bool sweep;                  /* several plans: keeps contents and device memory */
+    kiln__entry *entries;
+    kiln__device_block *spare;   /* device memory that plans have given back */
+    size_t spare_count, spare_capacity;
+    CUdeviceptr flush;           /* larger than the L2: written to between repetitions */
+    uint64_t flush_bytes;
+    void *staging;               /* host memory that outputs are read into, one after the other */
+    uint64_t staging_bytes;
+    void (*on_launch)(void *user); /* NULL: nobody wants to know */
+    void *on_launch_user;
+    void (*on_wait)(void *user, const char *why); /* likewise */
+    void *on_wait_user;
+};
+kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key);
+/* Takes `values` over, also on failure. */
+kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__entry **entry,
+                             kiln_error **error);
+/* Frees the entries whose key starts with `prefix`. */
+void kiln__shared_drop(kiln__shared *shared, const char *prefix);
+/* Device memory, kept for the next plan where the shared is a sweep's. The context is current. */
+kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
+                               kiln_error **error);
+void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);
+/* Room for `bytes` on the host, until the next call; NULL: out of memory. Kept, because touching fresh pages costs
+ * more than the copy. */
+void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes);
+void kiln__shared_drop_device(kiln__shared *shared); /* copies and spare memory */
+kiln__export *kiln__export_of(const kiln_allocator *mem, const char *name, const kiln_array *array); /* takes array */
+
+/* KILN_ERROR_NOT_FOUND: "OWNER has no WHAT 'NAME'", with the nearest of `count` names or all of them. The names lie
+ * `stride` bytes apart, each the first member of a struct. */
+kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, const char *what, const char *name,
+                               const void *names, size_t stride, size_t count, kiln_error **error);
+
+/* ---- the plan ---- */
+
+typedef struct kiln__plan_kernel {
+    const char *name;            /* filled */
+    CUfunction function;
+    kiln__signature signature;
+    uint64_t static_shared, dynamic_limit; /* limit: as set with cuFuncSetAttribute; 0: never set */
+    int max_threads;
+    bool known;                  /* the launch below is set */
+    unsigned grid[3], block[3], dynamic_shared;
+} kiln__plan_kernel;
+
+typedef struct kiln__plan_input {
+    const kiln__input *input;
+    kiln__entry *entry;          /* NULL: not made yet */
+    bool making;
+} kiln__plan_input;
+
+/* Whose memory a buffer has, and what is in it. */
+typedef enum kiln__owner { KILN__OWNER_NONE, KILN__OWNER_PLAN, KILN__OWNER_CALLER } kiln__owner;
+typedef struct kiln__plan_buffer {
+    const kiln__buffer *buffer;
+    kiln_type type;
+    int dims;
+    uint64_t shape[KILN_MAX_DIMS];
+    uint64_t bytes, elements;
+    kiln__owner owner;
+    CUdeviceptr pointer;         /* 0 where there are no bytes */
+    bool filled;                 /* holds its initial content, or what a run made of it */
+    bool custom;                 /* the content came from the caller: bound, or written */
+    const char *file;            /* --input: replaces the fill during a run */
+    char *key;                   /* of its initial content; NULL: not worked out */
+} kiln__plan_buffer;
+
+typedef enum kiln__op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__op_kind;
+typedef struct kiln__op {
+    kiln__op_kind kind;
+    union {
+        struct {
+            CUfunction function;
+            unsigned grid[3], block[3], cluster[3], shared;
+            bool cooperative, clustered;
+            void **args;
+        } launch;
+        struct { CUdeviceptr to; uint32_t pattern; unsigned width; uint64_t count; } set;
+        struct { CUdeviceptr to, from; uint64_t bytes; } copy;
+    } as;
+    const kiln__step *step;
+    const kiln__plan_kernel *kernel;
+} kiln__op;
+
+/* Steps worked out: what a launch of the plan does, without a single expression left. */
+typedef struct kiln__program {
+    kiln__arena arena;           /* of the arguments */
+    kiln__op *ops;
+    size_t count, capacity;
+    bool ready, swaps;
+    unsigned *final;             /* where the names stand after it, if it swaps; of the plan's arena */
+} kiln__program;
+
+struct kiln_plan {
+    kiln_engine *engine;
+    const kiln_allocator *mem;
+    const kiln_spec *spec;
+    const kiln__variant *variant;
+    kiln__config *config;
+    kiln__code code;
+    CUmodule module;
+    kiln__arena arena;           /* kernels, inputs, buffers, slots */
+    kiln__scope scope;           /* exports and the lets that use them, over the configuration's */
+    kiln_error *pending;         /* why a look-up in that scope failed */
+    unsigned lookups;            /* nesting of look-ups */
+    kiln__plan_kernel *kernels;  size_t kernel_count;
+    kiln__plan_input *inputs;    /* variant->input_count */
+    kiln__plan_buffer *buffers;  /* variant->buffer_count */
+    unsigned *slots;             /* buffer that each buffer's name stands for now */
+    kiln__program steps, before;
+    bool laid_out;               /* shapes are known */
+    bool ready;                  /* every buffer has memory and its initial content */
+    bool dynamic;                /* the steps cannot be worked out beforehand */
+    bool before_dynamic;
+    uint64_t *values;            /* arguments of a launch that is worked out as it runs */
+    void **pointers;
+    kiln__shared *shared, *own;  /* own: made for this plan alone */
+    double *times;               /* of the last run's repetitions, in order */
+    size_t time_count;
+    char *capture_folder;        /* the next launch is written down there; NULL: only if the engine's order says so */
+    char *captured;              /* the folder of the last one that was */
+};
+
+/* ---- layout.c: inputs, shapes, memory, contents ---- */
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);      /* inputs made, shapes known */
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);    /* and memory for all */
+kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error); /* and initial contents; again: anew */
+kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);      /* outputs and scratch without a fill */
+void kiln__plan_forget(kiln_plan *plan);                                 /* shapes, programs and keys */
+void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);     /* gives its memory back */
+kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
+kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name); /* NULL: not there */
+/* The buffer a name stands for, after swaps. */
+kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
+kiln_status kiln__plan_no_buffer(const kiln_plan *plan, const char *name, kiln_error **error);
+/* The initial content as a host array, of an entry or an input; *temporary where the caller must free it. */
+kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_array *array, bool *temporary,
+                               kiln_error **error);
+kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
+                                kiln_error **error);
+/* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__entry **entry,
+                            kiln_error **error);
+/* Finishes a diag of evaluations: a look-up that failed for its own reason is what is reported. */
+kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);
+
+/* ---- calls.c: the arguments of host functions ---- */
+typedef struct kiln__call_args {
+    kiln_plan *plan;
+    kiln__arena arena;
+    kiln__call_arg *args;
+    size_t count, capacity;
+} kiln__call_args;
+bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
+/* What an argument written in a spec stands for: a number, a text, exports. Buffers are the caller's business. */
+kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
+                                   kiln_error **error);
+bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix);
+void kiln__call_args_free(kiln__call_args *args);
+/* Looks the function up, calls it, hands its exports to *exports (may be NULL). */
+kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use, kiln__call_args *args, kiln__pos pos,
+                            kiln__export **exports, kiln_error **error);
+
+/* ---- steps.c ---- */
+/* The steps, or before_each, once on `stream`. Memory and contents are there; the context is current. */
+kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_error **error);
+bool kiln__steps_dynamic(const kiln__step *steps, size_t count);
+size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
+/* The geometry of each kernel's first launch, as far as it is known without running. */
+void kiln__steps_geometry(kiln_plan *plan);
+
+/* ---- text.c ---- */
+typedef struct kiln__source_text { const char *name, *text; const char **lines; size_t line_count; } kiln__source_text;
+typedef struct kiln__sources { kiln__source_text *files; size_t count; } kiln__sources;
+void kiln__source_split(kiln__source_text *file, kiln__arena *arena); /* name and text are set, lines follow */
+const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln__arena *arena); /* "": none */
+/* The source and the headers it includes; without them lines are shown by number alone. */
+kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena);
+const char *kiln__sources_line(const kiln__sources *from, const char *file, unsigned line, kiln__arena *arena);
+
+/* ---- verify.c, measure.c, statistics.c ---- */
+/* Makes what the outputs are compared with, before the steps overwrite what it follows from. */
+kiln_status kiln__plan_references(kiln_plan *plan, kiln_error **error);
+kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
+                                 kiln_error **error);
+kiln_status kiln__plan_verify(kiln_plan *plan, kiln_result *result, kiln_error **error);
+kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
+                               kiln_error **error);
+/* Copies the times of a run's repetitions, which kiln__median() is about to sort. False: no memory. */
+bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
+/* What is seen of the device between the repetitions of a measurement (watch.c). Begun by one thread at a time. */
+typedef struct kiln__watch {
+    kiln__nvml *nvml;            /* NULL: nothing is seen */
+    double sm_hz, memory_hz;     /* sums */
+    unsigned looks, throttle;
+    uint64_t looked;
+} kiln__watch;
+void kiln__watch_begin(kiln__watch *watch, kiln_engine *engine);
+void kiln__watch_look(kiln__watch *watch); /* while the device is busy; asks not too often by itself */
+void kiln__watch_end(kiln__watch *watch, kiln_result *result);
+/* Repeats the steps, result->seconds each, for as long as the energy counter takes to tell; without one does nothing. */
+kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error);
+/* The share of the bound that flops, bytes and the device's peaks give to result->seconds. */
+double kiln__plan_roofline(const kiln_plan *plan, const kiln_result *result);
+/* The 1-based ranks of the order statistics of n samples that enclose the median with at least 95 %. */
+void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
+
+/* What is right to a type where the spec gives no tolerance; 0 for integers. */
+void kiln__type_tolerance(kiln_type type, double *rtol, double *atol);
+
+/* ---- capture.c ---- */
+typedef struct kiln__capture kiln__capture;
+static inline bool kiln__capture_possible(const kiln_plan *plan)
+{
+    return plan->capture_folder || atomic_load_explicit(&plan->engine->capture_left, memory_order_relaxed);
+}
+/* A launch of the steps that may have to be written down: what is wrong with that goes to the log, or is the launch's
+ * failure where the plan was asked for it. */
+kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
+/* The two halves, for a run: before the steps, and behind them. Contents are there, the context is current. The second
+ * waits for the stream and frees the capture. */
+kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *order, CUstream stream,
+                                kiln__capture **capture, kiln_error **error);
+kiln_status kiln__capture_end(kiln__capture *capture, CUstream stream, kiln_error **error);
+void kiln__capture_drop(kiln__capture *capture); /* removes what it wrote; NULL is fine */
+/* What the plan was asked to capture; *asked false: nothing. The order is taken back. */
+kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,
+                                kiln_error **error);
+
+/* ---- link.c ---- */
+bool kiln__is_relocatable(const void *cubin, size_t length);
+/* Links the relocatable cubin with the device runtime and loads it as the plan's module. */
+kiln_status kiln__load_linked(kiln_plan *plan, const void *cubin, size_t length, kiln_error **error);
+
+#endif

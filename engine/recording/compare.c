@@ -1,0 +1,96 @@
+/* replay.c - the public functions on recorded spaces. */
+#include <math.h>
+#include <string.h>
+
+#include "engine.h"
+#include "document.h"
+#include "score.h"
+
+kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording, kiln_error **error)
+{
+    char *data = NULL;
+    size_t length = 0;
+    kiln_status status = kiln__file_read(engine->mem, path, 0, &data, &length, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__recording_parse(engine->mem, path, data, length, recording, error);
+    kiln__free(engine->mem, data);
+    return status;
+}
+
+kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
+                                   kiln_error **error)
+{
+    kiln__document document = {0}, converted = {0};
+    if (!engine || !from || !to)
+        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
+                          "kiln_recording_convert wants an engine and two files");
+    if (format != KILN_FORMAT_AUTO && format != KILN_FORMAT_T4 && format != KILN_FORMAT_KERNEL_TUNER)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is written as T4 or as Kernel Tuner's "
+                                                                   "file");
+    kiln_status status = kiln__document_load(engine->mem, from, &document, error);
+    if (format == KILN_FORMAT_AUTO)
+        format = strcasestr(to, ".t4.") ? KILN_FORMAT_T4 : document.format;
+    if (status == KILN_OK)
+        status = kiln__document_convert(engine->mem, from, &document, format, &converted, error);
+    if (status == KILN_OK)
+        status = kiln__document_save(engine->mem, to, &converted, error);
+    kiln__document_free(&converted);
+    kiln__document_free(&document);
+    return status;
+}
+
+void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
+{
+    *info = (kiln_recording_info){.path = r->path, .format = r->format, .kernel = r->kernel, .device = r->device,
+                                  .cut_off = r->cut_off, .params = r->param_count, .configurations = r->row_count,
+                                  .failed = r->failed, .optimum = r->baseline.optimum, .median = r->baseline.median,
+                                  .worst = r->baseline.worst, .mean_cost = r->baseline.mean_cost,
+                                  .budget = r->baseline.budget, .draws = r->baseline.draws};
+}
+
+kiln_status kiln_replay(const kiln_recording *r, const kiln_replay_options *options, kiln_replay_fn each, void *user,
+                        kiln_error **error)
+{
+    static const kiln_replay_options none = {.size = sizeof none};
+    const kiln_replay_options *o = options ? options : &none;
+    const kiln__strategy *strategy;
+    kiln__replay *replay = NULL;
+    kiln_status status = kiln__strategy_named(r->mem, o->strategy, &strategy, error);
+    kiln_setting *params = kiln__calloc(r->mem, r->param_count, sizeof *params);
+    if (status == KILN_OK && !params)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__replay_open(r, strategy, o->seed, &replay, error);
+    kiln_replay_step step = {.params = params, .param_count = r->param_count};
+    double best = HUGE_VAL;
+    bool more = status == KILN_OK;
+    while (more && (o->max_configurations == 0 || step.number < o->max_configurations) &&
+           (!(o->max_seconds > 0) || step.clock < o->max_seconds)) {
+        const kiln__row *row = NULL;
+        status = kiln__replay_next(replay, &row, &step.clock, error);
+        if (status != KILN_OK || !row)
+            break;
+        for (size_t i = 0; i < r->param_count; i++)
+            params[i] = (kiln_setting){r->params[i].name, r->params[i].values[row->positions[i]]};
+        step.number++;
+        step.seconds = row->failure ? 0 : row->seconds;
+        step.failure = row->failure;
+        step.best = row->seconds < best;
+        best = step.best ? row->seconds : best;
+        more = each(user, &step) == 0;
+    }
+    kiln__replay_free(replay);
+    kiln__free(r->mem, params);
+    return status;
+}
+
+kiln_status kiln_recording_score(const kiln_recording *r, const char *strategy, unsigned seeds, kiln_score *score,
+                                 kiln_error **error)
+{
+    const kiln__strategy *found;
+    if (seeds == 0)
+        return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "at least one seed is needed");
+    kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
+    return status == KILN_OK ? kiln__score(r, found, seeds, score, error) : status;
+}

@@ -1,0 +1,58 @@
+/* internal.h - between the strategies and what they have in common (search.c). */
+#ifndef KILN_SEARCH_INTERNAL_H
+#define KILN_SEARCH_INTERNAL_H
+
+#include "search.h"
+
+#define KILN__NO_ENTRY SIZE_MAX
+
+typedef struct kiln__entry { /* a point that was given out or told of */
+    double value;        /* HUGE_VAL: failed */
+    uint32_t tag;        /* the strategy's own, given when it proposed the point; 0 for one drawn at random */
+    bool told;
+} kiln__entry;
+
+struct kiln__strategy {
+    const char *name;
+    size_t state_size;
+    /* A point into s->next, whatever it is worth: whether it is new and valid is looked at by the caller, who asks a
+     * few times. *found false: the strategy has nothing now. NULL: all in random order. */
+    kiln_status (*propose)(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error);
+    kiln_status (*told)(kiln__search *s, void *state, size_t entry, kiln_error **error); /* may be NULL */
+    void (*end)(kiln__search *s, void *state);   /* frees what the state holds; may be NULL */
+};
+
+struct kiln__search {
+    const kiln__points *points;
+    const kiln_allocator *mem;
+    const kiln__strategy *strategy;
+    size_t width;
+    kiln__random random;
+    kiln__shuffle shuffle;
+    uint64_t drawn;            /* of the shuffled (or plain) numbers */
+    bool in_order;
+    uint32_t *coords;          /* of the entries, width each, in the order in which they were given out */
+    kiln__entry *entries;
+    size_t count, coords_capacity, entry_capacity;
+    uint32_t *table;           /* entry + 1 by hash; its size is a power of two */
+    size_t table_size;
+    size_t told_count, best;   /* best: KILN__NO_ENTRY while all failed */
+    uint32_t *next;            /* width: what is being proposed */
+    void *state;
+};
+
+static inline const uint32_t *kiln__search_point(const kiln__search *s, size_t entry)
+{
+    return s->coords + entry * s->width;
+}
+size_t kiln__search_entry(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: never given out */
+kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *holds, kiln_error **error);
+/* The next random valid point that was not given out into s->next. */
+kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);
+/* Changes `changes` axes of s->next that have more than one value to other values. */
+void kiln__search_kick(kiln__search *s, unsigned changes);
+
+extern const kiln__strategy kiln__strategy_surrogate, kiln__strategy_exhaustive, kiln__strategy_random,
+    kiln__strategy_greedy, kiln__strategy_ils, kiln__strategy_annealing, kiln__strategy_genetic,
+    kiln__strategy_evolution;
+#endif

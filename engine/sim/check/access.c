@@ -1,0 +1,813 @@
+/* access.c - loads, stores, atomics and asynchronous copies: are they inside, aligned, of something written,
+ * and ordered. The common case is cheap: addresses relative to the first lane's repeat, so that what is to be looked at
+ * is known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+#define CELL_BYTES_MOST ((size_t)1 << 31) /* of shadow cells of global memory; beyond that races there may be missed */
+#define POISON32 0xa5a5a5a5u
+
+/* One access of one instruction, for all its lanes. */
+typedef struct look {
+    vm_check *check;
+    vm_warp *w;
+    const vm_code *code;
+    const ptx_insn *in;
+    vm_clock *clock;
+    const vm_access *a;
+    const vm_pattern *p;
+    uint32_t insn, limit, now, block, bad;
+    bool shared, write, strong, constant, copies, told;
+    unsigned see;
+} look;
+
+static const char *space_name(unsigned space)
+{
+    return space == PTX_SPACE_SHARED ? "shared" : space == PTX_SPACE_LOCAL ? "local" : "global";
+}
+
+static const char *access_name(vm_check *check, const vm_access *a)
+{
+    const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
+    return vm_check_print(check, "%s%s of %u byte%s", a->kind & VM_ASYNC ? "asynchronous " : "", what, a->bytes,
+                          a->bytes == 1 ? "" : "s");
+}
+
+/* ---- patterns ---- */
+
+static void make_pattern(vm_pattern *p, const vm_access *a, uint32_t insn)
+{
+    enum { SLOTS = 64 };
+    uint8_t slot[SLOTS];
+    uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
+    bool wide = false;
+    memset(p, 0, sizeof *p);
+    p->lanes = a->lanes;
+    p->bytes = a->bytes;
+    VM_EACH(lane, a->lanes)
+    {
+        int64_t rel = (int64_t)(a->address[lane] - base);
+        unsigned h = (unsigned)(((uint64_t)rel * 0x9e3779b97f4a7c15u) >> 58);
+        wide |= rel != (int32_t)rel;
+        p->rel[lane] = (uint32_t)rel;
+        p->live[lane] = UINT32_MAX;
+        p->bits |= (uint64_t)rel;
+        while (used >> h & 1 && p->at[slot[h]] != rel)
+            h = (h + 1) % SLOTS;
+        if (used >> h & 1) {
+            p->who[slot[h]] |= 1u << lane;
+            continue;
+        }
+        used |= (uint64_t)1 << h;
+        slot[h] = (uint8_t)p->count;
+        p->lane[p->count] = (uint8_t)lane;
+        p->at[p->count] = rel;
+        p->who[p->count++] = 1u << lane;
+        p->low = rel < p->low ? rel : p->low;
+        p->high = rel > p->high ? rel : p->high;
+    }
+    p->insn = wide ? 0 : insn + 1;
+}
+
+static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn)
+{
+    vm_pattern *p = &check->patterns[insn % VM_PATTERNS];
+    if (VM_LIKELY(p->insn == insn + 1 && p->lanes == a->lanes && p->bytes == a->bytes)) {
+        uint64_t base = a->address[__builtin_ctz(a->lanes)], apart = 0;
+        for (uint32_t l = 0; l < VM_LANES; l++) {
+            uint64_t rel = a->address[l] - base;
+            apart |= (rel ^ (uint64_t)(int64_t)(int32_t)p->rel[l]) & (uint64_t)(int64_t)(int32_t)p->live[l];
+        }
+        if (VM_LIKELY(apart == 0))
+            return p;
+    }
+    make_pattern(p, a, insn);
+    return p;
+}
+
+/* ---- inside and aligned ---- */
+
+static kiln_check_finding *start(look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                 uint32_t lanes)
+{
+    kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
+    if (!f)
+        return NULL;
+    f->at.what = access_name(k->check, k->a);
+    f->space = space_name(k->a->space);
+    f->address = k->a->address[lane];
+    f->bytes = k->a->bytes;
+    return f;
+}
+
+/* Kernels have their shared variables at the same offsets: those of this one are the ones it names. */
+static bool names_symbol(const vm_function *function, uint32_t symbol)
+{
+    const ptx_function *f = function->ptx;
+    for (uint32_t k = 0; k < f->insn_count; k++)
+        for (unsigned n = 0; n < f->insns[k].operand_count; n++) {
+            const ptx_operand *o = &f->insns[k].operands[n];
+            if ((o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) &&
+                o->index == symbol)
+                return true;
+        }
+    return false;
+}
+
+/* The variable's own name where the compiler made it one with its function's: _ZZ4turnE1s is s. */
+static const char *own_name(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t at = 3; strncmp(name, "_ZZ", 3) == 0 && at < length; at++) {
+        char *end;
+        if (name[at - 1] != 'E' || name[at] < '1' || name[at] > '9')
+            continue;
+        unsigned long own = strtoul(name + at, &end, 10);
+        if (own && strlen(end) == own)
+            return end;
+    }
+    return name;
+}
+
+/* Where in shared memory an offset lies, by the symbol table. */
+static void describe_shared(const look *k, uint64_t at, char *text, size_t size)
+{
+    const vm_run_state *run = k->w->runner->run;
+    const vm_module *module = run->launch->module;
+    const ptx_symbol *best = NULL;
+    uint64_t start_of = 0;
+    for (uint32_t s = 0; s < module->ptx->symbol_count; s++) {
+        const ptx_symbol *symbol = &module->ptx->symbols[s];
+        if (symbol->space == PTX_SPACE_SHARED && symbol->bytes && module->address[s] <= at && at < run->shared_gap &&
+            (!best || module->address[s] >= start_of) &&
+            (names_symbol(run->kernel, s) || names_symbol(k->w->frame->function, s)))
+            best = symbol, start_of = module->address[s];
+    }
+    if (best && at - start_of < best->bytes)
+        snprintf(text, size, "at offset %" PRIu64 " of '%.100s' (%" PRIu64 " bytes)", at - start_of,
+                 own_name(best->name), best->bytes);
+    else if (best)
+        snprintf(text, size, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                 at - start_of - best->bytes, own_name(best->name), best->bytes);
+    else if (at >= run->shared_dynamic && at < run->shared_end)
+        snprintf(text, size, "at offset %" PRIu64 " of the dynamic shared memory (%" PRIu64 " bytes)",
+                 at - run->shared_dynamic, run->shared_end - run->shared_dynamic);
+    else
+        snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory",
+                 run->shared_gap + (run->shared_end - run->shared_dynamic));
+}
+
+static const char *describe(const look *k, uint32_t lane)
+{
+    char text[256] = "";
+    uint64_t at = k->a->address[lane];
+    if (k->a->space == PTX_SPACE_SHARED)
+        describe_shared(k, at, text, sizeof text);
+    else if (k->a->space == PTX_SPACE_LOCAL)
+        snprintf(text, sizeof text, "the thread uses %u bytes of local memory", k->w->frame->local_top);
+    else if (at < 4096)
+        snprintf(text, sizeof text, "a null pointer");
+    else
+        vm_describe(k->w->runner->run->device, at, text, sizeof text);
+    return vm_check_print(k->check, "%s", text);
+}
+
+static void report_outside(look *k, uint32_t lane, uint32_t owner)
+{
+    bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
+    kiln_check_finding *f = start(k, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane, 1u << lane);
+    if (!f)
+        return;
+    if (owner) {
+        const vm_module *module = k->w->runner->run->launch->module;
+        const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
+        int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
+        f->allocation =
+            at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
+                                    own_name(symbol->name), symbol->bytes)
+                   : vm_check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                                    (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
+                                    own_name(symbol->name), symbol->bytes);
+    } else {
+        f->allocation = describe(k, lane);
+    }
+    f->message =
+        vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address, f->allocation);
+}
+
+static void report_misaligned(look *k, uint32_t lane)
+{
+    kiln_check_finding *f = start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);
+    if (!f)
+        return;
+    f->allocation = describe(k, lane);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is no multiple of %u, %s", f->at.what,
+                                f->space, f->address, k->a->bytes, f->allocation);
+}
+
+/* The bounds of what the lanes may touch: of all of them, if they lie in one piece. */
+static bool bounds_of(const look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end)
+{
+    const vm_run_state *run = k->w->runner->run;
+    switch (k->a->space) {
+    case PTX_SPACE_SHARED:
+        if (owner) {
+            *low = run->launch->module->address[owner - 1];
+            *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
+            return *end <= run->shared_gap; /* else it is not this kernel's */
+        }
+        *low = address < run->shared_gap ? 0 : run->shared_dynamic;
+        *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
+        return true;
+    case PTX_SPACE_LOCAL:
+        *low = 0;
+        *end = k->w->frame->local_top;
+        return true;
+    default: {
+        const vm_allocation *a = vm_allocation_of(run->device, address);
+        if (!a || (a->constant && k->write))
+            return false;
+        *low = a->base;
+        *end = a->base + a->bytes;
+        return address - a->base < a->bytes;
+    }
+    }
+}
+
+/* The lanes that may not access; each is reported. */
+static uint32_t refuse(look *k, uint32_t owner)
+{
+    uint32_t bad = 0;
+    VM_EACH(lane, k->a->lanes)
+    {
+        uint64_t low = 0, end = 0, at = k->a->address[lane];
+        bool inside = bounds_of(k, at, owner, &low, &end) && at >= low && at < end && k->a->bytes <= end - at;
+        bool skewed = at & (k->a->bytes - 1) && (k->a->bytes & (k->a->bytes - 1)) == 0;
+        if (inside && !skewed)
+            continue;
+        bad |= 1u << lane;
+        if (!inside)
+            report_outside(k, lane, owner);
+        else
+            report_misaligned(k, lane);
+    }
+    return bad;
+}
+
+/* ---- races ---- */
+
+/* What a plain store would write is there already: a race whose sides write the same is only a note. */
+static bool writes_same(const look *k, uint32_t lane)
+{
+    const vm_code *i = k->code;
+    if (k->see != VM_SEE_STORE || i->size > 8)
+        return false;
+    const uint32_t *slots = i->extra;
+    const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, k->a->address[lane], k->a->bytes, true);
+    bool same = host != NULL;
+    for (uint32_t e = 0; e < i->count && same; e++) {
+        uint32_t slot = i->count == 1 ? i->d : slots[e];
+        uint64_t value = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] : vm_r32(k->w, slot)[lane];
+        same = memcmp(host + e * i->size, &value, i->size) == 0;
+    }
+    return same;
+}
+
+static void report_race(look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
+{
+    bool pending = s->who & VM_PENDING;
+    bool note = k->write && other_writes && !pending && writes_same(k, lane);
+    kiln_check_finding *f = start(k, KILN_CHECK_RACE, note, s->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->bytes = k->a->bytes;
+    f->other.what = pending        ? "asynchronous copy"
+                    : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
+                                   : "read";
+    vm_check_side_thread(k->w, s, &f->other);
+    f->other.has_thread = !(s->who & VM_MANY);
+    f->allocation = describe(k, lane);
+    if (pending)
+        f->message = vm_check_print(
+            k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
+            f->space, f->address, f->allocation);
+    else
+        f->message =
+            vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s", f->at.what,
+                           f->other.what, s->block != k->block ? "another block" : "another thread", f->space,
+                           f->address, note ? " (the value is the same)" : "", f->allocation);
+}
+
+/* One side of a cell that is newer than the limit. */
+static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool other_writes, uint32_t lanes,
+                                               uint64_t offset)
+{
+    if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
+        return;
+    VM_EACH(lane, lanes)
+    if (!vm_check_before(k->w, s, lane, k->shared)) {
+        k->told = true; /* one for each access, however many cells it has */
+        report_race(k, s, other_writes, lane, offset);
+        return;
+    }
+}
+
+static inline bool same_group(const look *k, const vm_mark *a, const vm_mark *b)
+{
+    return k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->block == b->block;
+}
+
+/* Another read by the same warp, or block. */
+static void merge(look *k, vm_mark *r, const vm_mark *me)
+{
+    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
+        *r = *me;
+        return;
+    }
+    r->stamp = me->stamp;
+    r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
+}
+
+static inline void note_read(look *k, vm_cell *c, const vm_mark *me)
+{
+    if (c->r1.stamp <= k->limit)
+        c->r1 = *me;
+    else if (same_group(k, &c->r1, me))
+        merge(k, &c->r1, me);
+    else if (c->r2.stamp > k->limit && same_group(k, &c->r2, me))
+        merge(k, &c->r2, me);
+    else
+        c->r2 = c->r1, c->r1 = *me;
+}
+
+/* Flags: who reads one knows what its writer had published with a fence before. */
+static void acquire(look *k, const vm_cell *c)
+{
+    uint32_t known = c->published;
+    if (c->w.block == k->block && c->published_cta > known)
+        known = c->published_cta;
+    if (known <= k->clock->horizon)
+        return;
+    k->clock->horizon = known;
+    k->clock->synced = k->now;
+    if (k->clock->fast < known)
+        k->clock->fast = known;
+    k->limit = k->shared ? k->clock->fast : k->clock->horizon;
+}
+
+static void publish(look *k, vm_cell *c)
+{
+    if (c->published < k->clock->released)
+        c->published = k->clock->released;
+    if (c->published_cta < k->clock->released_cta)
+        c->published_cta = k->clock->released_cta;
+}
+
+static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
+{
+    bool many = lanes & (lanes - 1);
+    vm_mark me = {.stamp = k->now, .insn = k->insn, .block = k->block,
+                  .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | (k->strong ? VM_STRONG_SIDE : 0)};
+    if (VM_UNLIKELY(k->strong))
+        acquire(k, c);
+    if (VM_UNLIKELY(c->w.stamp > k->limit))
+        conflict(k, &c->w, true, lanes, offset);
+    if (!k->write) {
+        note_read(k, c, &me);
+        return;
+    }
+    if (VM_UNLIKELY(c->r1.stamp > k->limit))
+        conflict(k, &c->r1, false, lanes, offset);
+    if (VM_UNLIKELY(c->r2.stamp > k->limit))
+        conflict(k, &c->r2, false, lanes, offset);
+    c->w = me;
+    if (VM_UNLIKELY(k->strong))
+        publish(k, c);
+}
+
+/* Read-only data must stay as it is for the whole launch, ordered or not. */
+static void touch_constant(look *k, vm_cell *c, uint32_t lane)
+{
+    bool clash = k->constant ? c->w.stamp > k->check->launch : k->write && c->constant > k->check->launch;
+    uint32_t other = k->constant ? c->w.insn : c->constant_insn;
+    if (k->constant)
+        c->constant = k->now, c->constant_insn = k->insn;
+    kiln_check_finding *f = clash ? start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;
+    if (!f)
+        return;
+    f->other.what = k->constant ? "write" : "read as read-only data";
+    f->allocation = describe(k, lane);
+    f->message = vm_check_print(
+        k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what, f->address,
+        k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
+}
+
+/* Lanes of one store that write different values to one place: which one stays is left open. */
+static void check_one_store(look *k)
+{
+    const vm_code *i = k->code;
+    for (uint32_t n = 0; n < k->p->count; n++) {
+        uint32_t lanes = k->p->who[n], first = k->p->lane[n];
+        if (!(lanes & (lanes - 1)))
+            continue;
+        const uint32_t *slots = i->extra;
+        for (uint32_t e = 0; e < i->count * (i->size == 16 ? 2u : 1u); e++) {
+            uint32_t slot = i->size == 16 ? (i->count == 1 ? i->d : slots[e / 2]) + (e % 2) * 8 * VM_LANES
+                                          : i->count == 1 ? i->d : slots[e];
+            uint32_t apart = 0;
+            uint64_t mask = i->size < 8 ? ((uint64_t)1 << 8 * i->size) - 1 : UINT64_MAX;
+            VM_EACH(lane, lanes)
+            {
+                uint64_t x = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] ^ vm_r64(k->w, slot)[first]
+                                                 : vm_r32(k->w, slot)[lane] ^ vm_r32(k->w, slot)[first];
+                apart |= (uint32_t)((x & mask) != 0) << lane;
+            }
+            if (!apart)
+                continue;
+            uint32_t lane = (uint32_t)__builtin_ctz(apart);
+            kiln_check_finding *f = start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
+            if (f) {
+                vm_mark other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
+                f->other.what = f->at.what;
+                vm_check_side_thread(k->w, &other, &f->other);
+                f->allocation = describe(k, first);
+                f->message = vm_check_print(
+                    k->check,
+                    "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s", first,
+                    lane, f->space, f->address, f->allocation);
+            }
+            break;
+        }
+    }
+}
+
+/* ---- written before read ---- */
+
+static void report_unwritten(look *k, uint32_t lane, uint32_t lanes, bool note)
+{
+    kiln_check_finding *f = start(k, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, lane, lanes);
+    if (!f)
+        return;
+    f->allocation = describe(k, lane);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich nothing has written, %s", f->at.what,
+                                f->space, f->address, note ? "some of " : "", f->allocation);
+}
+
+static void check_written(look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
+{
+    unsigned found = 0, bytes = k->a->bytes;
+    for (uint64_t at = offset; at < offset + bytes; at++)
+        found += (unsigned)(shadow->written[at / 64] >> at % 64 & 1);
+    if (found < bytes)
+        report_unwritten(k, lane, lanes, found != 0);
+}
+
+/* ---- global memory ---- */
+
+static vm_cell *global_cell(look *k, vm_allocation *a, uint64_t offset)
+{
+    vm_shadow *shadow = a->shadow;
+    unsigned shift = k->w->runner->run->launch->module->check->shift;
+    size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
+    if (VM_UNLIKELY(shadow->shift > shift)) { /* accesses are smaller than they were; what was is of earlier launches */
+        for (size_t n = 0; n < count; n++) {
+            k->check->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
+            kiln__free(k->check->mem, shadow->pages[n]);
+            shadow->pages[n] = NULL;
+        }
+        shadow->shift = shift;
+    }
+    vm_cell **page = &shadow->pages[offset / VM_SHADOW_PAGE];
+    if (VM_UNLIKELY(!*page)) {
+        size_t bytes = (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell);
+        if (k->check->cell_bytes + bytes <= CELL_BYTES_MOST)
+            *page = kiln__calloc(k->check->mem, VM_SHADOW_PAGE >> shadow->shift, sizeof(vm_cell));
+        if (!*page) {
+            k->check->starved = true;
+            return NULL;
+        }
+        k->check->cell_bytes += bytes;
+    }
+    return *page + (offset % VM_SHADOW_PAGE >> shadow->shift);
+}
+
+static void see_global(look *k, vm_allocation *a)
+{
+    vm_shadow *shadow = a->shadow;
+    const vm_pattern *p = k->p;
+    uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)] - a->base;
+    bool reads = k->a->kind & VM_READS;
+    if (!shadow || a->constant)
+        return;
+    for (uint32_t n = 0; n < p->count; n++) {
+        uint64_t offset = base + (uint64_t)p->at[n];
+        k->told = false;
+        if (VM_UNLIKELY(reads && shadow->unwritten))
+            check_written(k, shadow, offset, p->lane[n], p->who[n]);
+        if (k->write && shadow->unwritten)
+            vm_shadow_write(shadow, offset, k->a->bytes);
+        vm_cell *c = global_cell(k, a, offset);
+        unsigned cells = k->a->bytes >> shadow->shift;
+        for (unsigned j = 0; c && j < (cells ? cells : 1); j++) {
+            touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << shadow->shift);
+            if (VM_UNLIKELY(k->constant || (k->write && c[j].constant)))
+                touch_constant(k, c + j, p->lane[n]);
+        }
+    }
+}
+
+/* ---- shared memory ---- */
+
+static void see_shared(look *k)
+{
+    const vm_check_block *b = k->w->block->check;
+    const vm_pattern *p = k->p;
+    uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)];
+    unsigned cells = k->a->bytes >> b->shift;
+    bool reads = k->a->kind & VM_READS;
+    cells = cells ? cells : 1;
+    for (uint32_t n = 0; n < p->count; n++) {
+        uint64_t at = (base + (uint64_t)p->at[n]) >> b->shift;
+        vm_cell *c = &b->cells[at];
+        k->told = false;
+        if (reads) {
+            unsigned missing = 0;
+            for (unsigned j = 0; j < cells; j++)
+                missing += c[j].w.stamp <= b->base;
+            if (VM_UNLIKELY(missing))
+                report_unwritten(k, p->lane[n], p->who[n], missing != cells);
+        }
+        for (unsigned j = 0; j < cells; j++)
+            touch(k, c + j, p->who[n], p->lane[n], (uint64_t)j << b->shift);
+        if (VM_UNLIKELY(k->copies))
+            vm_check_pend(k->w, (uint32_t)at, cells, p->lane[n]);
+    }
+}
+
+/* ---- one access ---- */
+
+/* Lanes in several allocations, or some of them only: those of each on their own. */
+static void see_parts(look *k, vm_access *a)
+{
+    uint32_t lanes = a->lanes;
+    vm_pattern part;
+    k->p = &part;
+    while (lanes) {
+        uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+        vm_allocation *allocation = NULL;
+        if (a->space == PTX_SPACE_GLOBAL)
+            allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(k->w->runner->run->device, a->address[lane]);
+        a->lanes = 1u << lane;
+        VM_EACH(other, lanes)
+        if (!allocation || a->address[other] - allocation->base < allocation->bytes)
+            a->lanes |= 1u << other;
+        lanes &= ~a->lanes;
+        make_pattern(&part, a, k->insn);
+        if (allocation)
+            see_global(k, allocation);
+        else if (k->shared)
+            see_shared(k);
+    }
+    k->p = NULL;
+}
+
+/* Returns the lanes whose access is not to be made. */
+static uint32_t see(look *k, vm_access *a)
+{
+    const vm_run_state *run = k->w->runner->run;
+    uint32_t bad = 0, owner = a->space == PTX_SPACE_SHARED && k->see != VM_SEE_OTHER
+                                  ? run->launch->module->check->owner[k->insn]
+                                  : 0;
+    k->a = a;
+    k->shared = a->space == PTX_SPACE_SHARED;
+    k->write = a->kind & VM_WRITE;
+    k->strong = a->kind & (VM_ORDERED | VM_ATOMIC);
+    if (k->copies)
+        k->copies = a->kind & VM_WRITE;
+    if (a->space == PTX_SPACE_CONST)
+        a->space = PTX_SPACE_GLOBAL;
+    vm_pattern *p =
+        pattern_of(k->check, a, k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
+    uint64_t base = a->address[__builtin_ctz(a->lanes)], low = 0, end = 0, generation = 0;
+    uint64_t first = base + (uint64_t)p->low, last = base + (uint64_t)p->high + a->bytes;
+    vm_allocation *allocation = NULL;
+    bool inside;
+    if (a->space == PTX_SPACE_GLOBAL) {
+        generation = atomic_load_explicit(&run->device->generation, memory_order_relaxed);
+        allocation = p->generation == generation ? (vm_allocation *)(uintptr_t)p->allocation : NULL;
+        if (!allocation || base - allocation->base >= allocation->bytes) {
+            allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(run->device, base);
+            p->allocation = allocation;
+            p->generation = generation;
+        }
+        inside = allocation && first >= allocation->base && last >= first &&
+                 last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);
+    } else {
+        inside = bounds_of(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
+    }
+    uint64_t align = (a->bytes & (a->bytes - 1)) == 0 ? a->bytes - 1 : 0;
+    if (VM_UNLIKELY(!inside || (base | p->bits) & align)) {
+        bad = refuse(k, owner);
+        a->lanes &= ~bad;
+        if (!a->lanes)
+            return bad;
+        if (bad || a->space == PTX_SPACE_GLOBAL) {
+            see_parts(k, a);
+            return bad;
+        }
+    }
+    k->p = p;
+    k->limit = k->shared ? k->clock->fast : k->clock->horizon;
+    if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) &&
+        a->space != PTX_SPACE_LOCAL)
+        check_one_store(k);
+    if (k->shared)
+        see_shared(k);
+    else if (allocation)
+        see_global(k, allocation);
+    return bad;
+}
+
+/* What lanes that were kept from loading find in their registers. */
+static void poison(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
+{
+    const uint32_t *slots = i->extra;
+    uint32_t count = see == VM_SEE_LOAD ? i->count : see == VM_SEE_ATOMIC && i->d ? 1 : 0, half = i->size == 16 ? 2 : 1;
+    for (uint32_t k = 0; k < count * half; k++) {
+        uint32_t slot = (see == VM_SEE_ATOMIC || i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+        VM_EACH(lane, lanes)
+        {
+            if (i->flags & VM_REG64)
+                vm_r64(w, slot)[lane] = (uint64_t)POISON32 << 32 | POISON32;
+            else
+                vm_r32(w, slot)[lane] = i->size == 1 ? POISON32 & 0xff : i->size == 2 ? POISON32 & 0xffff : POISON32;
+        }
+    }
+}
+
+/* Addresses of all lanes, also of those that do not take part. */
+static void all_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
+{
+    if (i->flags & VM_ADDR32) {
+        const vm_u32 *r = vm_r32(w, i->a);
+        uint32_t offset = (uint32_t)i->imm;
+        for (uint32_t l = 0; l < VM_LANES; l++)
+            a->address[l] = (uint32_t)(r[l] + offset);
+        return;
+    }
+    const vm_u64 *r = vm_r64(w, i->a);
+    uint64_t offset = i->imm, keep = i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        a->address[l] = (r[l] + offset) & keep;
+}
+
+/* An acquire or a release in itself: what a fence and a flag are otherwise. */
+static void order_before(look *k)
+{
+    if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
+        vm_check_fence(k->w, k->in);
+}
+
+uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
+{
+    bool special = kind & VM_SEE_SPECIAL;
+    kind &= ~(unsigned)VM_SEE_SPECIAL;
+    const ptx_function *f = w->frame->function->ptx;
+    const ptx_insn *in = &f->insns[i->insn];
+    look k = {.check = w->runner->run->device->check,
+              .w = w,
+              .code = i,
+              .in = in,
+              .insn = vm_insn_of(w, i),
+              .see = kind,
+              .clock = &w->block->check->warps[w->index],
+              .block = (uint32_t)w->block->number,
+              .constant = special && kind == VM_SEE_LOAD && ptx_has(in, PTX_MOD_NC),
+              .copies = kind == VM_SEE_COPY};
+    k.now = k.check->time;
+    vm_access list[VM_ACCESSES];
+    bool fast = i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_SHARED;
+    unsigned count = 1;
+    if (VM_LIKELY(fast && !special && (kind == VM_SEE_LOAD || kind == VM_SEE_STORE))) {
+        list[0].space = i->space;
+        list[0].kind = kind == VM_SEE_LOAD ? VM_READS : VM_WRITE;
+        list[0].lanes = m;
+        list[0].bytes = (uint32_t)i->size * i->count;
+        all_addresses(w, i, &list[0]);
+    } else {
+        order_before(&k);
+        k.now = k.check->time;
+        count = vm_accesses(w, i, m, list);
+        if (kind == VM_SEE_ATOMIC || kind == VM_SEE_LOAD || kind == VM_SEE_STORE)
+            for (unsigned n = 0; n < count; n++)
+                list[n].bytes = (uint32_t)i->size * i->count;
+    }
+    uint32_t bad = 0;
+    for (unsigned n = 0; n < count; n++) {
+        for (uint32_t l = 0; l < VM_LANES && count > 1; l++)
+            list[n].address[l] = list[n].lanes >> l & 1 ? list[n].address[l] : 0;
+        list[n].lanes &= ~bad;
+        if (!list[n].lanes)
+            continue;
+        k.limit = list[n].space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+        bad |= see(&k, &list[n]);
+    }
+    if (VM_UNLIKELY(bad))
+        poison(w, i, kind, bad);
+    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* lanes that load a matrix do it together or not at all */
+}
+
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
+{
+    look k = {.check = w->runner->run->device->check, .w = w, .code = i, .in = &w->frame->function->ptx->insns[i->insn],
+              .insn = vm_insn_of(w, i), .see = VM_SEE_OTHER, .clock = &w->block->check->warps[w->index],
+              .block = (uint32_t)w->block->number};
+    k.now = k.check->time;
+    k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+    return see(&k, a) == 0;
+}
+
+/* ---- malloc and free in device code ---- */
+
+void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
+{
+    vm_check *check = w->runner->run->device->check;
+    const vm_allocation *a = vm_allocation_of(w->runner->run->device, address);
+    if (!a || !a->shadow)
+        return;
+    vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
+    a->shadow->by_kernel = true;
+    vm_check_side_place(check, w->runner->run->launch->module, vm_insn_of(w, i), &a->shadow->made);
+    vm_check_side_thread(w, &me, &a->shadow->made);
+}
+
+uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_call *call = i->extra;
+    vm_device *device = w->runner->run->device;
+    uint64_t freed[VM_LANES] = {0};
+    if (call->builtin != VM_BUILTIN_FREE + 1)
+        return m;
+    uint32_t good = m;
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_argument(w, call, lane, 0);
+        const vm_allocation *a = address ? vm_allocation_of(device, address) : NULL;
+        bool right = a && a->base == address && !a->name && (!a->shadow || a->shadow->by_kernel);
+        for (uint32_t other = 0; other < lane && right; other++)
+            right = freed[other] != address;
+        freed[lane] = address;
+        if (right || address == 0)
+            continue;
+        good &= ~(1u << lane);
+        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BAD_FREE, false, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
+        if (!f)
+            continue;
+        char where[200];
+        vm_describe(device, address, where, sizeof where);
+        f->at.what = "free in device code";
+        f->space = "global";
+        f->address = address;
+        f->allocation = vm_check_print(device->check, "%s", where);
+        f->message = vm_check_print(device->check,
+                                    "free of 0x%" PRIx64 ", which no malloc gave or which is freed already: it lies %s",
+                                    address, where);
+    }
+    return good;
+}
+
+/* ---- an instruction ---- */
+
+uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    unsigned kind = function->module->check->kind[function->first_tally + i->insn];
+    if (kind == VM_SEE_NOTHING)
+        return m;
+    const ptx_insn *in = &function->ptx->insns[i->insn];
+    switch (kind) {
+    case VM_SEE_COMMIT:
+        vm_check_commit(w, m);
+        return m;
+    case VM_SEE_WAIT:
+        vm_check_wait(w, in, m);
+        return m;
+    case VM_SEE_BARRIER:
+        vm_check_barrier(w, i, m);
+        return m;
+    case VM_SEE_FENCE:
+        vm_check_fence(w, in);
+        return m;
+    case VM_SEE_CALL:
+        return vm_check_free_call(w, i, m);
+    case VM_SEE_ASYNC:
+        return vm_check_async(w, i, in, m);
+    default:
+        return vm_check_access(w, i, m, kind);
+    }
+}

@@ -1,0 +1,98 @@
+/* async.c - mbarriers, bulk copies and clusters under the checks. An mbarrier orders as a flag does that is
+ * written with a release and read with an acquire. A bulk copy counts as made where it is issued, and what its mbarrier
+ * publishes includes it. */
+#include <string.h>
+
+#include "vm_async.h"
+#include "vm_checks_internal.h"
+
+/* What one lane does to `bytes` of memory, in pieces of at most 16. False: an access that must not be made. */
+static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                    unsigned kind)
+{
+    enum { PIECE = 16, MOST = 1 << 20 };
+    bool good = bytes <= MOST; /* more than there is: the instruction will say so */
+    if (space == PTX_SPACE_GENERIC) {
+        space = address - VM_SHARED_BASE < VM_SHARED_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
+        address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
+    }
+    for (uint64_t at = 0; good && at < bytes; at += PIECE) {
+        vm_access a = {.space = (uint8_t)space, .kind = (uint8_t)kind, .lanes = 1u << lane,
+                       .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
+        a.address[lane] = address + at;
+        good = vm_check_one(w, i, &a);
+    }
+    return good;
+}
+
+static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    address += (uint64_t)side->offset;
+    return side->addr32 ? (uint32_t)address : address;
+}
+
+static bool barrier(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address)
+{
+    vm_check_release(w, true);
+    return stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED);
+}
+
+static uint32_t see_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t good = m;
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        bool fine;
+        if (i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL)
+            fine = stretch(w, i, lane, i->space, address, 8, VM_WRITE | VM_ORDERED);
+        else if (i->size == VM_BAR_TEST)
+            fine = stretch(w, i, lane, i->space, address, 8, VM_READS | VM_ORDERED);
+        else
+            fine = barrier(w, i, lane, i->space, address);
+        good &= fine ? VM_ALL : ~(1u << lane);
+    }
+    return good;
+}
+
+static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, unsigned op)
+{
+    const vm_bulk *b = i->extra;
+    uint32_t good = m;
+    VM_EACH(lane, m)
+    {
+        unsigned element = b->op || op == PTX_OP_ST_ASYNC ? ptx_type_bytes((ptx_type)b->type) : 1;
+        uint64_t bytes = op == PTX_OP_ST_BULK                              ? vm_r64(w, i->a)[lane]
+                         : op == PTX_OP_ST_ASYNC || op == PTX_OP_RED_ASYNC ? (uint64_t)element * b->count
+                                                                           : vm_r32(w, i->a)[lane];
+        bool copy = op == PTX_OP_CP_BULK || op == PTX_OP_CP_REDUCE_BULK;
+        unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
+        bool fine =
+            stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
+            (!copy || stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
+            (!b->bar.space || op == PTX_OP_ST_BULK || barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+        good &= fine ? VM_ALL : ~(1u << lane);
+    }
+    return good;
+}
+
+uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    switch (in->op) {
+    case PTX_OP_CP_ASYNC_MBARRIER: /* the lane's copies so far complete on it */
+        vm_check_complete(w, m);
+        return see_mbarrier(w, i, m);
+    case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+        vm_check_arrive(w, VM_BARRIERS);
+        return m;
+    case PTX_OP_BARRIER_CLUSTER_WAIT:
+        if (!(w->cluster_arrived & m)) /* it has opened already: all that has come is known */
+            vm_check_know_all(w);
+        return m;
+    case PTX_OP_CP_BULK: case PTX_OP_CP_REDUCE_BULK: case PTX_OP_ST_ASYNC: case PTX_OP_RED_ASYNC: case PTX_OP_ST_BULK:
+        return see_bulk(w, i, m, in->op);
+    default:
+        return i->masked == vm_op_mbarrier ? see_mbarrier(w, i, m) : m;
+    }
+}

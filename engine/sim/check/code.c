@@ -1,0 +1,201 @@
+/* code.c - what the checks know of a module's instructions before they run: which of them they look at, and
+ * which shared variable an access can mean. */
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+static enum vm_check_see see_of(const ptx_insn *in)
+{
+    switch (in->op) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+        return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
+    case PTX_OP_ST:
+        return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_STORE;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        return VM_SEE_ATOMIC;
+    case PTX_OP_CP_ASYNC:
+        return VM_SEE_COPY;
+    case PTX_OP_CP_ASYNC_COMMIT:
+        return VM_SEE_COMMIT;
+    case PTX_OP_CP_ASYNC_WAIT:
+    case PTX_OP_CP_ASYNC_WAIT_ALL:
+        return VM_SEE_WAIT;
+    case PTX_OP_BAR:
+    case PTX_OP_BARRIER:
+        return VM_SEE_BARRIER;
+    case PTX_OP_MEMBAR:
+    case PTX_OP_FENCE:
+        return VM_SEE_FENCE;
+    case PTX_OP_CALL:
+        return VM_SEE_CALL;
+    case PTX_OP_LDMATRIX:
+    case PTX_OP_STMATRIX:
+    case PTX_OP_WMMA_LOAD_A:
+    case PTX_OP_WMMA_LOAD_B:
+    case PTX_OP_WMMA_LOAD_C:
+    case PTX_OP_WMMA_STORE_D:
+        return VM_SEE_OTHER;
+    case PTX_OP_MBARRIER_INIT:
+    case PTX_OP_MBARRIER_INVAL:
+    case PTX_OP_MBARRIER_EXPECT_TX:
+    case PTX_OP_MBARRIER_COMPLETE_TX:
+    case PTX_OP_MBARRIER_ARRIVE: case PTX_OP_MBARRIER_ARRIVE_DROP: case PTX_OP_MBARRIER_TEST_WAIT:
+    case PTX_OP_MBARRIER_TRY_WAIT: case PTX_OP_CP_ASYNC_MBARRIER: case PTX_OP_CP_BULK: case PTX_OP_CP_REDUCE_BULK:
+    case PTX_OP_ST_ASYNC: case PTX_OP_RED_ASYNC: case PTX_OP_ST_BULK: case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+    case PTX_OP_BARRIER_CLUSTER_WAIT:
+        return VM_SEE_ASYNC;
+    default:
+        return VM_SEE_NOTHING;
+    }
+}
+
+/* ---- which shared variable an address is made of ----
+ * Registers that hold an address in one shared variable, whatever was added to it. What comes from two of them, or from
+ * anywhere else as well, can mean any. Compilers write each register once, so this needs no regard to the flow. */
+
+enum { NOTHING_YET = 0, ANYTHING = UINT32_MAX }; /* else a symbol + 1 */
+
+static uint32_t join(uint32_t a, uint32_t b)
+{
+    return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
+}
+
+static bool is_owner(uint32_t a)
+{
+    return a != NOTHING_YET && a != ANYTHING;
+}
+
+static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
+{
+    if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {
+        const ptx_symbol *symbol = &ptx->symbols[o->index];
+        return symbol->space == PTX_SPACE_SHARED && symbol->bytes ? o->index + 1 : ANYTHING;
+    }
+    if (o->kind == PTX_OPERAND_REG || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG))
+        return regs[o->index];
+    return ANYTHING;
+}
+
+/* A pointer and what is no pointer. */
+static uint32_t sum_of(uint32_t a, uint32_t b)
+{
+    if (is_owner(a) && is_owner(b))
+        return ANYTHING;
+    if (is_owner(a) || is_owner(b))
+        return is_owner(a) ? a : b;
+    return a == NOTHING_YET || b == NOTHING_YET ? NOTHING_YET : ANYTHING;
+}
+
+static uint32_t result_of(const ptx_module *ptx, const uint32_t *regs, const ptx_insn *in)
+{
+    uint32_t source[PTX_MAX_OPERANDS] = {0};
+    for (unsigned n = 1; n < in->operand_count; n++)
+        source[n] = owner_of(ptx, regs, &in->operands[n]);
+    switch (in->op) {
+    case PTX_OP_MOV: case PTX_OP_CVTA: case PTX_OP_CVT:
+        return source[1];
+    case PTX_OP_SELP:
+        return join(source[1], source[2]);
+    case PTX_OP_ADD:
+        return sum_of(source[1], source[2]);
+    case PTX_OP_SUB:
+        return is_owner(source[2]) ? ANYTHING : sum_of(source[1], source[2]);
+    case PTX_OP_MAD: /* a * b + c: the pointer is c */
+        return is_owner(source[1]) || is_owner(source[2]) ? ANYTHING : sum_of(ANYTHING, source[3]);
+    default:
+        return ANYTHING;
+    }
+}
+
+/* Fills `regs` until nothing changes; each register rises at most twice. */
+static void flow(const ptx_module *ptx, const ptx_function *f, uint32_t *regs)
+{
+    enum { ROUNDS = 64 };
+    bool changed = true;
+    for (unsigned round = 0; changed && round < ROUNDS; round++) {
+        changed = false;
+        for (uint32_t k = 0; k < f->insn_count; k++) {
+            const ptx_insn *in = &f->insns[k];
+            const ptx_operand *to = &in->operands[0];
+            if (in->operand_count == 0)
+                continue;
+            for (uint32_t n = 0; n < to->count && (to->kind == PTX_OPERAND_VECTOR || to->kind == PTX_OPERAND_LIST); n++)
+                if (f->elements[to->index + n].kind == PTX_OPERAND_REG)
+                    regs[f->elements[to->index + n].index] = ANYTHING;
+            if (to->kind != PTX_OPERAND_REG)
+                continue;
+            uint32_t next = join(regs[to->index], result_of(ptx, regs, in));
+            changed |= next != regs[to->index];
+            regs[to->index] = next;
+        }
+    }
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* a long chain through loops: nothing is known */
+        regs[r] = ANYTHING;
+}
+
+static void owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *out)
+{
+    const ptx_module *ptx = module->ptx;
+    const ptx_function *f = &ptx->functions[function];
+    memset(regs, 0, f->reg_count * sizeof *regs);
+    flow(ptx, f, regs);
+    for (uint32_t k = 0; k < f->insn_count; k++) {
+        const ptx_insn *in = &f->insns[k];
+        bool store = in->op == PTX_OP_ST || in->op == PTX_OP_RED || in->op == PTX_OP_CP_ASYNC;
+        enum vm_check_see see = see_of(in);
+        if ((see != VM_SEE_LOAD && see != VM_SEE_STORE && see != VM_SEE_ATOMIC && see != VM_SEE_COPY) ||
+            in->operand_count < 2)
+            continue;
+        uint32_t owner = owner_of(ptx, regs, &in->operands[store ? 0 : 1]);
+        out[k] = is_owner(owner) ? owner : 0;
+    }
+}
+
+static bool is_special(const ptx_insn *in)
+{
+    return (in->op == PTX_OP_LD || in->op == PTX_OP_LDU || in->op == PTX_OP_ST) && in->space != PTX_SPACE_PARAM &&
+           (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
+            ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO) || ptx_has(in, PTX_MOD_NC));
+}
+
+static unsigned shift_of(const ptx_insn *in)
+{
+    unsigned bytes = ptx_type_bytes((ptx_type)in->types[0]);
+    return bytes == 1 ? 0 : bytes == 2 ? 1 : 2;
+}
+
+bool vm_check_look(vm_module *module, const kiln_allocator *mem)
+{
+    if (module->check)
+        return true;
+    const ptx_module *ptx = module->ptx;
+    vm_check_code *code = kiln__arena_alloc(&module->arena, sizeof *code);
+    uint32_t most = 0;
+    for (uint32_t f = 0; f < ptx->function_count; f++)
+        most = ptx->functions[f].reg_count > most ? ptx->functions[f].reg_count : most;
+    uint8_t *kind = kiln__arena_alloc(&module->arena, module->tally_count + 1);
+    uint32_t *owner = kiln__arena_alloc(&module->arena, (module->tally_count + 1) * sizeof *owner);
+    uint32_t *regs = kiln__calloc(mem, (size_t)most + 1, sizeof *regs);
+    if (!code || !kind || !owner || !regs) {
+        kiln__free(mem, regs);
+        return false;
+    }
+    *code = (vm_check_code){.kind = kind, .owner = owner, .shift = 2};
+    for (uint32_t n = 0; n < ptx->function_count; n++) {
+        const ptx_function *f = &ptx->functions[n];
+        size_t first = module->functions[n].first_tally;
+        for (uint32_t k = 0; k < f->insn_count; k++) {
+            const ptx_insn *in = &f->insns[k];
+            enum vm_check_see see = see_of(in);
+            kind[first + k] = (uint8_t)(see | (is_special(in) ? VM_SEE_SPECIAL : 0));
+            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && shift_of(in) < code->shift)
+                code->shift = shift_of(in);
+        }
+        owners(module, n, regs, owner + first);
+    }
+    kiln__free(mem, regs);
+    module->check = code;
+    return true;
+}

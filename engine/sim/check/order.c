@@ -1,0 +1,515 @@
+/* order.c - what happened before what. A warp's clock says up to which time it knows of each warp of its block
+ * (`know`), of everybody (`horizon`), and of its own lanes (`full`, and `lanes` where they synchronise in parts).
+ * CHECKS.md has the rules; where they are coarse they take too much as ordered, never too little. */
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* What is ordered without a look at whose it is. */
+static void settle(const vm_block *block, vm_clock *c)
+{
+    uint32_t least = c->full;
+    for (uint32_t v = 0; v < block->warp_count; v++)
+        if (&block->check->warps[v] != c)
+            least = c->know[v] < least ? c->know[v] : least;
+    c->fast = larger(least, c->horizon);
+}
+
+bool vm_check_block_new(vm_block *block)
+{
+    const vm_run_state *run = block->runner->run;
+    const kiln_allocator *mem = run->device->mem;
+    vm_check_block *made = kiln__calloc(mem, 1, sizeof *made);
+    if (!made)
+        return false;
+    block->check = made;
+    made->shift = run->launch->module->check->shift;
+    uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
+    made->cell_count = (size_t)(shared >> made->shift) + 1;
+    made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
+    made->cells = kiln__calloc(mem, made->cell_count, sizeof *made->cells);
+    return made->warps && made->cells;
+}
+
+void vm_check_block_free(vm_block *block)
+{
+    const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_check_block *gone = block->check;
+    if (!gone)
+        return;
+    for (uint32_t k = 0; gone->warps && k < block->warp_count; k++) {
+        kiln__free(mem, gone->warps[k].lanes);
+        kiln__free(mem, gone->warps[k].pending);
+    }
+    kiln__free(mem, gone->warps);
+    kiln__free(mem, gone->cells);
+    kiln__free(mem, gone);
+    block->check = NULL;
+}
+
+void vm_check_block_start(vm_block *block)
+{
+    vm_check *check = block->runner->run->device->check;
+    vm_check_block *b = block->check;
+    b->base = vm_check_tick(check);
+    memset(b->gates, 0, sizeof b->gates);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_clock *c = &b->warps[k];
+        for (size_t n = 0; n < c->pending_count; n++) /* what the block before it never waited for */
+            for (uint32_t g = 0; g < c->pending[n].count; g++)
+                b->cells[c->pending[n].cell + g].w = (vm_mark){0};
+        if (c->lanes)
+            memset(c->lanes, 0, VM_LANES * VM_LANES * sizeof *c->lanes);
+        /* What a kernel launches knows all that was before it, and nothing of it runs beside what launched it. */
+        *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->launch,
+                        .full = b->base,
+                        .synced = b->base,
+                        .lanes = c->lanes,
+                        .pending = c->pending,
+                        .pending_capacity = c->pending_capacity};
+        for (uint32_t v = 0; v < VM_LANES; v++)
+            c->know[v] = b->base;
+        settle(block, c);
+    }
+}
+
+void vm_check_children(vm_block *block)
+{
+    uint32_t now = vm_check_tick(block->runner->run->device->check);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        block->check->warps[k].horizon = now;
+        settle(block, &block->check->warps[k]);
+    }
+}
+
+bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    if (s->who & VM_PENDING)
+        return false;
+    if (s->stamp <= c->horizon)
+        return true;
+    if (s->block != (uint32_t)w->block->number)
+        return false;
+    uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
+    bool many = s->who & VM_MANY;
+    if (many && !shared) /* several threads of the block: one of them, at least, is not this one */
+        return s->stamp <= c->synced;
+    if (warp != w->index)
+        return s->stamp <= c->know[warp];
+    if (s->stamp <= c->full || (other == lane && !many))
+        return true;
+    if (!c->lanes)
+        return false;
+    const uint32_t *row = c->lanes + lane * VM_LANES;
+    uint32_t latest = 0;
+    for (uint32_t k = 0; k < VM_LANES && many; k++)
+        latest = larger(latest, row[k]);
+    return s->stamp <= (many ? latest : row[other]);
+}
+
+/* ---- lanes of a warp ---- */
+
+/* The lanes of the mask know of each other's past. */
+static void join_lanes(vm_warp *w, uint32_t mask)
+{
+    vm_check *check = check_of(w);
+    vm_clock *c = &w->block->check->warps[w->index];
+    uint32_t now = vm_check_tick(check);
+    if ((mask | w->dead) == VM_ALL) {
+        c->full = c->synced = now;
+        settle(w->block, c);
+        return;
+    }
+    if (!c->lanes)
+        c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
+    c->synced = now;
+    if (!c->lanes) { /* without memory for it they count as all ordered */
+        c->full = now;
+        check->starved = true;
+        settle(w->block, c);
+        return;
+    }
+    uint32_t all[VM_LANES] = {0};
+    VM_EACH(lane, mask)
+    for (uint32_t k = 0; k < VM_LANES; k++)
+        all[k] = larger(all[k], c->lanes[lane * VM_LANES + k]);
+    VM_EACH(member, mask) all[member] = now;
+    VM_EACH(lane, mask) memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
+}
+
+static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
+
+/* The member masks of the lanes that run an operation together. */
+static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *members, uint32_t lanes)
+{
+    vm_check *check = check_of(w);
+    VM_EACH(lane, lanes)
+    {
+        kiln_check_finding *f = NULL;
+        if (!(members[lane] >> lane & 1)) {
+            f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
+            if (f)
+                f->message = vm_check_print(check, "%s by lane %u, which its member mask 0x%08x does not name",
+                                            op_name(in), lane, members[lane]);
+        } else {
+            uint32_t apart = 0;
+            VM_EACH(other, members[lane] & lanes) apart |= (uint32_t)(members[other] != members[lane]) << other;
+            if (!apart)
+                continue;
+            uint32_t other = (uint32_t)__builtin_ctz(apart);
+            f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
+            if (f)
+                f->message = vm_check_print(
+                    check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which name each other",
+                    op_name(in), members[lane], lane, members[other], other);
+        }
+        if (f)
+            f->at.what = op_name(in);
+    }
+}
+
+/* A lane may read only what a lane that takes part gives. */
+static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t insn, uint32_t lanes)
+{
+    const vm_u32 *b = vm_r32(w, i->b), *c = vm_r32(w, i->c), *members = vm_r32(w, (uint32_t)i->imm);
+    VM_EACH(lane, lanes)
+    {
+        uint32_t bval = b[lane] & 31, cval = c[lane] & 31, seg = c[lane] >> 8 & 31;
+        uint32_t most = (lane & seg) | (cval & ~seg & 31), least = lane & seg, j = 0;
+        bool inside = false;
+        switch (i->size) {
+        case 0: j = lane - bval, inside = (int32_t)j >= (int32_t)most; break;
+        case 1: j = lane + bval, inside = j <= most; break;
+        case 2: j = lane ^ bval, inside = j <= most; break;
+        default: j = least | (bval & ~seg & 31), inside = j <= most; break;
+        }
+        uint32_t part = lanes & members[lane];
+        if (!inside || j == lane || part >> (j & 31) & 1)
+            continue;
+        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
+        if (!f)
+            continue;
+        f->at.what = op_name(in);
+        f->message =
+            vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", op_name(in), lane, j & 31,
+                           w->dead >> (j & 31) & 1 ? "has left the kernel or never was" : "does not take part");
+    }
+}
+
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
+{
+    const ptx_function *f = w->frame->function->ptx;
+    if (i->insn >= f->insn_count)
+        return;
+    const ptx_insn *in = &f->insns[i->insn];
+    bool masked = in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_SHFL || in->op == PTX_OP_VOTE ||
+                  in->op == PTX_OP_MATCH || in->op == PTX_OP_REDUX || in->op == PTX_OP_ELECT;
+    if (!masked) { /* mma and its kind: all lanes, by no mask */
+        join_lanes(w, lanes);
+        return;
+    }
+    uint32_t slot = in->op == PTX_OP_SHFL                                      ? (uint32_t)i->imm
+                    : i->masked == vm_op_warp_sync || i->masked == vm_op_elect ? i->a
+                                                                               : i->b;
+    const vm_u32 *members = vm_r32(w, slot);
+    uint32_t insn = vm_insn_of(w, i), left = lanes;
+    check_masks(w, in, insn, members, i->masked == vm_op_warp_sync ? lanes & w->mask : lanes);
+    if (in->op == PTX_OP_SHFL)
+        check_shuffle(w, i, in, insn, lanes);
+    while (left) { /* each group that names each other */
+        uint32_t first = (uint32_t)__builtin_ctz(left), group = (members[first] & lanes) | 1u << first;
+        join_lanes(w, group);
+        left &= ~group;
+    }
+}
+
+/* ---- barriers of a block ---- */
+
+static bool is_aligned(const ptx_insn *in)
+{
+    return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED);
+}
+
+void vm_check_arrive(vm_warp *w, uint32_t id)
+{
+    const vm_clock *c = &w->block->check->warps[w->index];
+    vm_gate *gate = &w->block->check->gates[id];
+    for (uint32_t v = 0; v < VM_LANES; v++)
+        gate->know[v] = larger(gate->know[v], c->know[v]);
+    gate->horizon = larger(gate->horizon, c->horizon);
+    gate->know[w->index] = vm_check_tick(check_of(w));
+}
+
+void vm_check_know_all(vm_warp *w)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    c->horizon = c->synced = vm_check_tick(check_of(w));
+    settle(w->block, c);
+}
+
+/* Lanes come to a barrier: what they know is handed in. */
+void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
+    uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
+    const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
+    if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
+        check_of(w)->told = true; /* it will be a fault */
+        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
+                                              (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
+        if (!f)
+            return;
+        f->at.what = "barrier";
+        if (barrier && barrier->arrived)
+            f->message = vm_check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id,
+                                        need, barrier->need);
+        else
+            f->message = vm_check_print(check_of(w),
+                                        "barrier %u for %u threads: there are 0 to 15, for a multiple of 32", id, need);
+        return;
+    }
+    vm_check_arrive(w, id);
+}
+
+/* Lanes of one warp that wait at the barrier, and where the first of them does. */
+static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
+{
+    uint32_t lanes = 0;
+    *first = NULL;
+    *apart = false;
+    for (uint32_t p = 0; p < w->path_count; p++) {
+        const vm_path *path = &w->paths[p];
+        if (path->state != VM_PATH_BARRIER || path->barrier != barrier)
+            continue;
+        *apart |= *first && (*first)->pc != path->pc;
+        *first = *first ? *first : path;
+        lanes |= path->arrived;
+    }
+    return lanes;
+}
+
+static uint32_t insn_at(const vm_path *path)
+{
+    return (uint32_t)(path->frame->function->first_tally + path->pc->insn);
+}
+
+/* All lanes of a warp must come to an aligned barrier, and to the same one. */
+static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
+{
+    const ptx_function *f = first->frame->function->ptx;
+    if (first->pc->insn >= f->insn_count || !is_aligned(&f->insns[first->pc->insn]) ||
+        (!apart && (lanes | w->dead) == VM_ALL))
+        return;
+    uint32_t other = VM_NO_INSN;
+    for (uint32_t p = 0; p < w->path_count && apart; p++)
+        if (w->paths[p].state == VM_PATH_BARRIER && w->paths[p].barrier == id && w->paths[p].pc != first->pc)
+            other = insn_at(&w->paths[p]);
+    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_BARRIER, false, insn_at(first), other,
+                                              (uint32_t)__builtin_ctz(first->arrived), 1);
+    if (!found)
+        return;
+    found->at.what = found->other.what = "barrier";
+    if (apart)
+        found->message = vm_check_print(check_of(w), "lanes of one warp meet barrier %u at different places", id);
+    else {
+        found->other.what = NULL;
+        found->message =
+            vm_check_print(check_of(w), "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come",
+                           id, lanes, ~(lanes | w->dead));
+    }
+}
+
+void vm_check_open(vm_block *block, uint32_t id)
+{
+    vm_check *check = block->runner->run->device->check;
+    vm_gate *gate = &block->check->gates[id];
+    uint32_t now = vm_check_tick(check), lanes[VM_LANES], insn = VM_NO_INSN;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        const vm_path *first;
+        bool apart;
+        lanes[k] = waiting_lanes(w, id, &first, &apart);
+        if (lanes[k])
+            check_aligned(w, id, lanes[k], first, apart);
+        if (lanes[k] && insn == VM_NO_INSN)
+            insn = insn_at(first);
+        bool left = w->dead == VM_ALL && block->barriers[id].need == 0; /* who has left counts as come */
+        if (left || (lanes[k] && (lanes[k] | w->dead) == VM_ALL))
+            gate->know[k] = now;
+        if (lanes[k] && insn != insn_at(first) && block->barriers[id].need == 0) {
+            kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, true, insn, insn_at(first),
+                                                  (uint32_t)__builtin_ctz(lanes[k]), 1);
+            if (f) {
+                f->at.what = f->other.what = "barrier";
+                f->message = vm_check_print(check, "warps of one block meet barrier %u at different places", id);
+            }
+        }
+    }
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        vm_clock *c = &block->check->warps[k];
+        if (!lanes[k])
+            continue;
+        for (uint32_t v = 0; v < VM_LANES; v++)
+            c->know[v] = larger(c->know[v], gate->know[v]);
+        c->horizon = larger(c->horizon, gate->horizon);
+        c->synced = now;
+        if ((lanes[k] | w->dead) == VM_ALL)
+            c->full = now;
+        else
+            join_lanes(w, lanes[k]);
+        settle(block, c);
+    }
+    vm_check_tick(check);
+    memset(gate, 0, sizeof *gate);
+}
+
+/* True where nothing follows but the end of the kernel: lanes that wait there have returned early. */
+static bool is_end(const vm_sync *sync)
+{
+    const vm_function *function = sync->frame->function;
+    const vm_code *i = sync->pc, *end = function->code + function->code_count;
+    while (i && i < end && i->guard & 2)
+        i++;
+    if (!i || i >= end || i->insn >= function->ptx->insn_count)
+        return true;
+    unsigned op = function->ptx->insns[i->insn].op;
+    return (op == PTX_OP_RET && !sync->frame->caller) || op == PTX_OP_EXIT;
+}
+
+void vm_check_stuck(vm_block *block)
+{
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        for (uint32_t p = 0; p < w->path_count; p++) {
+            const vm_path *path = &w->paths[p];
+            const ptx_function *f = path->frame->function->ptx;
+            if (path->state != VM_PATH_BARRIER || path->pc->insn >= f->insn_count ||
+                !is_aligned(&f->insns[path->pc->insn]))
+                continue;
+            for (uint32_t s = 0; s < VM_LANES; s++) {
+                const vm_sync *sync = &w->syncs[s];
+                if (!(w->sync_used >> s & 1) || !sync->waiting || !sync->pc || is_end(sync))
+                    continue;
+                kiln_check_finding *found =
+                    vm_check_find(w, KILN_CHECK_BARRIER, false, insn_at(path),
+                                  (uint32_t)(sync->frame->function->first_tally + sync->pc->insn),
+                                  (uint32_t)__builtin_ctz(path->arrived), 1);
+                if (!found)
+                    continue;
+                found->at.what = "barrier";
+                found->other.what = "meeting point";
+                found->message = vm_check_print(
+                    block->runner->run->device->check,
+                    "barrier in divergent code: lanes 0x%08x of a warp wait at it, lanes 0x%08x went past it",
+                    path->arrived, sync->waiting);
+            }
+        }
+    }
+}
+
+/* Nothing will ever move again: each place where threads wait. */
+void vm_check_deadlock(vm_block *block)
+{
+    vm_check *check = block->runner->run->device->check;
+    check->told = true;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        for (uint32_t p = 0; p < w->path_count; p++) {
+            const vm_path *path = &w->paths[p];
+            const ptx_function *f = path->frame->function->ptx;
+            bool barrier = path->state == VM_PATH_BARRIER;
+            kiln_check_finding *found =
+                vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, insn_at(path), VM_NO_INSN,
+                              (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
+            if (!found)
+                continue;
+            found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
+            if (barrier)
+                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads came",
+                                                path->barrier, block->barriers[path->barrier].arrived,
+                                                block->barriers[path->barrier].need
+                                                    ? vm_check_print(check, "%u", block->barriers[path->barrier].need)
+                                                    : "all");
+            else
+                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never come",
+                                                found->at.what, path->arrived);
+        }
+    }
+}
+
+/* ---- fences, asynchronous copies ---- */
+
+void vm_check_release(vm_warp *w, bool block)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    uint32_t now = vm_check_tick(check_of(w));
+    c->released_cta = now;
+    if (!block)
+        c->released = now;
+}
+
+void vm_check_fence(vm_warp *w, const ptx_insn *in)
+{
+    vm_check_release(w, ptx_has(in, PTX_MOD_CTA));
+}
+
+void vm_check_commit(vm_warp *w, uint32_t m)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    VM_EACH(lane, m) c->groups[lane]++;
+}
+
+/* A copy that is not waited for is an access that is never ordered. */
+void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
+                    sizeof *c->pending)) {
+        check_of(w)->starved = true;
+        return;
+    }
+    c->pending[c->pending_count++] = (vm_pending){cell, count, lane, c->groups[lane]};
+    for (uint32_t k = 0; k < count; k++) {
+        vm_mark *s = &w->block->check->cells[cell + k].w;
+        s->stamp = UINT32_MAX;
+        s->who |= VM_PENDING;
+    }
+}
+
+static void complete(vm_warp *w, uint32_t m, bool all, uint64_t leave)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    vm_cell *cells = w->block->check->cells;
+    uint32_t now = check_of(w)->time;
+    size_t kept = 0;
+    for (size_t n = 0; n < c->pending_count; n++) {
+        vm_pending p = c->pending[n];
+        bool done = m >> p.lane & 1 && (all || p.group + leave < c->groups[p.lane]);
+        if (!done) {
+            c->pending[kept++] = p;
+            continue;
+        }
+        for (uint32_t k = 0; k < p.count; k++) {
+            vm_mark *s = &cells[p.cell + k].w;
+            if (s->stamp == UINT32_MAX && (s->who & VM_WHO) == w->index * VM_LANES + p.lane) {
+                s->stamp = now;
+                s->who &= ~(uint32_t)VM_PENDING;
+            }
+        }
+    }
+    c->pending_count = kept;
+}
+
+void vm_check_complete(vm_warp *w, uint32_t m) { complete(w, m, true, 0); }
+
+void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m)
+{
+    bool all = in->op == PTX_OP_CP_ASYNC_WAIT_ALL;
+    complete(w, m, all, all ? 0 : in->operands[0].imm);
+}

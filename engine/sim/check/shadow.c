@@ -1,0 +1,149 @@
+/* shadow.c - what the checks remember of an allocation: a bit for each byte that was written, and cells, in pages
+ * that come to be when they are touched. */
+#include <string.h>
+
+#include "vm_checks_internal.h"
+
+static size_t page_count(uint64_t bytes)
+{
+    return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
+}
+
+vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
+{
+    vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->shift = 2;
+    made->unwritten = written ? 0 : bytes;
+    made->pages = kiln__calloc(check->mem, page_count(bytes), sizeof *made->pages);
+    if (!written)
+        made->written = kiln__calloc(check->mem, (size_t)(bytes / 64) + 1, sizeof *made->written);
+    if (!made->pages || (!written && !made->written)) {
+        vm_shadow_free(check, made, bytes);
+        return NULL;
+    }
+    return made;
+}
+
+void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+{
+    for (size_t k = 0; shadow->pages && k < page_count(bytes); k++) {
+        check->cell_bytes -= shadow->pages[k] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
+        kiln__free(check->mem, shadow->pages[k]);
+        shadow->pages[k] = NULL;
+    }
+}
+
+void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+{
+    vm_shadow_renew(check, shadow, bytes);
+    kiln__free(check->mem, shadow->pages);
+    kiln__free(check->mem, shadow->written);
+    kiln__free(check->mem, shadow);
+}
+
+void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
+{
+    uint64_t end = offset + bytes;
+    while (shadow->unwritten && offset < end) {
+        uint64_t shift = offset % 64, count = 64 - shift < end - offset ? 64 - shift : end - offset;
+        uint64_t mask = (count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1) << shift;
+        uint64_t *word = &shadow->written[offset / 64], fresh = mask & ~*word;
+        *word |= mask;
+        shadow->unwritten -= (unsigned)__builtin_popcountll(fresh);
+        offset += count;
+    }
+}
+
+static void unwrite(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
+{
+    for (uint64_t at = offset; at < offset + bytes; at++) {
+        uint64_t bit = (uint64_t)1 << at % 64;
+        shadow->unwritten += (shadow->written[at / 64] & bit) != 0;
+        shadow->written[at / 64] &= ~bit;
+    }
+}
+
+/* Bits for memory that counted as written whole. */
+static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+{
+    shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
+    if (shadow->written)
+        memset(shadow->written, 0xff, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
+    return shadow->written != NULL;
+}
+
+static vm_shadow *shadow_at(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
+{
+    const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
+    if (!a || !a->shadow)
+        return NULL;
+    *offset = address - a->base;
+    *bytes = *bytes < a->bytes - *offset ? *bytes : a->bytes - *offset;
+    return a->shadow;
+}
+
+void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    uint64_t offset;
+    vm_shadow *shadow = shadow_at(device, address, &offset, &bytes);
+    if (shadow && !shadow->written && !open_bits(device->check, shadow, vm_allocation_of(device, address)->bytes))
+        return;
+    if (shadow)
+        unwrite(shadow, offset, bytes);
+}
+
+void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
+{
+    uint64_t at = 0, source_at = 0, most = bytes;
+    vm_shadow *target = shadow_at(device, to, &at, &bytes), *source = shadow_at(device, from, &source_at, &most);
+    if (!target || !source || !target->written || source->unwritten == 0)
+        return; /* whoever copied has marked the target as written */
+    bytes = bytes < most ? bytes : most;
+    for (uint64_t k = 0; k < bytes; k++)
+        if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))
+            unwrite(target, at + k, 1);
+}
+
+void vm_check_attach(vm_device *device, vm_check *check)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_check *before = device->check;
+    vm_bury(device); /* nothing runs: what is dead keeps no shadow */
+    for (size_t k = 0; k < device->live_count; k++) {
+        vm_allocation *a = device->live[k];
+        if (a->shadow && before != check) {
+            vm_shadow_free(before, a->shadow, a->bytes);
+            a->shadow = NULL;
+        }
+        if (a->shadow)
+            vm_shadow_renew(check, a->shadow, a->bytes);
+        else if (check)
+            a->shadow = vm_shadow_new(check, a->bytes, true); /* NULL: it is not checked */
+    }
+    device->check = check;
+    device->hooks = check ? &vm_check_hooks : NULL;
+    if (check)
+        check->device = device;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+/* ---- the hooks ---- */
+
+static vm_shadow *shadow_new(vm_device *device, uint64_t bytes, bool written)
+{
+    return vm_shadow_new(device->check, bytes, written);
+}
+static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
+{
+    vm_shadow_free(device->check, shadow, bytes);
+}
+
+const struct vm_hooks vm_check_hooks = {
+    .begin = vm_check_begin, .end = vm_check_end, .block_new = vm_check_block_new, .block_free = vm_check_block_free,
+    .block_start = vm_check_block_start, .barrier = vm_check_open, .stuck = vm_check_stuck,
+    .deadlock = vm_check_deadlock, .children = vm_check_children, .insn = vm_check_insn, .met = vm_check_met,
+    .malloced = vm_check_malloced, .shadow_new = shadow_new, .shadow_free = shadow_free,
+    .shadow_write = vm_shadow_write,
+};

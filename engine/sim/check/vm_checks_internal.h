@@ -1,0 +1,107 @@
+/* vm_checks_internal.h - what the files vm_check*.c share. */
+#ifndef KILN_SIM_VM_CHECKS_INTERNAL_H
+#define KILN_SIM_VM_CHECKS_INTERNAL_H
+
+#include "vm_checks.h"
+
+/* Addresses of one instruction's lanes relative to the first: the same again and again, so what follows from them is
+ * worked out once. */
+typedef struct vm_pattern {
+    uint32_t insn, lanes, bytes, count; /* insn + 1; count: of different addresses */
+    uint32_t rel[VM_LANES], live[VM_LANES];
+    int64_t low, high;
+    uint64_t bits;                      /* of all differences: alignment */
+    int64_t at[VM_LANES];
+    uint32_t who[VM_LANES];             /* the lanes at each of them */
+    uint8_t lane[VM_LANES];             /* the first of them */
+    const vm_allocation *allocation;    /* that they lay in last */
+    uint64_t generation;
+} vm_pattern;
+#define VM_PATTERNS 512u
+
+typedef struct vm_found {
+    kiln_check_finding finding;         /* its texts are in the arena */
+    const vm_module *module;            /* only compared */
+    uint32_t insn, other;
+} vm_found;
+#define VM_FOUND_MOST 256u
+
+struct vm_check {
+    const kiln_allocator *mem;
+    kiln__arena arena;
+    vm_device *device;
+    uint32_t time, launch;              /* launch: the time the running one started */
+    vm_found *found;
+    size_t found_count;
+    uint64_t dropped;
+    vm_pattern *patterns;
+    size_t cell_bytes;
+    bool starved;
+    bool told;                          /* why the launch ends has been told in more detail */
+};
+
+#define VM_NO_INSN UINT32_MAX
+static inline uint32_t vm_check_tick(vm_check *check)
+{
+    return check->time == UINT32_MAX - 2 ? check->time : check->time++;
+}
+static inline uint32_t vm_insn_of(const vm_warp *w, const vm_code *i)
+{
+    return (uint32_t)(w->frame->function->first_tally + i->insn);
+}
+
+/* ---- vm_check.c: findings ---- */
+
+/* A finding at (insn, other) of the launched module: counts one that is known and returns NULL, else a new one to fill
+ * in, with kernel, places and the example's thread set. Texts by vm_check_print(). */
+kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
+                                  uint32_t lane, unsigned times);
+const char *vm_check_print(vm_check *check, const char *format, ...) KILN__PRINTF(2, 3);
+void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side);
+void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side);
+kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
+
+/* ---- vm_check_code.c ---- */
+bool vm_check_look(vm_module *module, const kiln_allocator *mem);
+
+/* ---- vm_check_access.c ---- */
+uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
+bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; false: it must not be made */
+uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- vm_check_async.c ---- */
+uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+
+/* ---- vm_check_order.c ---- */
+/* True if what `s` says happened before what the lane does now. */
+bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
+void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* what the warp knows is handed in */
+void vm_check_know_all(vm_warp *w);                 /* whatever was before now happened before what it does next */
+void vm_check_release(vm_warp *w, bool block);      /* a fence; block: for the block alone */
+void vm_check_complete(vm_warp *w, uint32_t m);     /* the lanes' asynchronous copies are done */
+void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_check_fence(vm_warp *w, const ptx_insn *in);
+void vm_check_commit(vm_warp *w, uint32_t m);
+void vm_check_wait(vm_warp *w, const ptx_insn *in, uint32_t m);
+void vm_check_pend(vm_warp *w, uint32_t cell, uint32_t count, uint32_t lane);
+
+/* ---- the hooks ---- */
+bool vm_check_begin(vm_run_state *run); /* false: out of memory */
+void vm_check_end(vm_run_state *run);
+bool vm_check_block_new(vm_block *block);
+void vm_check_block_start(vm_block *block);
+void vm_check_block_free(vm_block *block);
+/* Before an instruction executes: the lanes that may execute it. What the others would load is poison. */
+uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes); /* a warp operation has all its lanes */
+void vm_check_open(vm_block *block, uint32_t barrier);           /* it opens; the paths still wait */
+void vm_check_stuck(vm_block *block);                            /* nothing moves, lanes wait at meeting points */
+void vm_check_deadlock(vm_block *block);                         /* nothing will ever move */
+void vm_check_children(vm_block *block);                         /* what it launched has run */
+void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
+vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written);
+void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
+/* Forgets all accesses, not what is written. */
+void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes);
+void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes);
+#endif

@@ -1,0 +1,469 @@
+/* Stream capture: what is put into a stream becomes nodes of a graph. A stream takes part in a capture because one was
+ * begun on it or because it waited for an event that was recorded in one. A call that a capture does not allow ends it:
+ * it stays invalid until cuStreamEndCapture says so. */
+#include <pthread.h>
+#include <string.h>
+
+#include "cu_graph.h"
+
+typedef struct sim_capture {
+    sim_object object;                 /* its handle is the capture's id */
+    sim_graph *graph;
+    sim_stream *origin;                /* NULL: the stream was destroyed */
+    CUstreamCaptureMode mode;
+    pthread_t thread;                  /* that began it */
+    bool invalid, own;                 /* own: the graph is nobody else's yet */
+} sim_capture;
+
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = thread_mode;
+    thread_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
+/* ---- what is not allowed ---- */
+
+static sim_capture *next_capture(sim_object *object)
+{
+    while (object && object->kind != SIM_CAPTURE)
+        object = object->next;
+    return (sim_capture *)object;
+}
+
+/* The modes are about calls that might wait for the device, and thereby for what is captured and never runs: in one's
+ * own capture, or in anybody's (GLOBAL), unless the capture or the calling thread is RELAXED about it. */
+CUresult sim_forbid(sim_context *context)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (context->captures == 0 || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_SUCCESS;
+    for (sim_capture *c = next_capture(context->objects); c; c = next_capture(c->object.next)) {
+        bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+        bool everybodys = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        if (!mine && !everybodys)
+            continue;
+        c->invalid = true;
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return result;
+}
+
+CUresult sim_forbid_any(sim_context *context)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (context->captures == 0)
+        return CUDA_SUCCESS;
+    for (sim_capture *c = next_capture(context->objects); c; c = next_capture(c->object.next)) {
+        c->invalid = true;
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return result;
+}
+
+/* The legacy stream waits for all that are not CU_STREAM_NON_BLOCKING, which it cannot do for one that is captured. */
+static CUresult forbid_legacy(sim_context *context, bool invalidate)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (sim_object *object = context->captures ? context->objects : NULL; object; object = object->next) {
+        const sim_stream *stream = (const sim_stream *)object;
+        if (object->kind != SIM_STREAM || !stream->capture || (stream->flags & CU_STREAM_NON_BLOCKING))
+            continue;
+        stream->capture->invalid |= invalidate;
+        result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    return result;
+}
+
+CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **capturing)
+{
+    *capturing = NULL;
+    if (context->captures == 0)
+        return CUDA_SUCCESS;
+    if (sim_is_legacy(handle))
+        return forbid_legacy(context, true);
+    sim_stream *stream = sim_stream_at(context, handle, false);
+    if (!stream || !stream->capture)
+        return CUDA_SUCCESS;
+    *capturing = stream;
+    return stream->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+}
+
+CUresult sim_capture_wait(sim_context *context, CUstream handle)
+{
+    sim_stream *capturing = NULL;
+    CUresult result = sim_capture_enter(context, handle, &capturing);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!capturing)
+        return sim_forbid(context);
+    capturing->capture->invalid = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+/* ---- nodes ---- */
+
+static bool tip_add(sim_stream *stream, sim_node *node)
+{
+    for (size_t i = 0; i < stream->tip_count; i++)
+        if (stream->tips[i] == node)
+            return true;
+    if (!kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + 1, sizeof *stream->tips))
+        return false;
+    stream->tips[stream->tip_count++] = node;
+    return true;
+}
+
+CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op, sim_node **out)
+{
+    sim_node *node = NULL;
+    sim_edge *edges = kiln__calloc(sim_memory(), stream->tip_count + 1, sizeof *edges);
+    bool room = edges && kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, 1, sizeof *stream->tips);
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; room && i < stream->tip_count; i++)
+        edges[i].node = stream->tips[i];
+    if (room)
+        result = sim_node_add(context, stream->capture->graph, edges, stream->tip_count, op, &node);
+    kiln__free(sim_memory(), edges);
+    if (result != CUDA_SUCCESS) {
+        stream->capture->invalid = true; /* the graph lacks a node now */
+        return result;
+    }
+    stream->tips[0] = node;
+    stream->tip_count = 1;
+    if (out)
+        *out = node;
+    return CUDA_SUCCESS;
+}
+
+/* ---- events lead from stream to stream ---- */
+
+CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event)
+{
+    (void)context;
+    if (!kiln__grow(sim_memory(), &event->tips, &event->tip_capacity, stream->tip_count, sizeof *event->tips)) {
+        stream->capture->invalid = true;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < stream->tip_count; i++)
+        event->tips[i] = stream->tips[i]->object.handle;
+    event->tip_count = stream->tip_count;
+    event->capture = stream->capture->object.handle;
+    event->recorded = false;
+    return CUDA_SUCCESS;
+}
+
+static CUresult invalidate(sim_capture *capture, CUresult why)
+{
+    capture->invalid = true;
+    return why;
+}
+
+CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
+{
+    sim_capture *from = sim_object_find(context, (const void *)(uintptr_t)event->capture, SIM_CAPTURE);
+    if (sim_is_legacy(handle) && from) /* it is not captured */
+        return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    if (sim_is_legacy(handle) && forbid_legacy(context, true) != CUDA_SUCCESS)
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    sim_stream *stream = sim_stream_at(context, handle, from != NULL);
+    if (!stream && from)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_capture *into = stream ? stream->capture : NULL;
+    if (into && into->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!from) {
+        if (into && (event->recorded || event->capture)) /* of work outside of the graph */
+            return invalidate(into, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+        return event->capture ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; /* of a capture that has ended */
+    }
+    if (from->invalid)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (into && into != from) {
+        into->invalid = true;
+        return invalidate(from, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    }
+    stream->capture = from;
+    for (size_t i = 0; i < event->tip_count; i++) {
+        sim_node *node = sim_object_find(context, (const void *)(uintptr_t)event->tips[i], SIM_NODE);
+        if (node && !tip_add(stream, node))
+            return invalidate(from, CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
+{
+    if (!event->capture)
+        return sim_forbid(context);
+    sim_capture *capture = sim_object_find(context, (const void *)(uintptr_t)event->capture, SIM_CAPTURE);
+    return capture ? invalidate(capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- beginning and ending ---- */
+
+static CUresult begin(sim_context *context, CUstream handle, sim_graph *graph, const sim_edge *edges, size_t count,
+                      CUstreamCaptureMode mode)
+{
+    if (!sim_stream_known(context, handle))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (sim_is_legacy(handle))
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    sim_stream *stream = sim_stream_at(context, handle, true);
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (stream->capture)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (!kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, count + 1, sizeof *stream->tips))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_capture *made = sim_object_new(context, SIM_CAPTURE, sizeof *made);
+    sim_graph *into = !made ? NULL : graph ? graph : sim_graph_new(context);
+    if (!into) {
+        if (made)
+            sim_object_free(context, made);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *made = (sim_capture){.object = made->object, .graph = into, .origin = stream, .mode = mode,
+                          .thread = pthread_self(), .own = !graph};
+    into->capturing = true;
+    for (size_t i = 0; i < count; i++)
+        stream->tips[i] = edges[i].node;
+    stream->tip_count = count;
+    stream->capture = made;
+    context->captures++;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    return result == CUDA_SUCCESS ? sim_end(begin(context, stream, NULL, NULL, 0, mode)) : result;
+}
+
+CUresult sim_cuStreamBeginCapture_v1(CUstream stream)
+{
+    return sim_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const CUgraphNode *nodes,
+                                         const CUgraphEdgeData *data, size_t count, CUstreamCaptureMode mode)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_graph *graph = sim_graph_of(context, handle);
+    if (!graph || graph->capturing)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (graph->owner)
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
+    sim_edge *edges = NULL;
+    result = sim_edges_read(context, graph, nodes, data, count, &edges);
+    if (result == CUDA_SUCCESS)
+        result = begin(context, stream, graph, edges, count, mode);
+    kiln__free(sim_memory(), edges);
+    return sim_end(result);
+}
+
+/* True if nothing in the capture is left that the origin does not wait for in the end. */
+static bool joined(const sim_context *context, const sim_capture *capture, CUresult *error)
+{
+    size_t top = 0;
+    sim_node **open = kiln__calloc(sim_memory(), capture->graph->count + 1, sizeof *open);
+    if (!open) {
+        *error = CUDA_ERROR_OUT_OF_MEMORY;
+        return false;
+    }
+    for (sim_node *node = capture->graph->first; node; node = node->next)
+        node->number = 0;
+    for (size_t i = 0; i < capture->origin->tip_count; i++) {
+        capture->origin->tips[i]->number = 1;
+        open[top++] = capture->origin->tips[i];
+    }
+    while (top > 0) {
+        const sim_node *node = open[--top];
+        for (size_t i = 0; i < node->before.count; i++)
+            if (node->before.list[i].node->number == 0) {
+                node->before.list[i].node->number = 1;
+                open[top++] = node->before.list[i].node;
+            }
+    }
+    kiln__free(sim_memory(), open);
+    for (const sim_object *object = context->objects; object; object = object->next) {
+        const sim_stream *stream = (const sim_stream *)object;
+        for (size_t i = 0; object->kind == SIM_STREAM && stream->capture == capture && i < stream->tip_count; i++)
+            if (stream->tips[i]->number == 0) {
+                *error = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+                return false;
+            }
+    }
+    return true;
+}
+
+static void end(sim_context *context, sim_capture *capture)
+{
+    for (sim_object *object = context->objects; object; object = object->next) {
+        sim_stream *stream = (sim_stream *)object;
+        if (object->kind == SIM_STREAM && stream->capture == capture) {
+            stream->capture = NULL;
+            stream->tip_count = 0;
+        }
+    }
+    capture->graph->capturing = false;
+    context->captures--;
+    sim_object_free(context, capture);
+}
+
+CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, handle))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!out)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *out = NULL;
+    const sim_stream *stream = sim_stream_at(context, handle, false);
+    sim_capture *capture = stream ? stream->capture : NULL;
+    if (!capture)
+        return sim_end(CUDA_ERROR_ILLEGAL_STATE);
+    if (capture->origin != stream)
+        return sim_end(invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
+        result = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD; /* it ends all the same */
+    else if (capture->invalid)
+        result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else
+        joined(context, capture, &result);
+    sim_graph *graph = capture->graph;
+    bool own = capture->own;
+    end(context, capture);
+    if (result == CUDA_SUCCESS)
+        *out = SIM_HANDLE(CUgraph, graph);
+    else if (own)
+        sim_graph_close(context, graph);
+    return sim_end(result);
+}
+
+/* A stream that goes takes its part of the capture along: if it began it, all of it. */
+void sim_capture_leave(sim_context *context, sim_stream *stream)
+{
+    sim_capture *capture = stream->capture;
+    if (!capture)
+        return;
+    capture->invalid = true;
+    if (capture->origin != stream) {
+        stream->capture = NULL;
+        return;
+    }
+    sim_graph *graph = capture->own ? capture->graph : NULL;
+    end(context, capture);
+    if (graph)
+        sim_graph_close(context, graph);
+}
+
+/* ---- what is being captured ---- */
+
+CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+{
+    return sim_cuStreamGetCaptureInfo(handle, status, NULL, NULL, NULL, NULL, NULL);
+}
+
+CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                    const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *count)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, handle))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!status)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (sim_is_legacy(handle)) {
+        *status = CU_STREAM_CAPTURE_STATUS_NONE;
+        return sim_end(forbid_legacy(context, false));
+    }
+    sim_stream *stream = sim_stream_at(context, handle, false);
+    const sim_capture *capture = stream ? stream->capture : NULL;
+    *status = !capture           ? CU_STREAM_CAPTURE_STATUS_NONE
+              : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                 : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (*status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the rest is written for a capture only */
+        return sim_end(CUDA_SUCCESS);
+    size_t room = stream->tip_count + 1;
+    if (!kiln__grow(sim_memory(), &stream->shown, &stream->shown_capacity, room, sizeof *stream->shown) ||
+        !kiln__grow(sim_memory(), &stream->shown_data, &stream->shown_data_capacity, room, sizeof *stream->shown_data))
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    for (size_t i = 0; i < stream->tip_count; i++) {
+        stream->shown[i] = SIM_HANDLE(CUgraphNode, stream->tips[i]);
+        stream->shown_data[i] = (CUgraphEdgeData){0};
+    }
+    if (id)
+        *id = capture->object.handle;
+    if (graph)
+        *graph = SIM_HANDLE(CUgraph, capture->graph);
+    if (nodes)
+        *nodes = stream->shown;
+    if (data)
+        *data = stream->shown_data;
+    if (count)
+        *count = stream->tip_count;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id)
+{
+    return sim_cuStreamGetCaptureInfo(stream, status, id, NULL, NULL, NULL, NULL);
+}
+
+CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *count)
+{
+    return sim_cuStreamGetCaptureInfo(stream, status, id, graph, nodes, NULL, count);
+}
+
+CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nodes, const CUgraphEdgeData *data,
+                                               size_t count, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, handle))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    sim_stream *stream = sim_stream_at(context, handle, false);
+    if (!stream || !stream->capture)
+        return sim_end(CUDA_ERROR_ILLEGAL_STATE);
+    if (stream->capture->invalid)
+        return sim_end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    sim_edge *edges = NULL;
+    result = sim_edges_read(context, stream->capture->graph, nodes, data, count, &edges);
+    if (result == CUDA_SUCCESS &&
+        !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + count,
+                    sizeof *stream->tips))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+        stream->tip_count = 0;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
+        tip_add(stream, edges[i].node);
+    kiln__free(sim_memory(), edges);
+    return sim_end(result);
+}
+
+CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags)
+{
+    return sim_cuStreamUpdateCaptureDependencies(stream, nodes, NULL, count, flags);
+}

@@ -1,0 +1,126 @@
+/* Checks (sim.h, CHECKS.md): while a context is checked, its launches are watched and its memory is shadowed. A program
+ * asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a process, and
+ * then what was found goes to standard error when the context goes, or the process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_internal.h"
+#include "vm_checks.h"
+
+/* ---- what was found, as text ---- */
+
+static const char *base_name(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return slash ? slash + 1 : file;
+}
+
+static void put_side(FILE *to, const kiln_check_side *side)
+{
+    fprintf(to, "    %s", side->what);
+    if (side->file[0])
+        fprintf(to, " at %s:%u", base_name(side->file), side->line);
+    else if (side->ptx_line)
+        fprintf(to, " at PTX line %u", side->ptx_line);
+    if (side->inlined[0])
+        fprintf(to, " (%s)", side->inlined);
+    if (side->has_block)
+        fprintf(to, ", block (%u,%u,%u)", side->block[0], side->block[1], side->block[2]);
+    if (side->has_thread)
+        fprintf(to, ", thread (%u,%u,%u)", side->thread[0], side->thread[1], side->thread[2]);
+    fputc('\n', to);
+}
+
+static void put_finding(FILE *to, const kiln_check_finding *f)
+{
+    fprintf(to, "%s%s: %s\n", f->note ? "note: " : "", kiln_check_text(f->kind), f->message);
+    if (f->kernel[0])
+        fprintf(to, "    in kernel %s, %llu time%s\n", f->kernel, (unsigned long long)f->count,
+                f->count == 1 ? "" : "s");
+    if (f->at.what)
+        put_side(to, &f->at);
+    if (f->other.what)
+        put_side(to, &f->other);
+}
+
+static void put_all(const vm_check *check)
+{
+    size_t errors = 0, notes = 0;
+    for (size_t k = 0; k < vm_check_count(check); k++) {
+        notes += vm_check_at(check, k)->note != 0;
+        errors += !vm_check_at(check, k)->note;
+        put_finding(stderr, vm_check_at(check, k));
+    }
+    fprintf(stderr, "kiln checks: %zu finding%s, %zu note%s", errors, errors == 1 ? "" : "s", notes,
+            notes == 1 ? "" : "s");
+    if (vm_check_dropped(check))
+        fprintf(stderr, "; more were found than are kept");
+    if (vm_check_starved(check))
+        fprintf(stderr, "; memory for the checks was short, so races may have been missed");
+    fputc('\n', stderr);
+}
+
+/* ---- the life of it ---- */
+
+bool sim_check_wanted(void)
+{
+    const char *text = getenv("KILN_SIM_CHECK");
+    return text && *text && strcmp(text, "0") != 0;
+}
+
+bool sim_check_open(sim_context *context)
+{
+    context->check = vm_check_new(sim_memory());
+    if (!context->check)
+        return false;
+    vm_check_attach(context->device, context->check);
+    return true;
+}
+
+void sim_check_show(sim_context *context, bool leaks)
+{
+    if (!context->check || !context->check_shown)
+        return;
+    if (leaks && context->sticky == CUDA_SUCCESS)
+        vm_check_leaks(context->device, true);
+    put_all(context->check);
+    context->check_shown = false;
+}
+
+bool kiln__sim_check_begin(void)
+{
+    sim_context *context;
+    if (sim_begin_work(&context) != CUDA_SUCCESS)
+        return false;
+    bool begun = !context->check && sim_check_open(context);
+    sim_end_work(context, CUDA_SUCCESS);
+    return begun;
+}
+
+void kiln__sim_check_forget(uint64_t address, uint64_t bytes)
+{
+    sim_context *context;
+    if (sim_begin_work(&context) != CUDA_SUCCESS)
+        return;
+    if (context->check)
+        vm_check_forget(context->device, address, bytes);
+    sim_end_work(context, CUDA_SUCCESS);
+}
+
+void kiln__sim_check_end(kiln_check_fn report, void *user)
+{
+    sim_context *context;
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return;
+    vm_check *check = context->check_shown ? NULL : context->check;
+    if (check) {
+        vm_check_leaks(context->device, false);
+        vm_check_attach(context->device, NULL);
+        context->check = NULL;
+    }
+    sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called under no lock */
+    for (size_t k = 0; check && report && k < vm_check_count(check); k++)
+        report(user, vm_check_at(check, k));
+    vm_check_free(check);
+}

@@ -1,0 +1,264 @@
+/* What a context can be asked and told: limits, preferences, peers. cu_state.c makes, finds and ends contexts. Settings
+ * are kept and reported; they steer caches and queues, of which there are none here. */
+#include "cu_internal.h"
+
+/* The context of that handle, or the current one for NULL, as calls take it that name one. */
+static CUresult begin_named(CUcontext handle, sim_context **context)
+{
+    if (!handle)
+        return sim_begin(context);
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    *context = sim_context_find(handle);
+    return *context ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_CONTEXT);
+}
+
+CUresult sim_cuCtxGetApiVersion(CUcontext handle, unsigned *version)
+{
+    enum { API_VERSION = 3020 }; /* what the drivers of today say of every context */
+    sim_context *context = NULL;
+    CUresult result = begin_named(handle, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!version)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *version = API_VERSION;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_named(handle, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!id)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *id = context->id;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_named(handle, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!device)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle)
+{
+    CUresult result = handle ? sim_cuCtxPushCurrent(handle) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = sim_cuCtxSynchronize();
+    if (handle)
+        sim_cuCtxPopCurrent(NULL);
+    return result;
+}
+
+CUresult sim_cuCtxGetFlags(unsigned *flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!flags)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *flags = context->flags;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetFlags(unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (flags & ~(unsigned)CU_CTX_FLAGS_MASK)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context->flags = flags;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* The old way to count a context's users. Of the primary context, which counts its own, it means nothing. */
+CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!handle || flags != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context->attached++;
+    *handle = SIM_HANDLE(CUcontext, context);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxDetach(CUcontext handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (handle != SIM_HANDLE(CUcontext, context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    bool last = !context->retained && context->attached == 0;
+    context->attached -= context->attached > 0;
+    sim_end(CUDA_SUCCESS);
+    return last ? sim_cuCtxDestroy(handle) : CUDA_SUCCESS;
+}
+
+static bool limit_exists(CUlimit limit)
+{
+    /* Kernels cannot wait for what they launched from compute capability 9.0 on. */
+    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
+        return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
+    return limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT || limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+           limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
+}
+
+CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!value || (unsigned)limit >= CU_LIMIT_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!limit_exists(limit))
+        return sim_end(CUDA_ERROR_UNSUPPORTED_LIMIT);
+    *value = context->limits[limit];
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((unsigned)limit >= CU_LIMIT_MAX || (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!limit_exists(limit))
+        return sim_end(CUDA_ERROR_UNSUPPORTED_LIMIT);
+    context->limits[limit] = value;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetCacheConfig(CUfunc_cache *config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!config)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *config = context->cache_config;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context->cache_config = config;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetSharedMemConfig(CUsharedconfig *config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!config)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE; /* that of every device since Maxwell */
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end((unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
+                                                                                  : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = SIM_PRIORITY;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* As without MPS: there is no affinity, and a context may use what the device has. */
+CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!affinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    return sim_end(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+}
+
+CUresult sim_cuCtxResetPersistingL2Cache(void)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
+}
+
+CUresult sim_cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (flags != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    return sim_end(sim_context_find(peer) && sim_context_find(peer) != context ? CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
+                                                                               : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+CUresult sim_cuCtxDisablePeerAccess(CUcontext peer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end(sim_context_find(peer) ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+/* A profiler would be attached from outside; there is none that these two could start. */
+CUresult sim_cuProfilerStart(void)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
+}
+
+CUresult sim_cuProfilerStop(void)
+{
+    return sim_cuProfilerStart();
+}

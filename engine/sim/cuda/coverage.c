@@ -1,0 +1,23 @@
+/* sim_coverage.c - what the instruction table holds, for those who ask whether a program will run. */
+#include "kiln.h"
+#include "ptx_internal.h"
+
+void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user)
+{
+    static const char *const registers[] = {
+#define PTX_X(name, text, bytes) text,
+        PTX_SREG_MAP(PTX_X)
+#undef PTX_X
+    };
+    for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
+        kiln_sim_instruction one = {.name = ptx_op_name((ptx_op)op), .kind = KILN_SIM_RUNS, .forms = ptx_op_forms((ptx_op)op)};
+        while (one.forms[one.form_count])
+            one.form_count++;
+        visit(user, &one);
+    }
+    const char *name;
+    for (unsigned k = 0; (name = ptx_op_later_name(k)) != NULL; k++)
+        visit(user, &(kiln_sim_instruction){.name = name, .kind = KILN_SIM_REFUSED});
+    for (unsigned k = 0; k < KILN__COUNT(registers); k++)
+        visit(user, &(kiln_sim_instruction){.name = registers[k], .kind = KILN_SIM_REGISTER});
+}

@@ -1,0 +1,330 @@
+/* cu_internal.h - what the files of the simulated driver (cu_*.c) share.
+ *
+ * As in libcuda the state is of the process: one simulated device, its primary context, and a table of everything that
+ * was handed out. A handle is a number that is looked up in that table, never a pointer, so a stale, foreign or made-up
+ * one is an error code and not a crash.
+ *
+ * Two locks, always taken in this order: `work` is held while the device does something (a kernel, a copy, a fill, the
+ * freeing of what they use), which is what keeps streams in order; `state` guards the table and the context and is
+ * never held while a kernel runs, so that other threads can ask and prepare meanwhile. */
+#ifndef KILN_SIM_CU_INTERNAL_H
+#define KILN_SIM_CU_INTERNAL_H
+
+#include <cuda.h>
+
+#include "cu_api.h"
+#include "cu_image.h"
+#include "sim.h"
+#include "profile.h"
+#include "vm_watch.h"
+
+CUresult cuProfilerStart(void); /* of cudaProfiler.h, which not every toolkit package has */
+CUresult cuProfilerStop(void);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are here too */
+/* ## keeps `name` as written while typeof sees what cuda.h maps it to, so each definition is checked against cuda.h. */
+#define SIM_X(name, since) __typeof__(name) sim_##name;
+SIM_API_MAP(SIM_X)
+#undef SIM_X
+#pragma GCC diagnostic pop
+CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device);
+CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, int count, unsigned flags,
+                            CUdevice device);
+CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle);
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle);
+CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel);
+CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                               CUgraphNodeParams *what);
+CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
+CUresult sim_cuGraphNodeGetDependencies_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUresult sim_cuGraphAddDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphRemoveDependencies_v1(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size);
+CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why);
+CUresult sim_cuStreamBeginCapture_v1(CUstream stream);
+CUresult sim_cuStreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id);
+CUresult sim_cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *count);
+CUresult sim_cuStreamUpdateCaptureDependencies_v1(CUstream stream, CUgraphNode *nodes, size_t count, unsigned flags);
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device);
+CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags);
+
+/* ---- the device ---- */
+
+typedef struct sim_profile {
+    const char *name, *title;
+    uint64_t memory;                   /* bytes; the host may allow less */
+    const sim_attribute *attributes;   /* its own; what it leaves out is looked up in those that all share */
+    size_t attribute_count;
+    const struct sim_model *model;     /* NULL: nothing is known of its speed */
+} sim_profile;
+#define SIM_PROFILES_MOST 64
+extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* those built in, then those that were read; never taken out */
+extern size_t sim_profile_count;                    /* grows under the state lock */
+bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
+int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /* 0 where it has none */
+
+/* ---- objects ---- */
+
+typedef enum sim_kind {
+    SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST, SIM_ARRAY,
+    SIM_TEXTURE, SIM_LINK,
+    SIM_GRAPH, SIM_NODE, SIM_EXEC, SIM_CAPTURE, SIM_USER, SIM_POOL, SIM_RANGE, SIM_PHYSICAL
+} sim_kind; /* fits into five bits of a handle */
+
+typedef struct sim_context sim_context;
+
+/* What every object begins with. Objects are listed in their context, which frees them when it goes. */
+typedef struct sim_object {
+    sim_kind kind;
+    uint64_t handle;
+    struct sim_context *context;       /* that it was made in and can be used with */
+    struct sim_object *next, *previous;
+    /* Frees what the object holds besides itself, when it is freed; NULL: nothing. Other objects may be gone by then. */
+    void (*drop)(struct sim_object *object);
+} sim_object;
+
+/* Of stream-ordered allocations. Nothing is kept back: what is freed is free. */
+typedef struct sim_pool {
+    sim_object object;
+    uint64_t threshold, used, most;
+    uint64_t limit;                    /* 0: none */
+    int reuse[3];                      /* kept and reported */
+} sim_pool;
+
+struct sim_context {
+    sim_object object;
+    unsigned retained;                 /* 0: not active; its handle stays the same for the life of the process */
+    CUresult sticky;                   /* the fault that ended it, CUDA_SUCCESS while it is whole */
+    vm_device *device;
+    sim_object *objects;
+    uint64_t clock_ns;                 /* host time that the device's work took: the clock that events read */
+    uint64_t memory;                   /* bytes of device memory */
+    uint64_t steps;                    /* that a launch may take, 0: as many as the interpreter has by default */
+    char fault[1024];                  /* in one sentence, "" if there was none */
+    struct sim_context *next;          /* among those that cuCtxCreate made */
+    struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
+    struct vm_check *check;            /* cu_check.c; NULL: nothing is checked */
+    bool check_shown;                  /* what it finds goes to standard error: the environment asked for it */
+    uint64_t id;
+    unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
+    size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
+    CUfunc_cache cache_config;
+    sim_pool pool;                     /* the default one */
+    uint64_t pool_current;             /* handle of the one that cuMemAllocAsync takes from; 0: the default one */
+    uint64_t graph_used, graph_most;   /* bytes that nodes of graphs have allocated */
+    size_t captures;                   /* of its streams, under way */
+};
+
+typedef struct sim_module {
+    sim_object object;
+    vm_module *vm;
+    struct sim_function *functions;
+    struct sim_library *library;       /* that it belongs to, or NULL */
+} sim_module;
+typedef struct sim_function {
+    sim_object object;
+    sim_module *module;
+    struct sim_function *sibling;      /* in the module */
+    int kernel;
+    vm_resources resources;
+    int dynamic_limit;                 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    int carveout;
+    unsigned char *old_params;         /* of cuParamSet* and cuLaunch; made at the first use */
+    unsigned old_param_bytes, old_shared, old_block[3];
+} sim_function;
+typedef struct sim_library { sim_object object; sim_module *module; } sim_library;
+#define SIM_PRIORITY (-5)              /* the greatest: priorities go down to it from 0 */
+typedef struct sim_stream {
+    sim_object object;
+    unsigned flags;
+    int priority;
+    struct sim_capture *capture;       /* that it takes part in */
+    struct sim_node **tips;            /* what the next captured node will depend on */
+    size_t tip_count, tip_capacity;
+    CUgraphNode *shown;                /* as cuStreamGetCaptureInfo last handed them out */
+    CUgraphEdgeData *shown_data;
+    size_t shown_capacity, shown_data_capacity;
+    CUaccessPolicyWindow window;       /* attributes: kept and reported */
+    CUsynchronizationPolicy policy;
+    CUlaunchMemSyncDomainMap domains;
+    CUlaunchMemSyncDomain domain;
+} sim_stream;
+/* Memory that host and device share by one pointer. */
+typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
+typedef struct sim_host {
+    sim_object object;
+    sim_sharing sharing;
+    void *pointer;
+    size_t bytes;
+    unsigned flags;
+} sim_host;
+typedef struct sim_array {             /* a CUarray or a CUmipmappedArray */
+    sim_object object;
+    bool mipmapped;
+    CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as it was asked for */
+    vm_image image;
+    void *storage;                     /* NULL: a level of `parent`, which goes with it */
+    uint64_t bytes;
+    struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those that were asked for */
+} sim_array;
+typedef struct sim_texture {           /* a CUtexObject or a CUsurfObject */
+    sim_object object;
+    bool surface, has_view;
+    const sim_array *array;            /* whose texels it shows, or NULL */
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC sampling;
+    CUDA_RESOURCE_VIEW_DESC view;
+} sim_texture;
+typedef struct sim_event {
+    sim_object object;
+    unsigned flags;
+    bool recorded;
+    uint64_t clock_ns;
+    uint64_t capture;                  /* that it was last recorded in, 0: in none */
+    uint64_t *tips;                    /* and the nodes that it stands for */
+    size_t tip_count, tip_capacity;
+} sim_event;
+
+/* A new object of `size` bytes in `context` with a handle; NULL if memory is out. Under the state lock. */
+void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
+void sim_object_free(sim_context *context, void *object);
+/* The live object of that handle and kind in `context`, or NULL. Under the state lock. */
+void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
+sim_context *sim_context_find(CUcontext handle); /* a live one, or NULL */
+/* CUstream and friends are pointers to types that nobody completes: a handle's number travels in one. */
+#define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
+/* True for the default streams and for a live one. */
+bool sim_stream_known(const sim_context *context, CUstream stream);
+/* The object behind the handle; the per-thread stream has one once it is needed (`make`). NULL: the legacy stream, a
+ * handle of nothing, or no memory. */
+sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
+static inline bool sim_is_legacy(CUstream stream)
+{
+    return !stream || stream == CU_STREAM_LEGACY;
+}
+
+/* ---- entering and leaving a call ---- */
+
+/* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
+CUresult sim_begin(sim_context **context);
+CUresult sim_end(CUresult result);             /* drops the lock, returns `result` */
+/* The same for a call that makes the device do something; notes how long it took on the context's clock. */
+CUresult sim_begin_work(sim_context **context);
+CUresult sim_begin_any(sim_context **context); /* the same also where a fault has ended the context */
+CUresult sim_end_work(sim_context *context, CUresult result);
+/* Under both locks: lets go of them, calls the host's function, takes them again. False: the context went meanwhile, and
+ * must not be touched; sim_end_work() takes NULL for it then. */
+bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
+/* Waits until no other thread is in a function of the host that a stream called. */
+void sim_wait_idle(void);
+uint64_t sim_clock(const sim_context *context); /* under `work`: what an event that is recorded now reads */
+/* Under `work`: drops and retakes the state lock around a kernel. */
+void sim_pause(void);
+void sim_resume(void);
+/* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
+CUresult sim_begin_bare(void);
+const sim_profile *sim_current_profile(void);  /* under the state lock */
+const kiln_allocator *sim_memory(void);
+/* Tests only: the allocator of everything to come; NULL: malloc. Not while the primary context is retained. */
+void sim_set_memory(const kiln_allocator *mem);
+
+/* ---- modules ---- */
+
+/* JIT options, as far as they do something here: logs and the time that it took. */
+typedef struct sim_jit_log { char *buffer; size_t size; void **written; } sim_jit_log; /* size in, bytes written out */
+typedef struct sim_jit { sim_jit_log info, error; void **wall_time; } sim_jit;
+CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit);
+void sim_jit_log_put(const sim_jit_log *log, const char *text);
+void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
+/* One PTX text, parsed for the current device, with what is wrong in `log`. */
+CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
+CUresult sim_ptx_result(ptx_result result);
+CUresult sim_image_error(sim_image_result result);
+bool sim_is_builtin(const char *function);     /* a function that the device has */
+int sim_device_cc(void);                       /* 90: 9.0; under the state lock */
+
+/* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX if it is
+ * not known. Under both locks. */
+CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count, const CUjit_option *options,
+                         void **values, sim_module **module);
+sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
+CUresult sim_file_read(const char *path, char **data, size_t *length);
+void sim_link_drop(sim_object *link);         /* what it holds; the object itself stays */
+void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
+/* The error if a call that may wait for the device is not allowed because of a capture (and ends the capture), as
+ * cuThreadExchangeStreamCaptureMode describes it. Under the state lock. */
+CUresult sim_forbid(sim_context *context);
+CUresult sim_forbid_any(sim_context *context); /* that is under way in the context, in whatever mode */
+/* The stream of copies and fills that wait: they end captures of blocking streams, in every mode, and no others. */
+#define SIM_WAITS CU_STREAM_LEGACY
+/* The shared memory that holds the address, or NULL. */
+sim_host *sim_host_at(const sim_context *context, uint64_t address);
+/* Frees device memory, whatever kind of call allocated it. False: it is not the start of memory that can be freed. */
+bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
+/* Owners of allocations (vm_info) that are no handles. */
+enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
+void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
+void sim_pool_init(sim_pool *pool);
+sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
+/* Under no lock: calls the destructors of user objects that nobody holds any more. */
+void sim_bury_users(void);
+void sim_user_release(sim_context *context, uint64_t user, unsigned count);
+struct sim_user;
+void sim_user_retain(struct sim_user *user, unsigned count);
+/* The value of a variable of the environment, 0 if it is not set; false with a line on stderr if it is no number. */
+bool sim_environment(const char *name, uint64_t *value);
+/* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
+typedef struct sim_side {
+    CUmemorytype type;
+    bool write;                        /* what is copied goes there */
+    uint64_t address;
+    sim_context *context;
+} sim_side;
+void *sim_side_resolve(const sim_side *where, size_t bytes); /* NULL if it is not there */
+/* What checks want to know of a copy that was made. */
+void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
+void sim_array_close(sim_context *context, sim_array *array); /* with its levels; textures of it go stale */
+void sim_texture_close(sim_context *context, sim_texture *texture);
+/* The formats that there are; false: another one. */
+bool sim_format(CUarray_format format, vm_format *out);
+/* Begins a call that asks `device` something and hands results through `out`. */
+CUresult sim_begin_device(CUdevice device, const void *out);
+/* cu_check.c. Under both locks. */
+bool sim_check_wanted(void);                        /* by the environment */
+bool sim_check_open(sim_context *context);
+void sim_check_show(sim_context *context, bool leaks); /* to standard error, where the environment asked for it */
+/* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
+bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch);
+void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
+void sim_count_forget(sim_context *context, const sim_module *module);
+void sim_count_stop(sim_context *context);
+void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is no number */
+
+/* ---- the estimate of a launch's time: cu_estimate.c ---- */
+
+typedef struct sim_estimate {          /* of one launch; all zero where none is wanted */
+    struct vm_trace *trace;
+    struct vm_cost *cost;
+    uint32_t resident;                 /* blocks on an SM */
+    uint64_t blocks;
+    double shared;                     /* bytes of a block */
+} sim_estimate;
+/* Before and after the launch. */
+void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
+                         struct vm_watch *watch, sim_estimate *estimate);
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole);
+void sim_estimate_drop(sim_estimate *estimate);
+void sim_estimate_bytes(uint64_t bytes); /* read and written by a fill or a copy within the device */
+/* What kernels may ask, with the profile as `user` (vm_limits). */
+bool sim_kernel_attribute(const void *profile, int attribute, int *value);
+bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
+#endif

@@ -1,0 +1,297 @@
+/* Device profiles: what the simulated device says of itself. Two are built in; others are read from text (profile.c) and
+ * have figures for estimates of times. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_internal.h"
+
+#define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, value}
+
+/* Of any device of the supported generations (CUDA C++ Programming Guide, technical specifications by compute
+ * capability), as far as the simulator has the feature. */
+static const sim_attribute common[] = {
+    A(MAX_THREADS_PER_BLOCK, 1024), A(MAX_BLOCK_DIM_X, 1024), A(MAX_BLOCK_DIM_Y, 1024), A(MAX_BLOCK_DIM_Z, 64),
+    A(MAX_GRID_DIM_X, 2147483647), A(MAX_GRID_DIM_Y, 65535), A(MAX_GRID_DIM_Z, 65535),
+    A(MAX_SHARED_MEMORY_PER_BLOCK, 49152), A(TOTAL_CONSTANT_MEMORY, 65536), A(WARP_SIZE, 32),
+    A(MAX_PITCH, 2147483647), A(MAX_REGISTERS_PER_BLOCK, 65536), A(MAX_REGISTERS_PER_MULTIPROCESSOR, 65536),
+    A(MAX_THREADS_PER_MULTIPROCESSOR, 2048), A(RESERVED_SHARED_MEMORY_PER_BLOCK, 1024),
+    A(TEXTURE_ALIGNMENT, 512), A(TEXTURE_PITCH_ALIGNMENT, 32), A(SURFACE_ALIGNMENT, 512),
+    A(GPU_OVERLAP, 0), A(ASYNC_ENGINE_COUNT, 0), A(KERNEL_EXEC_TIMEOUT, 0), A(INTEGRATED, 0),
+    A(CAN_MAP_HOST_MEMORY, 1), A(COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT), A(CONCURRENT_KERNELS, 0), A(ECC_ENABLED, 0),
+    A(PCI_BUS_ID, 0), A(PCI_DEVICE_ID, 0), A(PCI_DOMAIN_ID, 0), A(TCC_DRIVER, 0),
+    A(UNIFIED_ADDRESSING, 1), A(STREAM_PRIORITIES_SUPPORTED, 1), A(GLOBAL_L1_CACHE_SUPPORTED, 1),
+    A(LOCAL_L1_CACHE_SUPPORTED, 1), A(MANAGED_MEMORY, 1), A(MULTI_GPU_BOARD, 0), A(MULTI_GPU_BOARD_GROUP_ID, 0),
+    A(HOST_NATIVE_ATOMIC_SUPPORTED, 1), A(SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2), A(PAGEABLE_MEMORY_ACCESS, 0),
+    A(CONCURRENT_MANAGED_ACCESS, 1), A(COMPUTE_PREEMPTION_SUPPORTED, 0),
+    A(CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1), A(COOPERATIVE_LAUNCH, 1), A(MEMORY_POOLS_SUPPORTED, 1),
+    A(VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1), A(MAX_PERSISTING_L2_CACHE_SIZE, 0),
+    A(MAX_ACCESS_POLICY_WINDOW_SIZE, 0), A(HOST_REGISTER_SUPPORTED, 1),
+    A(READ_ONLY_HOST_REGISTER_SUPPORTED, 1), A(CAN_USE_64_BIT_STREAM_MEM_OPS, 1), A(CAN_USE_STREAM_WAIT_VALUE_NOR, 1),
+    A(CAN_USE_STREAM_MEM_OPS_V1, 1), A(CAN_USE_64_BIT_STREAM_MEM_OPS_V1, 1), A(CAN_USE_STREAM_WAIT_VALUE_NOR_V1, 1),
+    A(DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, 1), A(MEM_SYNC_DOMAIN_COUNT, 1), A(CLUSTER_LAUNCH, 0),
+    A(MAXIMUM_TEXTURE1D_WIDTH, 131072), A(MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 268435456),
+    A(MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH, 32768), A(MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 32768),
+    A(MAXIMUM_TEXTURE1D_LAYERED_LAYERS, 2048), A(MAXIMUM_TEXTURE2D_WIDTH, 131072),
+    A(MAXIMUM_TEXTURE2D_HEIGHT, 65536), A(MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 131072),
+    A(MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, 65000), A(MAXIMUM_TEXTURE2D_LINEAR_PITCH, 2097120),
+    A(MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, 32768), A(MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT, 32768),
+    A(MAXIMUM_TEXTURE2D_GATHER_WIDTH, 32768), A(MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 32768),
+    A(MAXIMUM_TEXTURE2D_LAYERED_WIDTH, 32768), A(MAXIMUM_TEXTURE2D_LAYERED_HEIGHT, 32768),
+    A(MAXIMUM_TEXTURE2D_LAYERED_LAYERS, 2048), A(MAXIMUM_TEXTURE3D_WIDTH, 16384), A(MAXIMUM_TEXTURE3D_HEIGHT, 16384),
+    A(MAXIMUM_TEXTURE3D_DEPTH, 16384), A(MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, 8192),
+    A(MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, 8192), A(MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE, 32768),
+    A(MAXIMUM_TEXTURECUBEMAP_WIDTH, 32768), A(MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, 32768),
+    A(MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS, 2046), A(MAXIMUM_SURFACE1D_WIDTH, 32768),
+    A(MAXIMUM_SURFACE1D_LAYERED_WIDTH, 32768), A(MAXIMUM_SURFACE1D_LAYERED_LAYERS, 2048),
+    A(MAXIMUM_SURFACE2D_WIDTH, 131072), A(MAXIMUM_SURFACE2D_HEIGHT, 65536),
+    A(MAXIMUM_SURFACE2D_LAYERED_WIDTH, 32768), A(MAXIMUM_SURFACE2D_LAYERED_HEIGHT, 32768),
+    A(MAXIMUM_SURFACE2D_LAYERED_LAYERS, 2048), A(MAXIMUM_SURFACE3D_WIDTH, 16384), A(MAXIMUM_SURFACE3D_HEIGHT, 16384),
+    A(MAXIMUM_SURFACE3D_DEPTH, 16384), A(MAXIMUM_SURFACECUBEMAP_WIDTH, 32768),
+    A(MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, 32768), A(MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS, 2046),
+    A(TENSOR_MAP_ACCESS_SUPPORTED, 0), A(UNIFIED_FUNCTION_POINTERS, 0), A(GPU_DIRECT_RDMA_SUPPORTED, 0),
+};
+
+/* Figures of the kind of an H200 SXM, as its driver reports them: 132 SMs at 1980 MHz, 50 MB of L2, HBM3e of 6144 bits
+ * at 3201 MHz. It is no model of that product, hence the name. */
+static const sim_attribute generic[] = {
+    A(COMPUTE_CAPABILITY_MAJOR, 9), A(COMPUTE_CAPABILITY_MINOR, 0), A(MULTIPROCESSOR_COUNT, 132),
+    A(CLOCK_RATE, 1980000), A(MEMORY_CLOCK_RATE, 3201000), A(GLOBAL_MEMORY_BUS_WIDTH, 6144),
+    A(L2_CACHE_SIZE, 52428800), A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472),
+    A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448), A(MAX_BLOCKS_PER_MULTIPROCESSOR, 32),
+};
+
+/* Of the kind of an A100 SXM: for code that must be compiled for compute capability 8.0. */
+static const sim_attribute ampere[] = {
+    A(COMPUTE_CAPABILITY_MAJOR, 8), A(COMPUTE_CAPABILITY_MINOR, 0), A(MULTIPROCESSOR_COUNT, 108),
+    A(CLOCK_RATE, 1410000), A(MEMORY_CLOCK_RATE, 1215000), A(GLOBAL_MEMORY_BUS_WIDTH, 5120),
+    A(L2_CACHE_SIZE, 41943040), A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167936),
+    A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166912), A(MAX_BLOCKS_PER_MULTIPROCESSOR, 32),
+};
+
+sim_profile sim_profiles[SIM_PROFILES_MOST] = {
+    {"generic", "Kiln simulated device (generic)", (uint64_t)141 << 30, generic, KILN__COUNT(generic), NULL},
+    {"ampere", "Kiln simulated device (ampere)", (uint64_t)40 << 30, ampere, KILN__COUNT(ampere), NULL},
+};
+size_t sim_profile_count = 2;
+
+bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
+{
+    for (size_t i = 0; i < profile->attribute_count; i++)
+        if (profile->attributes[i].attribute == attribute) {
+            *value = profile->attributes[i].value;
+            return true;
+        }
+    for (size_t i = 0; i < KILN__COUNT(common); i++)
+        if (common[i].attribute == attribute) {
+            *value = common[i].value;
+            return true;
+        }
+    return false;
+}
+
+int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute)
+{
+    int value = 0;
+    sim_profile_attribute(profile, attribute, &value);
+    return value;
+}
+
+/* Device memory is host memory here, and every byte of it is written when it is allocated (to be recognised as never
+ * written): half of what the host has, at most what the profile has, or what $KILN_SIM_MEMORY says in bytes. */
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
+{
+    uint64_t wanted;
+    if (!sim_environment("KILN_SIM_MEMORY", &wanted))
+        return false;
+    uint64_t most = wanted ? wanted : kiln__host_memory() / 2;
+    *bytes = most < profile->memory ? most : profile->memory;
+    return true;
+}
+
+CUresult sim_cuDeviceGetCount(int *count)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!count)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *count = 1;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!device)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (ordinal != 0)
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* A CUdevice is the index of a profile:
+ * there is one device, the selected profile's, but every profile can be asked what it would be. */
+CUresult sim_begin_device(CUdevice device, const void *out)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (device < 0 || (size_t)device >= sim_profile_count)
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    return out ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, name);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (length <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const char *title = sim_profiles[device].title;
+    size_t room = (size_t)length - 1, used = strlen(title);
+    if (used > room)
+        used = room;
+    memcpy(name, title, used);
+    name[used] = '\0';
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((int)attribute < 1 || attribute >= CU_DEVICE_ATTRIBUTE_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    int found = 0; /* a feature that no table lists is one that is not there */
+    sim_profile_attribute(&sim_profiles[device], attribute, &found);
+    *value = found;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, bytes);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uint64_t memory = 0;
+    bool right = sim_device_memory(&sim_profiles[device], &memory);
+    *bytes = (size_t)memory;
+    return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, uuid);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const char *title = sim_profiles[device].title;
+    kiln__hash128 hash = kiln__hash(title, strlen(title));
+    _Static_assert(sizeof uuid->bytes == sizeof hash, "a UUID has 128 bits");
+    memcpy(uuid->bytes, &hash, sizeof hash);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, major && minor ? major : NULL);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *major = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *minor = sim_profile_int(&sim_profiles[device], CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, properties);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_profile *of = &sim_profiles[device];
+    *properties = (CUdevprop){
+        .maxThreadsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .maxThreadsDim = {sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+                          sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+                          sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)},
+        .maxGridSize = {sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+                        sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+                        sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)},
+        .sharedMemPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .totalConstantMemory = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY),
+        .SIMDWidth = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .memPitch = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_PITCH),
+        .regsPerBlock = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .clockRate = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        .textureAlign = sim_profile_int(of, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT),
+    };
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* The place on the bus that the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID tell. */
+CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, id);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (length <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    snprintf(id, (size_t)length, "0000:00:00.0");
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
+{
+    unsigned domain = 0, bus = 0, unit = 0;
+    if (!device || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &unit) != 3) { /* the domain may be left out */
+        domain = 0;
+        if (sscanf(id, "%x:%x", &bus, &unit) != 2)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return domain || bus || unit ? CUDA_ERROR_INVALID_DEVICE : sim_cuDeviceGet(device, 0);
+}
+
+/* Windows has these. */
+CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
+    return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
+}
+
+CUresult sim_cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
+{
+    CUresult result = sim_begin_device(device, can);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (peer < 0 || (size_t)peer >= sim_profile_count)
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    *can = 0; /* a device is not its own peer, and there is no other */
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device, CUdevice peer)
+{
+    CUresult result = sim_begin_device(device, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    (void)attribute;
+    (void)peer;
+    return sim_end(CUDA_ERROR_INVALID_DEVICE); /* it takes two devices */
+}
+
+CUresult sim_cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice device)
+{
+    CUresult result = sim_begin_device(device, supported);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *supported = 0; /* a context has all multiprocessors */
+    return sim_end(CUDA_SUCCESS);
+}

@@ -1,0 +1,117 @@
+/* estimate.c - estimates (sim.h): while a thread asks for them, its launches are traced in a few blocks, and the time
+ * that these would take on the device of the profile adds up. ESTIMATE.md. */
+#include <math.h>
+#include <string.h>
+
+#include "cu_internal.h"
+#include "vm_time.h"
+
+#define INSNS_MOST 400000u   /* that are recorded and replayed of a launch */
+#define WARP_LEAST 512u      /* of a warp, however many there are */
+
+/* Of the calling thread: an estimate belongs to who asks for it, not to the device. */
+typedef struct asking {
+    bool active, sampled;
+    double seconds;
+    uint64_t launches, failed;
+} asking;
+static _Thread_local asking mine;
+
+bool kiln__sim_estimate_begin(bool sampled)
+{
+    if (!kiln__sim_has_model())
+        return false;
+    mine = (asking){.active = true, .sampled = sampled};
+    return true;
+}
+
+double kiln__sim_estimate_end(uint64_t *launches)
+{
+    asking was = mine;
+    mine = (asking){0};
+    if (launches)
+        *launches = was.launches;
+    return was.failed || !was.active ? -1 : was.seconds;
+}
+
+/* The blocks that one SM in the middle of the grid has at a time: it gets every sm_count-th. */
+static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
+{
+    uint64_t wave = sms * resident, waves = blocks / wave;
+    uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = (blocks < sms ? blocks : sms) / 2;
+    for (uint32_t k = 0; k < trace->block_count; k++) {
+        uint64_t number = first + sm + k * sms;
+        trace->blocks[k].number = number < blocks ? number : blocks - trace->block_count + k;
+    }
+}
+
+void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,
+                         struct vm_watch *watch, sim_estimate *estimate)
+{
+    const sim_model *model = sim_current_profile()->model;
+    *estimate = (sim_estimate){0};
+    if (!mine.active || !model)
+        return;
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], sms = (uint64_t)model->sm_count;
+    uint32_t warps = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
+    uint64_t on_sm = (blocks + sms - 1) / sms;
+    resident = resident ? resident : 1;
+    uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
+    estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
+    estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
+    if (!estimate->trace) { /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+        sim_estimate_drop(estimate);
+        mine.failed++;
+        return;
+    }
+    choose_blocks(estimate->trace, blocks, sms, traced);
+    uint64_t limit = INSNS_MOST / ((uint64_t)traced * warps);
+    estimate->trace->limit = limit > WARP_LEAST ? limit : WARP_LEAST;
+    estimate->trace->launch = launch;
+    vm_cost_trace(estimate->cost, estimate->trace);
+    estimate->trace->only = mine.sampled && !launch->cooperative;
+    estimate->resident = resident;
+    estimate->blocks = blocks;
+    estimate->shared = (double)(function->resources.static_shared + launch->dynamic_shared) +
+                       sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    watch->trace_alone = !watch->profile && !watch->tally && !watch->see && !watch->checks;
+    watch->trace = estimate->trace;
+}
+
+void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)
+{
+    if (!estimate->trace)
+        return;
+    const sim_model *model = sim_current_profile()->model;
+    bool failed = !whole;
+    for (size_t k = 0; k < (size_t)estimate->trace->block_count * estimate->trace->warps_per_block; k++)
+        failed |= estimate->trace->warps[k].failed;
+    vm_time_launch launch = {.model = model, .trace = estimate->trace, .cost = estimate->cost, .device = context->device,
+                             .block_count = estimate->blocks, .resident = estimate->resident,
+                             .shared_bytes = estimate->shared};
+    vm_time_result result = {0};
+    if (!failed && vm_time_estimate(sim_memory(), &launch, &result))
+        mine.seconds += model->launch * 1e-6 + result.clocks / model->clock;
+    else
+        mine.failed++;
+    mine.launches++;
+    sim_estimate_drop(estimate);
+}
+
+void sim_estimate_drop(sim_estimate *estimate)
+{
+    vm_trace_free(estimate->trace);
+    vm_cost_free(estimate->cost);
+    *estimate = (sim_estimate){0};
+}
+
+/* Fills and copies move bytes and do nothing else. */
+void sim_estimate_bytes(uint64_t bytes)
+{
+    const sim_model *model = sim_current_profile()->model;
+    if (!mine.active || !model)
+        return;
+    mine.seconds += model->launch * 1e-6 + (double)bytes / (model->dram_rate * 1e9 * model->dram_share);
+    mine.launches++;
+}

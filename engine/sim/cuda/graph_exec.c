@@ -1,0 +1,436 @@
+/* Executable graphs: a copy of a graph, its nodes in one order that the dependencies allow, run one after the other. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cu_graph.h"
+
+/* ---- finding ---- */
+
+CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec)
+{
+    for (;;) {
+        CUresult result = sim_begin_work(context);
+        if (result != CUDA_SUCCESS)
+            return result;
+        *exec = sim_object_find(*context, handle, SIM_EXEC);
+        if (!*exec || (*exec)->doomed)
+            return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
+        if (!(*exec)->busy)
+            return CUDA_SUCCESS;
+        sim_end_work(*context, CUDA_SUCCESS); /* another thread's launch is in a function of the host */
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle)
+{
+    for (size_t i = 0; i < exec->step_count; i++)
+        if (exec->steps[i]->original == (uintptr_t)handle)
+            return exec->steps[i];
+    return NULL;
+}
+
+static void exec_drop(sim_object *object)
+{
+    kiln__free(sim_memory(), ((sim_exec *)object)->steps);
+}
+
+static void exec_close(sim_context *context, sim_exec *exec)
+{
+    if (exec->graph)
+        sim_graph_close(context, exec->graph);
+    sim_object_free(context, exec);
+}
+
+/* ---- instantiation ---- */
+
+/* Appends the graph's nodes in order, each child graph's in the place of its node (which is a step too: of nothing, so
+ * that it can be found). */
+static CUresult flatten(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
+{
+    sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
+    CUresult result = order ? sim_graph_order(context, graph, order, &stuck) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (stuck)
+        *error = stuck->original;
+    graph->internal = true;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < graph->count; i++) {
+        if (!kiln__grow(sim_memory(), &exec->steps, &exec->step_capacity, exec->step_count + 1, sizeof *exec->steps)) {
+            result = CUDA_ERROR_OUT_OF_MEMORY;
+            break;
+        }
+        exec->steps[exec->step_count++] = order[i];
+        if (order[i]->op.child)
+            result = flatten(context, exec, order[i]->op.child, error);
+    }
+    kiln__free(sim_memory(), order);
+    return result;
+}
+
+static CUresult instantiate(CUgraphExec *out, CUgraph handle, cuuint64_t flags, uint64_t *error)
+{
+    const cuuint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                             CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_graph *graph = sim_graph_of(context, handle);
+    if (!graph || !out || (flags & ~known) || graph->capturing)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
+    if (graph->memory_nodes > 0 && sim_object_find(context, (const void *)(uintptr_t)graph->instance, SIM_EXEC))
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
+    sim_exec *exec = sim_object_new(context, SIM_EXEC, sizeof *exec);
+    if (!exec)
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    exec->object.drop = exec_drop;
+    exec->flags = flags;
+    result = sim_graph_clone(context, graph, &exec->graph);
+    if (result == CUDA_SUCCESS)
+        result = flatten(context, exec, exec->graph, error);
+    if (result != CUDA_SUCCESS) {
+        exec_close(context, exec);
+        return sim_end_work(context, result);
+    }
+    if (graph->memory_nodes > 0)
+        exec->source = graph->object.handle;
+    graph->instance = exec->object.handle;
+    *out = SIM_HANDLE(CUgraphExec, exec);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+    uint64_t error = 0;
+    return instantiate(exec, graph, flags, &error);
+}
+
+CUresult sim_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+    uint64_t error = 0;
+    if (!params)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = instantiate(exec, graph, params->flags, &error);
+    params->hErrNode_out = (CUgraphNode)(uintptr_t)error;
+    params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+                         : error                ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE
+                                                : CUDA_GRAPH_INSTANTIATE_ERROR;
+    return result;
+}
+
+/* The form of before CUDA 12. */
+CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
+{
+    uint64_t error = 0;
+    CUresult result = instantiate(exec, graph, 0, &error);
+    if (node)
+        *node = (CUgraphNode)(uintptr_t)error;
+    if (log && size > 0)
+        snprintf(log, size, "%s", error ? "the dependencies have a cycle" : "");
+    return result;
+}
+
+CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_exec *exec = sim_object_find(context, handle, SIM_EXEC);
+    if (!exec || exec->doomed)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    exec->doomed = true;
+    if (!exec->busy) /* else it goes at the end of its launch */
+        exec_close(context, exec);
+    sim_end_work(context, CUDA_SUCCESS);
+    sim_bury_users();
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (flags)
+        *flags = exec->flags;
+    return sim_end_work(context, flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+/* ---- launching ---- */
+
+/* What an earlier launch allocated and nobody freed is in the way, unless launches are to free it. */
+static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
+{
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const sim_op *op = &exec->steps[i]->op;
+        uint64_t base, bytes;
+        if (op->what.type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            !vm_range(context->device, op->what.alloc.dptr, &base, &bytes))
+            continue;
+        if (!(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
+            return CUDA_ERROR_INVALID_VALUE;
+        sim_memory_free(context, op->what.alloc.dptr);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* A copy or a fill whose memory has gone since: a GPU would fault. */
+static void lose_memory(sim_context *context, CUgraphNodeType type)
+{
+    snprintf(context->fault, sizeof context->fault, "a graph's %s node uses memory that is no longer there",
+             type == CU_GRAPH_NODE_TYPE_MEMCPY ? "memcpy" : "memset");
+    context->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static CUresult run_steps(sim_context **context, const sim_exec *exec)
+{
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const sim_node *node = exec->steps[i];
+        CUgraphNodeType type = node->op.what.type;
+        if (node->disabled)
+            continue;
+        CUresult result = sim_op_run(context, &node->op);
+        if (!*context) /* and the graph with it */
+            return result;
+        if (result == CUDA_ERROR_INVALID_VALUE &&
+            (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
+            lose_memory(*context, type);
+            result = CUDA_SUCCESS;
+        }
+        if (result != CUDA_SUCCESS || (*context)->sticky != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Into a stream that is captured a launch goes as a child graph. */
+static CUresult capture_launch(sim_context *context, sim_stream *stream, const sim_exec *exec)
+{
+    if (exec->graph->memory_nodes > 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_GRAPH}};
+    CUresult result = sim_graph_clone(context, exec->graph, &op.child);
+    if (result == CUDA_SUCCESS)
+        result = sim_capture_op(context, stream, &op, NULL);
+    sim_op_free(context, &op);
+    return result;
+}
+
+CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing)
+        return sim_end_work(context, capture_launch(context, capturing, exec));
+    if (result == CUDA_SUCCESS)
+        result = clear_allocations(context, exec);
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    exec->busy = true;
+    result = run_steps(&context, exec);
+    if (context) {
+        exec->busy = false;
+        if (exec->doomed)
+            exec_close(context, exec);
+    }
+    sim_end_work(context, CUDA_SUCCESS);
+    sim_bury_users();
+    return result;
+}
+
+/* There is no other side to upload to. */
+CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    result = sim_capture_enter(context, stream, &capturing);
+    return sim_end_work(context, result != CUDA_SUCCESS ? result : capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                                             : CUDA_SUCCESS);
+}
+
+/* ---- update ---- */
+
+/* New ops for the nodes of an executable graph: all are made before one is put in its place. */
+typedef struct update {
+    struct change { sim_node *node; sim_op op; } *changes;
+    size_t count, capacity;
+    CUgraphExecUpdateResult why;
+    const sim_node *node, *from;
+} update;
+
+static bool differs(update *u, CUgraphExecUpdateResult why, const sim_node *node)
+{
+    u->why = why;
+    u->node = node;
+    return false;
+}
+
+/* Nodes correspond by their order of creation. Both graphs' nodes are numbered. */
+static bool same_edges(const sim_node *a, const sim_node *b)
+{
+    if (a->before.count != b->before.count)
+        return false;
+    for (size_t i = 0; i < a->before.count; i++) {
+        size_t k = 0;
+        while (k < b->before.count && b->before.list[k].node->number != a->before.list[i].node->number)
+            k++;
+        if (k == b->before.count)
+            return false;
+    }
+    return true;
+}
+
+static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *from, CUresult *result)
+{
+    if (to->count != from->count)
+        return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL);
+    size_t i = 0;
+    for (sim_node *node = to->first; node; node = node->next)
+        node->number = i++;
+    i = 0;
+    for (sim_node *node = from->first; node; node = node->next)
+        node->number = i++;
+    sim_node *old = to->first;
+    for (sim_node *node = from->first; node; node = node->next, old = old->next) {
+        if (!same_edges(old, node))
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node);
+        if (old->op.what.type != node->op.what.type)
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node);
+    }
+    old = to->first;
+    for (sim_node *node = from->first; node; node = node->next, old = old->next) {
+        CUgraphNodeType type = node->op.what.type;
+        if (node->op.child && !collect(context, u, old->op.child, node->op.child, result))
+            return false;
+        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
+                                                 : type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
+                                                       old->op.what.free.dptr != node->op.what.free.dptr)
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
+        if (type == CU_GRAPH_NODE_TYPE_KERNEL && old->op.cooperative != node->op.cooperative)
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);
+        if (node->op.child)
+            continue;
+        if (!kiln__grow(sim_memory(), &u->changes, &u->capacity, u->count + 1, sizeof *u->changes)) {
+            *result = CUDA_ERROR_OUT_OF_MEMORY;
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR, NULL);
+        }
+        u->changes[u->count].node = old;
+        *result = sim_op_copy(context, &node->op, &u->changes[u->count++].op);
+        if (*result != CUDA_SUCCESS)
+            return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR, node);
+    }
+    return true;
+}
+
+static CUresult update_graph(sim_context *context, sim_graph *to, sim_graph *from, update *u)
+{
+    CUresult result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    bool fits = collect(context, u, to, from, &result);
+    for (size_t i = 0; i < u->count; i++) {
+        sim_op *op = fits ? &u->changes[i].node->op : &u->changes[i].op;
+        sim_op_free(context, op);
+        if (fits)
+            *op = u->changes[i].op;
+    }
+    kiln__free(sim_memory(), u->changes);
+    return fits ? CUDA_SUCCESS : result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+}
+
+CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo *info)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_graph *graph = sim_graph_of(context, graph_handle);
+    if (!graph || !info || graph->capturing)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    update u = {.why = CU_GRAPH_EXEC_UPDATE_SUCCESS};
+    result = update_graph(context, exec->graph, graph, &u);
+    *info = (CUgraphExecUpdateResultInfo){.result = u.why};
+    if (u.node)
+        info->errorNode = SIM_HANDLE(CUgraphNode, u.node);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuGraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *why)
+{
+    CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
+    CUresult result = sim_cuGraphExecUpdate(exec, graph, &info);
+    if (node)
+        *node = info.errorNode;
+    if (why)
+        *why = info.result;
+    return result;
+}
+
+CUresult sim_cuGraphExecChildGraphNodeSetParams(CUgraphExec handle, CUgraphNode node_handle, CUgraph child)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_node *node = sim_exec_node(exec, node_handle);
+    sim_graph *graph = sim_graph_of(context, child);
+    if (!node || !node->op.child || !graph || graph->capturing)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    update u = {.why = CU_GRAPH_EXEC_UPDATE_SUCCESS};
+    result = update_graph(context, node->op.child, graph, &u);
+    return sim_end_work(context, result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : result);
+}
+
+/* ---- nodes that are left out ---- */
+
+static bool can_be_left_out(const sim_node *node)
+{
+    CUgraphNodeType type = node->op.what.type;
+    return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+CUresult sim_cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node_handle, unsigned enabled)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_node *node = sim_exec_node(exec, node_handle);
+    if (!node || !can_be_left_out(node))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    node->disabled = !enabled;
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node_handle, unsigned *enabled)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_node *node = sim_exec_node(exec, node_handle);
+    if (!node || !can_be_left_out(node) || !enabled)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    *enabled = !node->disabled;
+    return sim_end_work(context, CUDA_SUCCESS);
+}

@@ -1,0 +1,613 @@
+/* What nodes do: the functions that make them, ask and change them, each kind by its own name and all by cuGraphAddNode
+ * and its like. Everything is a CUgraphNodeParams by the time it gets to cu_op.c. */
+#include <string.h>
+
+#include "cu_graph.h"
+
+/* ---- making ---- */
+
+static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *before, const CUgraphEdgeData *data,
+                    size_t count, CUgraphNodeParams *what)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_graph *graph = sim_graph_of(context, handle);
+    if (!graph || !out)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (graph->owner && (what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE))
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* child graphs have none */
+    sim_edge *edges = NULL;
+    sim_node *node = NULL;
+    sim_op op = {0};
+    result = sim_edges_read(context, graph, before, data, count, &edges);
+    if (result == CUDA_SUCCESS)
+        result = sim_op_make(context, what, &op);
+    CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
+    if (result == CUDA_SUCCESS)
+        result = sim_node_add(context, graph, edges, count, &op, &node);
+    kiln__free(sim_memory(), edges);
+    sim_op_free(context, &op);
+    if (result != CUDA_SUCCESS)
+        return sim_end(result);
+    *out = SIM_HANDLE(CUgraphNode, node);
+    if (address)
+        what->alloc.dptr = address;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *data,
+                            size_t count, CUgraphNodeParams *what)
+{
+    return what ? add_node(node, graph, before, data, count, what) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuGraphAddNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                               CUgraphNodeParams *what)
+{
+    return what ? add_node(node, graph, before, NULL, count, what) : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void put_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    *what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    memcpy(&what->kernel, kernel, sizeof *kernel);
+}
+
+/* The first form ended before `kern`. */
+static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){.func = old->func, .gridDimX = old->gridDimX, .gridDimY = old->gridDimY,
+                                     .gridDimZ = old->gridDimZ, .blockDimX = old->blockDimX,
+                                     .blockDimY = old->blockDimY, .blockDimZ = old->blockDimZ,
+                                     .sharedMemBytes = old->sharedMemBytes, .kernelParams = old->kernelParams,
+                                     .extra = old->extra};
+}
+
+CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                  const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    CUgraphNodeParams what;
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    put_kernel(&what, kernel);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+CUresult sim_cuGraphAddKernelNode_v1(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    return sim_cuGraphAddKernelNode(node, graph, before, count, &same);
+}
+
+static CUgraphNodeParams copy_of(const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+    what.memcpy.copyCtx = context;
+    what.memcpy.copyParams = *copy;
+    return what;
+}
+
+CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                  const CUDA_MEMCPY3D *copy, CUcontext context)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = copy_of(copy, context);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+static CUgraphNodeParams fill_of(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+    what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){fill->dst, fill->pitch, fill->value, fill->elementSize, fill->width,
+                                               fill->height, context};
+    return what;
+}
+
+CUresult sim_cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                  const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
+{
+    if (!fill)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = fill_of(fill, context);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+static CUgraphNodeParams host_of(const CUDA_HOST_NODE_PARAMS *host)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_HOST};
+    what.host = (CUDA_HOST_NODE_PARAMS_v2){.fn = host->fn, .userData = host->userData};
+    return what;
+}
+
+CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                const CUDA_HOST_NODE_PARAMS *host)
+{
+    if (!host)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = host_of(host);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+static CUgraphNodeParams child_of(CUgraph child)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+    what.graph.graph = child;
+    return what;
+}
+
+CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                      CUgraph child)
+{
+    CUgraphNodeParams what = child_of(child);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+CUresult sim_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+static CUgraphNodeParams event_of(CUgraphNodeType type, CUevent event)
+{
+    CUgraphNodeParams what = {.type = type};
+    if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+        what.eventRecord.event = event;
+    else
+        what.eventWait.event = event;
+    return what;
+}
+
+CUresult sim_cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                       CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+CUresult sim_cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                     CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+CUresult sim_cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                    CUDA_MEM_ALLOC_NODE_PARAMS *alloc)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+    if (!alloc)
+        return CUDA_ERROR_INVALID_VALUE;
+    _Static_assert(sizeof what.alloc == sizeof *alloc, "both forms have the same members");
+    memcpy(&what.alloc, alloc, sizeof *alloc);
+    CUresult result = add_node(node, graph, before, NULL, count, &what);
+    if (result == CUDA_SUCCESS)
+        alloc->dptr = what.alloc.dptr;
+    return result;
+}
+
+CUresult sim_cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                   CUdeviceptr pointer)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE};
+    what.free.dptr = pointer;
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+static CUgraphNodeParams memops_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+    what.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){memops->ctx, memops->count, memops->paramArray, memops->flags};
+    return what;
+}
+
+CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                      const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+{
+    if (!memops)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = memops_of(memops);
+    return add_node(node, graph, before, NULL, count, &what);
+}
+
+/* ---- asking ---- */
+
+/* The op of a node of that type: CUDA_SUCCESS with the state lock held. */
+static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context,
+                         sim_op **op)
+{
+    CUresult result = sim_begin(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_node *node = sim_node_of(*context, handle);
+    if (!node || node->op.what.type != type || !out)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *op = &node->op;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, kernel, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    memcpy(kernel, &op->what.kernel, sizeof *kernel);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+    CUDA_KERNEL_NODE_PARAMS whole;
+    CUresult result = sim_cuGraphKernelNodeGetParams(node, kernel ? &whole : NULL);
+    if (result == CUDA_SUCCESS)
+        *kernel = (CUDA_KERNEL_NODE_PARAMS_v1){whole.func, whole.gridDimX, whole.gridDimY, whole.gridDimZ,
+                                               whole.blockDimX, whole.blockDimY, whole.blockDimZ,
+                                               whole.sharedMemBytes, whole.kernelParams, whole.extra};
+    return result;
+}
+
+CUresult sim_cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *copy)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEMCPY, copy, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *copy = op->what.memcpy.copyParams;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *fill)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEMSET, fill, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const CUDA_MEMSET_NODE_PARAMS_v2 *from = &op->what.memset;
+    *fill = (CUDA_MEMSET_NODE_PARAMS){from->dst,         from->pitch, from->value,
+                                      from->elementSize, from->width, from->height};
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *host)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_HOST, host, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *host = (CUDA_HOST_NODE_PARAMS){.fn = op->what.host.fn, .userData = op->what.host.userData};
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_GRAPH, graph, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *graph = SIM_HANDLE(CUgraph, op->child);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *event = op->what.eventRecord.event;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *event = op->what.eventWait.event;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *alloc)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, alloc, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    memcpy(alloc, &op->what.alloc, sizeof *alloc);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_MEM_FREE, pointer, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *pointer = op->what.free.dptr;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, memops, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *memops = (CUDA_BATCH_MEM_OP_NODE_PARAMS){op->what.memOp.ctx, op->what.memOp.count, op->what.memOp.paramArray,
+                                              op->what.memOp.flags};
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- changing: a node of a graph, or (with `exec`) what an executable graph made of it ---- */
+
+CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what)
+{
+    sim_op op;
+    if (what->type != at->what.type || what->type == CU_GRAPH_NODE_TYPE_GRAPH ||
+        what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || what->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = sim_op_make(context, what, &op);
+    if (result != CUDA_SUCCESS) {
+        sim_op_free(context, &op);
+        return result;
+    }
+    op.cooperative = at->cooperative;
+    op.priority = at->priority;
+    op.window = at->window;
+    sim_op_free(context, at);
+    *at = op;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_node(CUgraphNode handle, const CUgraphNodeParams *what)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_node *node = sim_node_of(context, handle);
+    return sim_end(node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+}
+
+static CUresult set_exec(CUgraphExec exec_handle, CUgraphNode handle, const CUgraphNodeParams *what)
+{
+    sim_context *context = NULL;
+    sim_exec *exec = NULL;
+    CUresult result = sim_exec_begin(exec_handle, &context, &exec);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_node *node = sim_exec_node(exec, handle);
+    return sim_end_work(context, node ? sim_op_replace(context, &node->op, what) : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *what)
+{
+    return what ? set_node(node, what) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *what)
+{
+    if (!what)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (what->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return sim_cuGraphExecChildGraphNodeSetParams(exec, node, what->graph.graph);
+    return set_exec(exec, node, what);
+}
+
+CUresult sim_cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    CUgraphNodeParams what;
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    put_kernel(&what, kernel);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *kernel)
+{
+    CUgraphNodeParams what;
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    put_kernel(&what, kernel);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    return sim_cuGraphKernelNodeSetParams(node, &same);
+}
+
+CUresult sim_cuGraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_KERNEL_NODE_PARAMS_v1 *kernel)
+{
+    if (!kernel)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUDA_KERNEL_NODE_PARAMS same = newer(kernel);
+    return sim_cuGraphExecKernelNodeSetParams(exec, node, &same);
+}
+
+CUresult sim_cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *copy)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = copy_of(copy, NULL);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *copy,
+                                            CUcontext context)
+{
+    if (!copy)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = copy_of(copy, context);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill)
+{
+    if (!fill)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = fill_of(fill, NULL);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *fill,
+                                            CUcontext context)
+{
+    if (!fill)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = fill_of(fill, context);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+    if (!host)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = host_of(host);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *host)
+{
+    if (!host)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = host_of(host);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event)
+{
+    CUgraphNodeParams what = event_of(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    return set_exec(exec, node, &what);
+}
+
+CUresult sim_cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+{
+    if (!memops)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = memops_of(memops);
+    return set_node(node, &what);
+}
+
+CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                const CUDA_BATCH_MEM_OP_NODE_PARAMS *memops)
+{
+    if (!memops)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams what = memops_of(memops);
+    return set_exec(exec, node, &what);
+}
+
+/* ---- attributes of kernel nodes: one has an effect, the others are kept and reported ---- */
+
+CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, value, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CUkernelNodeAttrValue found = {{0}};
+    switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        found.cooperative = op->cooperative;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        found.priority = op->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        found.accessPolicyWindow = op->window;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none */
+        break;
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    *value = found;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute,
+                                           const CUkernelNodeAttrValue *value)
+{
+    sim_context *context = NULL;
+    sim_op *op = NULL;
+    CUresult result = begin_op(node, CU_GRAPH_NODE_TYPE_KERNEL, value, &context, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        op->cooperative = value->cooperative != 0;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        op->priority = value->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        op->window = value->accessPolicyWindow;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        result = value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1
+                     ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        break;
+    default:
+        result = CUDA_ERROR_INVALID_VALUE;
+        break;
+    }
+    return sim_end(result);
+}
+
+CUresult sim_cuGraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from)
+{
+    sim_context *context = NULL;
+    sim_op *target = NULL;
+    CUresult result = begin_op(to, CU_GRAPH_NODE_TYPE_KERNEL, to, &context, &target);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_node *source = sim_node_of(context, from);
+    if (!source || source->op.what.type != CU_GRAPH_NODE_TYPE_KERNEL)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    target->cooperative = source->op.cooperative;
+    target->priority = source->op.priority;
+    target->window = source->op.window;
+    return sim_end(CUDA_SUCCESS);
+}

@@ -1,0 +1,419 @@
+/* Memory that host and device share by one pointer, and what a pointer points to. "Pinned" memory and managed memory
+ * are made here, registered memory is the program's own; kernels reach all three by the host's pointer, as with unified
+ * addressing. Managed memory counts as device memory, the others do not. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cu_graph.h"
+
+sim_host *sim_host_at(const sim_context *context, uint64_t address)
+{
+    vm_info info;
+    return vm_about(context->device, address, &info)
+               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST) : NULL;
+}
+
+/* Notes memory that the interpreter knows already, under its pointer. */
+static CUresult note(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
+{
+    sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
+    if (!made) {
+        vm_free(context->device, (uintptr_t)pointer);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    made->sharing = sharing;
+    made->pointer = pointer;
+    made->bytes = bytes;
+    made->flags = flags;
+    vm_set_owner(context->device, (uintptr_t)pointer, made->object.handle);
+    return CUDA_SUCCESS;
+}
+
+static CUresult make(sim_context *context, void **pointer, size_t bytes, sim_sharing sharing, unsigned flags)
+{
+    CUresult result = sim_forbid(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
+    result = made ? note(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        *pointer = made;
+    return result;
+}
+
+CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
+{
+    const unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pointer || bytes == 0 || (flags & ~known))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    return sim_end_work(context, make(context, pointer, bytes, SIM_PINNED, flags));
+}
+
+CUresult sim_cuMemAllocHost(void **pointer, size_t bytes)
+{
+    return sim_cuMemHostAlloc(pointer, bytes, 0);
+}
+
+CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pointer || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    void *made = NULL;
+    result = make(context, &made, bytes, SIM_MANAGED, flags);
+    if (result == CUDA_SUCCESS)
+        *pointer = (uintptr_t)made;
+    return sim_end_work(context, result);
+}
+
+/* The start of shared memory of that kind: CUDA_SUCCESS with both locks held. `unknown`: the error for memory that is not
+ * shared at all. */
+static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
+                             sim_host **host)
+{
+    CUresult result = sim_begin_work(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *host = sim_host_at(*context, (uintptr_t)pointer);
+    if (!*host || (*host)->pointer != pointer || (*host)->sharing != sharing)
+        return sim_end_work(*context, *host ? CUDA_ERROR_INVALID_VALUE : unknown);
+    result = sim_forbid(*context);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end_work(*context, result);
+}
+
+CUresult sim_cuMemFreeHost(void *pointer)
+{
+    sim_context *context = NULL;
+    sim_host *host = NULL;
+    CUresult result = begin_shared(pointer, SIM_PINNED, CUDA_ERROR_INVALID_VALUE, &context, &host);
+    if (result != CUDA_SUCCESS)
+        return result;
+    vm_free(context->device, (uintptr_t)pointer);
+    sim_object_free(context, host);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemHostUnregister(void *pointer)
+{
+    sim_context *context = NULL;
+    sim_host *host = NULL;
+    CUresult result = begin_shared(pointer, SIM_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, &context, &host);
+    if (result != CUDA_SUCCESS)
+        return result;
+    vm_free(context->device, (uintptr_t)pointer);
+    sim_object_free(context, host);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+/* True if the process has all of [start, start + bytes), to read and, if `write`, to write. */
+static bool is_mapped(uintptr_t start, size_t bytes, bool write)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    uintptr_t reached = start, low, high;
+    char line[512], may[5];
+    while (maps && reached < start + bytes && fgets(line, (int)sizeof line, maps))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &low, &high, may) == 3 && low <= reached && reached < high) {
+            if (may[0] != 'r' || (write && may[1] != 'w'))
+                break;
+            reached = high;
+        }
+    if (maps)
+        fclose(maps);
+    return reached >= start + bytes;
+}
+
+CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
+{
+    const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
+                           CU_MEMHOSTREGISTER_READ_ONLY;
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uintptr_t start = (uintptr_t)pointer;
+    if (!pointer || bytes == 0 || (flags & ~known) || bytes > UINTPTR_MAX - start)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (flags & CU_MEMHOSTREGISTER_IOMEMORY)
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
+    result = sim_forbid(context);
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    bool read_only = flags & CU_MEMHOSTREGISTER_READ_ONLY;
+    if (!is_mapped(start, bytes, !read_only))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    const sim_host *host = sim_host_at(context, start);
+    if (vm_overlaps(context->device, start, bytes)) /* with what was registered, or with what the driver made */
+        return sim_end_work(context, host && host->sharing != SIM_REGISTERED
+                                         ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    if (!vm_adopt(context->device, start, pointer, bytes, read_only))
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    return sim_end_work(context, note(context, pointer, bytes, SIM_REGISTERED, flags));
+}
+
+CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *address, void *pointer, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    if (!address || flags != 0 || !host || host->sharing == SIM_MANAGED)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *address = (uintptr_t)pointer;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_host *host = sim_host_at(context, (uintptr_t)pointer);
+    if (!flags || !host || host->sharing == SIM_MANAGED)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* which unified addressing implies */
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- managed memory: where it lies is all one ---- */
+
+/* True if the range is managed memory that was allocated or is a variable of a module. */
+static bool is_managed(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+{
+    vm_info info;
+    if (bytes == 0 || !vm_about(context->device, pointer, &info) || !info.shared || pointer - info.base > info.bytes ||
+        bytes > info.bytes - (pointer - info.base))
+        return false;
+    const sim_host *host = sim_host_at(context, pointer);
+    return info.variable || (host && host->sharing == SIM_MANAGED);
+}
+
+static CUresult right_location(CUmemLocation location)
+{
+    switch (location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+                                CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_stream *capturing = NULL;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    result = flags == 0 && is_managed(context, pointer, bytes) ? right_location(location) : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing) /* no kind of node does it */
+        result = sim_capture_wait(context, stream);
+    return sim_end_work(context, result);
+}
+
+/* Before CUDA 13 a place was the number of a device, or CU_DEVICE_CPU. */
+static CUmemLocation location_of(CUdevice device)
+{
+    return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                           .id = device == CU_DEVICE_CPU ? 0 : device};
+}
+
+CUresult sim_cuMemPrefetchAsync_v1(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream)
+{
+    return sim_cuMemPrefetchAsync(pointer, bytes, location_of(device), 0, stream);
+}
+
+CUresult sim_cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_managed(context, pointer, bytes) || advice < CU_MEM_ADVISE_SET_READ_MOSTLY ||
+        advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
+                  advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY; /* the others ignore the location */
+    return sim_end(placed ? right_location(location) : CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemAdvise_v1(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUdevice device)
+{
+    return sim_cuMemAdvise(pointer, bytes, advice, location_of(device));
+}
+
+CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags)
+{
+    sim_context *context;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    vm_info info = {0};
+    bool there = vm_about(context->device, pointer, &info) && is_managed(context, pointer, 1);
+    bool single = flags == CU_MEM_ATTACH_SINGLE;
+    if (!there || info.base != pointer || (bytes != 0 && bytes != info.bytes) || (single && sim_is_legacy(stream)) ||
+        (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && !single))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing)
+        result = sim_capture_wait(context, stream);
+    return sim_end_work(context, result);
+}
+
+/* ---- what is there? ---- */
+
+typedef struct place {
+    bool known, managed, vmm;
+    uint64_t base, bytes, pool;
+    CUdeviceptr device;
+    void *host;
+    CUmemorytype type;
+} place;
+
+static place look(const sim_context *context, CUdeviceptr pointer)
+{
+    vm_info info;
+    if (!vm_about(context->device, pointer, &info))
+        return (place){0};
+    const sim_host *host = sim_host_at(context, pointer);
+    place at = {.known = true, .managed = is_managed(context, pointer, 1), .base = info.base, .bytes = info.bytes,
+                .device = pointer, .type = CU_MEMORYTYPE_DEVICE};
+    at.vmm = info.owner == SIM_OWNER_RANGE;
+    at.pool = !host && info.owner > SIM_OWNER_RANGE ? info.owner : 0;
+    if (info.shared)
+        at.host = (void *)(uintptr_t)pointer;
+    if (host && host->sharing != SIM_MANAGED)
+        at.type = CU_MEMORYTYPE_HOST;
+    return at;
+}
+
+static CUresult answer(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
+{
+    /* The types of the answers differ; `wide` are those of a pointer's size, the others are of an unsigned's, or of a
+     * bool's. */
+    uint64_t wide = 0;
+    unsigned narrow = 0;
+    bool is = false;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        wide = at->known ? context->object.handle : 0;
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        if (at->known && !at->device)
+            return CUDA_ERROR_INVALID_VALUE;
+        wide = at->device;
+        break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (at->known && !at->host)
+            return CUDA_ERROR_INVALID_VALUE;
+        wide = (uintptr_t)at->host;
+        break;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the device's addresses are not used twice */
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        wide = at->base;
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        wide = at->bytes;
+        break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        wide = at->pool;
+        break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        narrow = at->known ? (unsigned)at->type : 0;
+        memcpy(data, &narrow, sizeof narrow);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        narrow = at->known ? 0 : (unsigned)CU_DEVICE_INVALID;
+        memcpy(data, &narrow, sizeof narrow);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        narrow = at->known && at->device ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE
+                                         : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+        memcpy(data, &narrow, sizeof narrow);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        is = at->known && at->device;
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        is = at->managed;
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        memcpy(data, &is, sizeof is);
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(data, &wide, sizeof wide);
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    place at = look(context, pointer);
+    return sim_end(data && at.known ? answer(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Unlike the one above it answers for pointers that it knows nothing of: with zeros. */
+CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (count == 0 || !attributes || !data)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    place at = look(context, pointer);
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        uint64_t none = 0;
+        result = data[i] ? answer(context, &at, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
+        if (data[i] && result == CUDA_ERROR_INVALID_VALUE && (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
+                                                              attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)) {
+            memcpy(data[i], &none, sizeof none);
+            result = CUDA_SUCCESS;
+        }
+    }
+    return sim_end(result);
+}
+
+CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    /* whether copies wait, which they do; nothing else can be set */
+    bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && look(context, pointer).known;
+    return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}

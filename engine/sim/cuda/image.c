@@ -1,0 +1,430 @@
+/* image.c - the PTX in what is given to the driver.
+ *
+ * The layout of fat binaries is documented nowhere; what is read here was seen in those that nvcc 11 to 13 write: a
+ * header of 16 bytes and entries one after the other, each with a header of 64 bytes or more, its data padded to 8. */
+#include <elf.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <gelf.h>
+#include <lz4.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "cu_image.h"
+
+#define FATBIN_MAGIC 0xba55ed50u
+#define WRAPPER_MAGIC 0x466243b1u
+enum { FATBIN_HEADER = 16, ENTRY_LEAST = 64, KIND_PTX = 1, FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
+/* An entry's header, in bytes from its start. */
+enum {
+    ENTRY_KIND = 0, ENTRY_HEADER = 4, ENTRY_SIZE = 8, ENTRY_COMPRESSED = 16, ENTRY_ARCH = 28, ENTRY_FLAGS = 40,
+    ENTRY_UNPACKED = 56
+};
+#define TEXT_MOST ((uint64_t)1 << 28)   /* bytes of one text, unpacked */
+
+static uint64_t get(const unsigned char *p, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned k = bytes; k-- > 0;)
+        value = value << 8 | p[k];
+    return value;
+}
+
+static void put(unsigned char *p, uint64_t value, unsigned bytes)
+{
+    for (unsigned k = 0; k < bytes; k++)
+        p[k] = (unsigned char)(value >> (8 * k));
+}
+
+/* ---- lists of texts ---- */
+
+bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char *name, bool lazy)
+{
+    if (!kiln__grow(texts->mem, &texts->items, &texts->capacity, texts->count + 1, sizeof *texts->items))
+        return false;
+    char *data = kiln__alloc(texts->mem, length + 1), *copy = kiln__alloc(texts->mem, strlen(name) + 1);
+    if (!data || !copy) {
+        kiln__free(texts->mem, data);
+        kiln__free(texts->mem, copy);
+        return false;
+    }
+    if (length)
+        memcpy(data, text, length);
+    data[length] = '\0';
+    strcpy(copy, name);
+    texts->items[texts->count++] = (sim_text){.data = data, .length = length, .name = copy, .lazy = lazy};
+    return true;
+}
+
+void sim_texts_cut(sim_texts *texts, size_t count)
+{
+    while (texts->count > count) {
+        sim_text *last = &texts->items[--texts->count];
+        kiln__free(texts->mem, last->data);
+        kiln__free(texts->mem, last->name);
+    }
+}
+
+void sim_texts_free(sim_texts *texts)
+{
+    sim_texts_cut(texts, 0);
+    kiln__free(texts->mem, texts->items);
+    texts->items = NULL;
+    texts->capacity = 0;
+}
+
+/* ---- what cuLinkComplete() makes ----
+ * 8 bytes of magic, a hash of all that follows, the length of the whole, the number of texts; then for each text the
+ * lengths of its name and of itself, and both. All numbers have 8 bytes, least first. */
+
+static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
+enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
+
+unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t *length)
+{
+    size_t bytes = LINKED_HEADER, count = 0;
+    for (size_t k = 0; k < texts->count; k++)
+        if (used[k])
+            bytes += LINKED_ENTRY + strlen(texts->items[k].name) + texts->items[k].length, count++;
+    unsigned char *image = kiln__alloc(texts->mem, bytes), *at = image + LINKED_HEADER;
+    if (!image)
+        return NULL;
+    for (size_t k = 0; k < texts->count; k++) {
+        const sim_text *t = &texts->items[k];
+        if (!used[k])
+            continue;
+        size_t name = strlen(t->name);
+        put(at, name, 8);
+        put(at + 8, t->length, 8);
+        memcpy(at + LINKED_ENTRY, t->name, name);
+        memcpy(at + LINKED_ENTRY + name, t->data, t->length);
+        at += LINKED_ENTRY + name + t->length;
+    }
+    memcpy(image, linked_magic, sizeof linked_magic);
+    put(image + LINKED_LENGTH, bytes, 8);
+    put(image + LINKED_COUNT, count, 8);
+    put(image + LINKED_HASH, kiln__hash(image + LINKED_LENGTH, bytes - LINKED_LENGTH).low, 8);
+    *length = bytes;
+    return image;
+}
+
+static bool is_linked(const unsigned char *p, size_t length)
+{
+    return length >= LINKED_HEADER && memcmp(p, linked_magic, sizeof linked_magic) == 0;
+}
+
+static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, size_t length, kiln__text *log)
+{
+    uint64_t whole = get(p + LINKED_LENGTH, 8), count = get(p + LINKED_COUNT, 8);
+    bool good = whole <= length && whole >= LINKED_HEADER &&
+                kiln__hash(p + LINKED_LENGTH, (size_t)whole - LINKED_LENGTH).low == get(p + LINKED_HASH, 8);
+    size_t at = LINKED_HEADER;
+    texts->linked = true;
+    for (uint64_t k = 0; good && k < count; k++) {
+        uint64_t left = whole - at, name = 0, text = 0;
+        if (left >= LINKED_ENTRY)
+            name = get(p + at, 8), text = get(p + at + 8, 8), left -= LINKED_ENTRY;
+        good = whole - at >= LINKED_ENTRY && name <= left && text <= left - name;
+        if (!good)
+            break;
+        at += LINKED_ENTRY;
+        char *copy = kiln__alloc(texts->mem, (size_t)name + 1);
+        if (copy) {
+            memcpy(copy, p + at, (size_t)name);
+            copy[name] = '\0';
+        }
+        bool added = copy && sim_texts_add(texts, (const char *)p + at + name, (size_t)text, copy, false);
+        kiln__free(texts->mem, copy);
+        if (!added)
+            return SIM_IMAGE_MEMORY;
+        at += (size_t)(name + text);
+    }
+    if (good)
+        return SIM_IMAGE_OK;
+    kiln__text_puts(log, "error   : the linked image is damaged\n");
+    return SIM_IMAGE_INVALID;
+}
+
+/* ---- PTX ---- */
+
+/* The text ends at a NUL, if there is one: fat binaries fill up with them. */
+static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size_t length, const char *name, bool lazy)
+{
+    return sim_texts_add(texts, (const char *)p, strnlen((const char *)p, length), name, lazy) ? SIM_IMAGE_OK
+                                                                                              : SIM_IMAGE_MEMORY;
+}
+
+/* ---- fat binaries ---- */
+
+static bool is_fatbin(const unsigned char *p, size_t length)
+{
+    return length >= FATBIN_HEADER && get(p, 4) == FATBIN_MAGIC;
+}
+
+/* Unpacks an entry's data into a text of its own. */
+static sim_image_result read_packed(sim_texts *texts, const unsigned char *data, uint64_t packed, uint64_t unpacked,
+                                    uint64_t flags, const char *name, bool lazy, kiln__text *log)
+{
+    if (unpacked > TEXT_MOST || packed > TEXT_MOST) {
+        kiln__text_printf(log, "error   : the PTX in '%s' has %" PRIu64 " bytes, above the limit of %" PRIu64 "\n",
+                          name, unpacked > packed ? unpacked : packed, (uint64_t)TEXT_MOST);
+        return SIM_IMAGE_INVALID;
+    }
+    bool lz4 = (flags & FLAG_LZ4) != 0;
+    /* What cannot be true is refused before there is memory for it: LZ4 makes at most 255 bytes of one. */
+    if (lz4 ? unpacked > packed * 255 + 16 : ZSTD_getFrameContentSize(data, (size_t)packed) != unpacked) {
+        kiln__text_printf(log, "error   : the PTX in '%s' is damaged: its size does not fit\n", name);
+        return SIM_IMAGE_INVALID;
+    }
+    char *text = kiln__alloc(texts->mem, (size_t)unpacked + 1);
+    if (!text)
+        return SIM_IMAGE_MEMORY;
+    uint64_t made = UINT64_MAX;
+    if (lz4) {
+        int got = LZ4_decompress_safe((const char *)data, text, (int)packed, (int)unpacked);
+        made = got < 0 ? UINT64_MAX : (uint64_t)got;
+    } else {
+        size_t got = ZSTD_decompress(text, (size_t)unpacked, data, (size_t)packed);
+        made = ZSTD_isError(got) ? UINT64_MAX : got;
+    }
+    sim_image_result result = SIM_IMAGE_INVALID;
+    if (made == unpacked)
+        result = read_text(texts, (const unsigned char *)text, (size_t)unpacked, name, lazy);
+    else
+        kiln__text_printf(log, "error   : the PTX in '%s' is damaged and cannot be unpacked\n", name);
+    kiln__free(texts->mem, text);
+    return result;
+}
+
+static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry, const char *name, bool lazy,
+                                   kiln__text *log)
+{
+    uint64_t header = get(entry + ENTRY_HEADER, 4), size = get(entry + ENTRY_SIZE, 8);
+    uint64_t flags = get(entry + ENTRY_FLAGS, 8);
+    uint64_t packed = get(entry + ENTRY_COMPRESSED, 4), unpacked = get(entry + ENTRY_UNPACKED, 8);
+    const unsigned char *data = entry + header;
+    if (!(flags & (FLAG_LZ4 | FLAG_ZSTD)) && unpacked == 0)
+        return read_text(texts, data, (size_t)size, name, lazy);
+    if (!(flags & (FLAG_LZ4 | FLAG_ZSTD))) {
+        kiln__text_printf(log, "error   : the PTX in '%s' is packed in a way that is not known\n", name);
+        return SIM_IMAGE_NO_BINARY;
+    }
+    if (packed > size) {
+        kiln__text_printf(log, "error   : the PTX in '%s' is damaged: it is longer than its entry\n", name);
+        return SIM_IMAGE_INVALID;
+    }
+    return read_packed(texts, data, packed, unpacked, flags, name, lazy, log);
+}
+
+/* The best entry for the device: PTX for the latest architecture that is not later than its own. *end: where the fat
+ * binary ends. */
+static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
+                                    bool lazy, kiln__text *log, size_t *end)
+{
+    uint64_t at = get(p + 6, 2), size = get(p + 8, 8);
+    *end = length;
+    if (at < FATBIN_HEADER || at > length || size > length - at) {
+        kiln__text_printf(log, "error   : the fat binary in '%s' is damaged: it has %" PRIu64 " bytes of %" PRIu64 "\n",
+                          name, (uint64_t)length, at <= UINT64_MAX - size ? at + size : UINT64_MAX);
+        return SIM_IMAGE_INVALID;
+    }
+    uint64_t whole = at + size;
+    *end = (size_t)whole;
+    const unsigned char *best = NULL;
+    uint64_t best_arch = 0, entries = 0, later = 0;
+    while (at < whole) {
+        const unsigned char *entry = p + at;
+        uint64_t left = whole - at, header = left >= ENTRY_LEAST ? get(entry + ENTRY_HEADER, 4) : 0;
+        if (header < ENTRY_LEAST || header > left || get(entry + ENTRY_SIZE, 8) > left - header) {
+            kiln__text_printf(log, "error   : the fat binary in '%s' is damaged at byte %" PRIu64 "\n", name, at);
+            return SIM_IMAGE_INVALID;
+        }
+        uint64_t arch = get(entry + ENTRY_ARCH, 4);
+        bool ptx = get(entry + ENTRY_KIND, 2) == KIND_PTX;
+        if (ptx && arch <= (uint64_t)cc && arch >= best_arch)
+            best = entry, best_arch = arch;
+        if (ptx && arch > (uint64_t)cc)
+            later = arch;
+        entries++;
+        at += header + get(entry + ENTRY_SIZE, 8);
+    }
+    if (best)
+        return read_entry(texts, best, name, lazy, log);
+    if (later)
+        kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name,
+                          later, cc);
+    else
+        kiln__text_printf(log, "'%s' has %" PRIu64 " images of machine code (cubins) and no PTX; the simulated device "
+                               "runs PTX only: compile for compute_NN as well as sm_NN\n", name, entries);
+    return SIM_IMAGE_NO_BINARY;
+}
+
+/* All the fat binaries of a section, which lie at multiples of 8. */
+static sim_image_result read_fatbins(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
+                                     bool lazy, kiln__text *log)
+{
+    sim_image_result worst = SIM_IMAGE_OK;
+    for (size_t at = 0; at < length && worst != SIM_IMAGE_INVALID && worst != SIM_IMAGE_MEMORY;) {
+        size_t end;
+        if (!is_fatbin(p + at, length - at)) {
+            at += 8 < length - at ? 8 : length - at;
+            continue;
+        }
+        sim_image_result result = read_fatbin(texts, p + at, length - at, name, cc, lazy, log, &end);
+        worst = result == SIM_IMAGE_OK ? worst : result;
+        at += (end + 7) & ~(size_t)7;
+    }
+    return worst;
+}
+
+/* ---- host objects and libraries ---- */
+
+static sim_image_result refuse_cubin(const char *name, kiln__text *log)
+{
+    kiln__text_printf(log, "'%s' is machine code (a cubin); the simulated device runs PTX only: compile for compute_NN "
+                           "rather than sm_NN\n", name);
+    return SIM_IMAGE_NO_BINARY;
+}
+
+/* `elf` is one object: its sections with fat binaries. */
+static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
+{
+    GElf_Ehdr header;
+    size_t names = 0;
+    if (!gelf_getehdr(elf, &header)) {
+        kiln__text_printf(log, "error   : '%s' is a damaged object\n", name);
+        return SIM_IMAGE_INVALID;
+    }
+    if (header.e_machine == EM_CUDA)
+        return refuse_cubin(name, log);
+    sim_image_result worst = SIM_IMAGE_OK;
+    bool any = false;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        names = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr shape;
+        const char *title = gelf_getshdr(section, &shape) ? elf_strptr(elf, names, shape.sh_name) : NULL;
+        if (!title || (strcmp(title, ".nv_fatbin") != 0 && strcmp(title, "__nv_relfatbin") != 0))
+            continue;
+        const Elf_Data *data = elf_rawdata(section, NULL);
+        if (!data || !data->d_buf)
+            continue;
+        any = true;
+        sim_image_result result = read_fatbins(texts, data->d_buf, data->d_size, name, cc, lazy, log);
+        worst = result == SIM_IMAGE_OK ? worst : result;
+        if (worst == SIM_IMAGE_MEMORY)
+            break;
+    }
+    if (!any && !lazy) {
+        kiln__text_printf(log, "'%s' has no device code\n", name);
+        return SIM_IMAGE_NO_BINARY;
+    }
+    return worst;
+}
+
+/* Members without PTX for the device are passed over: what is missing without them the linker says by name. */
+static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
+{
+    sim_image_result worst = SIM_IMAGE_OK;
+    Elf_Cmd command = ELF_C_READ_MMAP; /* the one that elf_memory() and an archive's members agree on */
+    Elf *member;
+    while (worst == SIM_IMAGE_OK && (member = elf_begin(-1, command, archive)) != NULL) {
+        const Elf_Arhdr *header = elf_getarhdr(member);
+        char title[512];
+        snprintf(title, sizeof title, "%.250s:%.250s", name, header && header->ar_name ? header->ar_name : "?");
+        if (elf_kind(member) == ELF_K_ELF)
+            worst = read_object(texts, member, title, cc, true, log);
+        if (worst == SIM_IMAGE_NO_BINARY)
+            worst = SIM_IMAGE_OK;
+        command = elf_next(member);
+        elf_end(member);
+        if (command == ELF_C_NULL)
+            break;
+    }
+    return worst;
+}
+
+static sim_image_result read_elf(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
+                                 kiln__text *log)
+{
+    /* libelf converts some headers in place: it gets a copy, which also sees to the alignment. */
+    char *copy = kiln__alloc(texts->mem, length ? length : 1);
+    if (!copy)
+        return SIM_IMAGE_MEMORY;
+    memcpy(copy, p, length);
+    Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory(copy, length);
+    sim_image_result result = SIM_IMAGE_INVALID;
+    if (elf && elf_kind(elf) == ELF_K_AR)
+        result = read_archive(texts, elf, name, cc, log);
+    else if (elf && elf_kind(elf) == ELF_K_ELF)
+        result = read_object(texts, elf, name, cc, false, log);
+    else
+        kiln__text_printf(log, "error   : '%s' is a damaged object or library\n", name);
+    elf_end(elf);
+    kiln__free(texts->mem, copy);
+    return result;
+}
+
+/* ---- any image ---- */
+
+sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
+                                kiln__text *log)
+{
+    static const char archive[] = "!<arch>\n";
+    const unsigned char *p = bytes;
+    size_t end;
+    if (is_linked(p, length))
+        return read_linked(texts, p, length, log);
+    if (is_fatbin(p, length))
+        return read_fatbin(texts, p, length, name, cc, false, log, &end);
+    if (length >= SELFMAG && (memcmp(p, ELFMAG, SELFMAG) == 0 ||
+                              (length >= sizeof archive - 1 && memcmp(p, archive, sizeof archive - 1) == 0)))
+        return read_elf(texts, p, length, name, cc, log);
+    return read_text(texts, p, length, name, false);
+}
+
+size_t sim_image_extent(const void *image)
+{
+    const unsigned char *p = image;
+    const char *text = image;
+    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
+    /* strncmp stops at a NUL, so that a text shorter than a magic is not read past its end. */
+    if (strncmp(text, (const char *)fatbin, sizeof fatbin) == 0) {
+        uint64_t header = get(p + 6, 2), size = get(p + 8, 8);
+        return size > SIZE_MAX - header ? SIZE_MAX : (size_t)(header + size);
+    }
+    if (strncmp(text, (const char *)linked_magic, sizeof linked_magic) == 0)
+        return (size_t)get(p + LINKED_LENGTH, 8);
+    return strlen(text);
+}
+
+sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log)
+{
+    /* As nvcc writes it; with version 2 the array is of the parts of a program that are not linked yet. */
+    typedef struct wrapper { uint32_t magic, version; const void *data; const void *const *parts; } wrapper;
+    enum { PARTS_APART = 2 };
+    static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
+    if (strncmp(image, ELFMAG, SELFMAG) == 0) /* whose length no one says */
+        return refuse_cubin("image", log);
+    if (strncmp(image, (const char *)magic, sizeof magic) != 0)
+        return sim_image_read(texts, image, sim_image_extent(image), "image", cc, log);
+    wrapper w;
+    memcpy(&w, image, sizeof w);
+    if (w.version == PARTS_APART && w.parts && w.parts[0]) {
+        sim_image_result result = SIM_IMAGE_OK;
+        texts->linked = true;
+        for (size_t k = 0; w.parts[k] && result == SIM_IMAGE_OK; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "part %zu", k + 1);
+            result = sim_image_read(texts, w.parts[k], sim_image_extent(w.parts[k]), name, cc, log);
+        }
+        return result;
+    }
+    if (!w.data) {
+        kiln__text_puts(log, "error   : the wrapper of the fat binary is empty\n");
+        return SIM_IMAGE_INVALID;
+    }
+    return sim_image_read(texts, w.data, sim_image_extent(w.data), "image", cc, log);
+}

@@ -1,0 +1,583 @@
+/* Launches, and how many blocks fit. A kernel has run when the call returns; a fault shows in the next call, as on a
+ * GPU, and stays the answer of every call until the context is gone. */
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda_occupancy.h>
+
+#include "cu_graph.h"
+#include "vm_checks.h"
+
+typedef struct shape { unsigned grid[3], block[3]; unsigned shared; bool cooperative; } shape;
+
+static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                                                CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+static const CUdevice_attribute block_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+
+/* ---- occupancy, by the toolkit's own arithmetic ---- */
+
+typedef struct fit {
+    cudaOccDeviceProp device;
+    cudaOccFuncAttributes function;
+    cudaOccDeviceState state;
+} fit;
+
+static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dynamic_limit)
+{
+    fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};
+    made.device = (cudaOccDeviceProp){
+        .computeMajor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        .computeMinor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        .maxThreadsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        .maxThreadsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+        .regsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        .regsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .warpSize = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        .sharedMemPerBlock = (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        .sharedMemPerMultiprocessor =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .numSms = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .sharedMemPerBlockOptin =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        .reservedSharedMemPerBlock =
+            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+    };
+    made.function = (cudaOccFuncAttributes){
+        .maxThreadsPerBlock = (int)kernel->max_threads,
+        .numRegs = (int)kernel->register_estimate,
+        .sharedSizeBytes = (size_t)kernel->static_shared,
+        .partitionedGCConfig = PARTITIONED_GC_OFF,
+        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+        .maxDynamicSharedSizeBytes = (size_t)dynamic_limit,
+        .numBlockBarriers = 1,
+    };
+    return made;
+}
+
+static int blocks_that_fit(const fit *made, uint64_t threads, uint64_t dynamic_shared)
+{
+    cudaOccResult found;
+    memset(&found, 0, sizeof found);
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &made->device, &made->function, &made->state, (int)threads,
+                                                (size_t)dynamic_shared) != CUDA_OCC_SUCCESS)
+        return 0;
+    return found.activeBlocksPerMultiprocessor > 0 ? found.activeBlocksPerMultiprocessor : 0;
+}
+
+static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
+{
+    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
+    return blocks_that_fit(&made, threads, dynamic_shared);
+}
+
+bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks)
+{
+    uint64_t most = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    most -= kernel->static_shared < most ? kernel->static_shared : most;
+    const fit made = fit_of(profile, kernel, (int)most);
+    *blocks = shared <= most ? blocks_that_fit(&made, (uint64_t)threads, shared) : 0;
+    return true;
+}
+
+bool sim_kernel_attribute(const void *profile, int attribute, int *value)
+{
+    return sim_profile_attribute(profile, (CUdevice_attribute)attribute, value);
+}
+
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t shared)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!blocks || threads <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    bool fits = (unsigned)threads <= function->resources.max_threads && shared <= (size_t)function->dynamic_limit;
+    *blocks = fits ? blocks_per_sm(function, (uint64_t)threads, shared) : 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
+                                                                  size_t shared, unsigned flags)
+{
+    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
+}
+
+/* The caller's function is called under no lock: it may ask the driver something. */
+CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
+                                              size_t shared, int limit)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!grid || !block || limit < 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
+    sim_end(CUDA_SUCCESS);
+    if (limit > 0 && limit < made.function.maxThreadsPerBlock)
+        made.function.maxThreadsPerBlock = limit;
+    int best_grid = 0, best_block = 0;
+    if (cudaOccMaxPotentialOccupancyBlockSize(&best_grid, &best_block, &made.device, &made.function, &made.state,
+                                              shared_of, shared) != CUDA_OCC_SUCCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    *grid = best_grid;
+    *block = best_block;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
+                                                       CUoccupancyB2DSize shared_of, size_t shared, int limit,
+                                                       unsigned flags)
+{
+    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+        return CUDA_ERROR_INVALID_VALUE;
+    return sim_cuOccupancyMaxPotentialBlockSize(grid, block, handle, shared_of, shared, limit);
+}
+
+/* The most dynamic shared memory a block may have with `blocks` of them on a multiprocessor. */
+CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!bytes || blocks <= 0 || threads <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
+    size_t found = 0;
+    if (cudaOccAvailableDynamicSMemPerBlock(&found, &made.device, &made.function, &made.state, blocks, threads) !=
+        CUDA_OCC_SUCCESS)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *bytes = found;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* There are no clusters, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
+static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_object_find(context, handle, SIM_FUNCTION))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return sim_end(out && config ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+    return no_clusters(clusters, function, config);
+}
+
+CUresult sim_cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *config)
+{
+    return no_clusters(size, function, config);
+}
+
+/* ---- checks ---- */
+
+static CUresult check_shape(const sim_function *function, const shape *launch)
+{
+    const sim_profile *profile = sim_current_profile();
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (launch->grid[i] == 0 || launch->grid[i] > (unsigned)sim_profile_int(profile, grid_most[i]) ||
+            launch->block[i] == 0 || launch->block[i] > (unsigned)sim_profile_int(profile, block_most[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+        threads *= launch->block[i]; /* at most 2^26: no overflow */
+        blocks *= launch->grid[i];   /* at most 2^63 */
+    }
+    if (threads > (unsigned)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+        threads > function->resources.max_threads || launch->shared > (unsigned)function->dynamic_limit)
+        return CUDA_ERROR_INVALID_VALUE;
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    for (int i = 0; i < 3; i++)
+        if (source->req_threads[i] != 0 && source->req_threads[i] != launch->block[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    if (function->resources.static_shared + launch->shared >
+        (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (source->req_cluster[0] > 1 || source->req_cluster[1] > 1 || source->req_cluster[2] > 1)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (launch->cooperative && blocks > sms * (uint64_t)blocks_per_sm(function, threads, launch->shared))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return CUDA_SUCCESS;
+}
+
+/* The two ways to hand arguments over: one pointer a parameter, or the whole block in `extra`. */
+static CUresult gather(const sim_function *function, void **arguments, void **extra, unsigned char *block)
+{
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    if (arguments && extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (arguments) {
+        for (uint32_t i = 0; i < source->param_count; i++) {
+            const ptx_symbol *param = &ptx->symbols[source->params[i]];
+            if (!arguments[i])
+                return CUDA_ERROR_INVALID_VALUE;
+            memcpy(block + param->offset, arguments[i], (size_t)param->bytes);
+        }
+        return CUDA_SUCCESS;
+    }
+    if (!extra)
+        return source->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    const void *buffer = NULL;
+    size_t size = 0;
+    for (size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1])
+            size = *(const size_t *)extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size != source->param_bytes || (size > 0 && !buffer))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (size > 0)
+        memcpy(block, buffer, size);
+    return CUDA_SUCCESS;
+}
+
+/* ---- running ---- */
+
+static CUresult result_of(vm_fault_kind kind)
+{
+    switch (kind) {
+    case VM_OK:
+        return CUDA_SUCCESS;
+    case VM_FAULT_ADDRESS:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case VM_FAULT_MISALIGNED:
+        return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case VM_FAULT_INSTRUCTION:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case VM_FAULT_ASSERT:
+        return CUDA_ERROR_ASSERT;
+    case VM_FAULT_STEPS: /* a GPU's watchdog would end both */
+    case VM_FAULT_DEADLOCK:
+        return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case VM_FAULT_STACK:
+        return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case VM_FAULT_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case VM_FAULT_TRAP:
+    case VM_FAULT_STOPPED:
+        break;
+    }
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
+{
+    vm_launch what = {.module = function->module->vm, .kernel = function->kernel,
+                      .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative,
+                      .limits = context->limits};
+    _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
+                   "the driver's numbers are the runtime's");
+    memcpy(what.grid, launch->grid, sizeof what.grid);
+    memcpy(what.block, launch->block, sizeof what.block);
+    struct vm_watch watch = {0};
+    if (!sim_count_launch(context, function, &what, &watch))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    sim_estimate estimate;
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    sim_estimate_launch(function, (uint32_t)blocks_per_sm(function, threads, launch->shared), &what, &watch, &estimate);
+    watch.checks = context->check ? &vm_check_hooks : NULL;
+    what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
+    what.hooks = what.watch ? &vm_watch_hooks : NULL;
+    vm_counters counters = {0};
+    vm_fault fault = {.kind = VM_OK};
+    uint64_t start = kiln__now_ns();
+    sim_pause(); /* `work` stays held: nothing that the kernel uses can go meanwhile */
+    vm_fault_kind kind = vm_run(context->device, &what, &counters, &fault);
+    sim_resume();
+    sim_estimate_ran(context, &estimate, kind == VM_OK);
+    sim_count_ran(context, function, &counters);
+    sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
+    if (kind == VM_OK)
+        return CUDA_SUCCESS;
+    snprintf(context->fault, sizeof context->fault, "%s", fault.message);
+    if (kind == VM_FAULT_MEMORY) /* the host's shortage: nothing is wrong with the context */
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    context->sticky = result_of(kind);
+    return CUDA_SUCCESS;
+}
+
+/* ---- kernels as ops ---- */
+
+static const sim_function *kernel_of(const sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what)
+{
+    return sim_object_find(context, what->func ? (const void *)what->func : (const void *)what->kern, SIM_FUNCTION);
+}
+
+static shape launch_shape(const sim_op *op)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
+    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
+                   {what->blockDimX, what->blockDimY, what->blockDimZ},
+                   what->sharedMemBytes, op->cooperative};
+}
+
+/* What an op of a kernel owns: a pointer to each parameter, then the block that they point into. */
+static size_t block_start(const ptx_function *source)
+{
+    enum { ALIGN = 16 };
+    return ((size_t)source->param_count * sizeof(void *) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op)
+{
+    const sim_function *function = kernel_of(context, what);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    op->what = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+    memcpy(&op->what.kernel, what, sizeof *what);
+    op->what.kernel.kernelParams = op->what.kernel.extra = NULL;
+    op->what.kernel.func = SIM_HANDLE(CUfunction, function);
+    op->what.kernel.kern = NULL;
+    op->what.kernel.ctx = SIM_HANDLE(CUcontext, context);
+    shape launch = launch_shape(op);
+    CUresult result = check_shape(function, &launch);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const ptx_module *ptx = vm_module_ptx(function->module->vm);
+    const ptx_function *source = &ptx->functions[function->kernel];
+    size_t start = block_start(source);
+    op->owned_bytes = start + (size_t)source->param_bytes + 1;
+    op->pointers = source->param_count;
+    op->owned = kiln__calloc(sim_memory(), 1, op->owned_bytes);
+    if (!op->owned)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    void **pointers = op->owned;
+    unsigned char *block = (unsigned char *)op->owned + start;
+    result = gather(function, what->kernelParams, what->extra, block);
+    if (result != CUDA_SUCCESS) {
+        kiln__free(sim_memory(), op->owned);
+        op->owned = NULL;
+        return result;
+    }
+    for (uint32_t i = 0; i < source->param_count; i++)
+        pointers[i] = block + ptx->symbols[source->params[i]].offset;
+    op->what.kernel.kernelParams = pointers;
+    return CUDA_SUCCESS;
+}
+
+/* The module may be gone by now, and what the function allows may have changed. */
+CUresult sim_kernel_run(sim_context *context, const sim_op *op)
+{
+    const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    shape launch = launch_shape(op);
+    CUresult result = check_shape(function, &launch);
+    const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
+    return result == CUDA_SUCCESS
+               ? run(context, function, &launch, (const unsigned char *)op->owned + block_start(source)) : result;
+}
+
+static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    CUDA_KERNEL_NODE_PARAMS what = {
+        .func = handle, .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = launch->grid[2],
+        .blockDimX = launch->block[0], .blockDimY = launch->block[1], .blockDimZ = launch->block[2],
+        .sharedMemBytes = launch->shared, .kernelParams = arguments, .extra = extra};
+    sim_op op = {.cooperative = launch->cooperative};
+    result = sim_kernel_make(context, &what, &op);
+    if (result == CUDA_SUCCESS)
+        result = sim_submit(&context, stream, &op, NULL);
+    kiln__free(sim_memory(), op.owned);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
+                            void **extra)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false};
+    return launch_kernel(function, &launch, stream, arguments, extra);
+}
+
+CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                       CUstream stream, void **arguments)
+{
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true};
+    return launch_kernel(function, &launch, stream, arguments, NULL);
+}
+
+/* Attributes that only advise are taken; one that would change what the kernel computes is refused. */
+static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
+{
+    switch (attribute->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        launch->cooperative = attribute->value.cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
+               attribute->value.clusterDim.z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    if (!config || (config->numAttrs > 0 && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                    {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    config->sharedMemBytes, false};
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        CUresult result = read_attribute(&config->attrs[i], &launch);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return launch_kernel(function, &launch, config->hStream, arguments, extra);
+}
+
+/* ---- the launch of CUDA 2: state in the function, then a call without it ---- */
+
+enum { OLD_PARAM_BYTES = 4096 };
+
+static CUresult set_old(CUfunction handle, int offset, const void *data, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (!data || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!function->old_params)
+        function->old_params = kiln__calloc(sim_memory(), 1, OLD_PARAM_BYTES);
+    if (!function->old_params)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    memcpy(function->old_params + offset, data, bytes);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuParamSetv(CUfunction function, int offset, void *data, unsigned bytes)
+{
+    return set_old(function, offset, data, bytes);
+}
+
+CUresult sim_cuParamSeti(CUfunction function, int offset, unsigned value)
+{
+    return set_old(function, offset, &value, sizeof value);
+}
+
+CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
+{
+    return set_old(function, offset, &value, sizeof value);
+}
+
+CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (bytes > OLD_PARAM_BYTES)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    function->old_param_bytes = bytes;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (x <= 0 || y <= 0 || z <= 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    function->old_block[0] = (unsigned)x;
+    function->old_block[1] = (unsigned)y;
+    function->old_block[2] = (unsigned)z;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    function->old_shared = bytes;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream stream)
+{
+    unsigned char params[OLD_PARAM_BYTES];
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (!function)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (width <= 0 || height <= 0 || (function->old_param_bytes > 0 && !function->old_params))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    size_t bytes = function->old_param_bytes;
+    if (bytes > 0)
+        memcpy(params, function->old_params, bytes);
+    shape launch = {{(unsigned)width, (unsigned)height, 1},
+                    {function->old_block[0], function->old_block[1], function->old_block[2]},
+                    function->old_shared, false};
+    sim_end(CUDA_SUCCESS);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    return launch_kernel(handle, &launch, stream, NULL, extra);
+}
+
+CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)
+{
+    return sim_cuLaunchGridAsync(function, width, height, NULL);
+}
+
+CUresult sim_cuLaunch(CUfunction function)
+{
+    return sim_cuLaunchGridAsync(function, 1, 1, NULL);
+}

@@ -1,0 +1,218 @@
+/* Device memory: allocation and fills, and where the sides of copies lie. Every range is checked against the
+ * allocations. */
+#include <string.h>
+
+#include "cu_graph.h"
+#include "vm_checks.h"
+
+CUresult sim_cuMemGetInfo(size_t *free, size_t *total)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!free || !total)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint64_t used = vm_memory_used(context->device);
+    *total = (size_t)context->memory;
+    *free = (size_t)(used < context->memory ? context->memory - used : 0);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pointer || bytes == 0)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    result = sim_forbid(context);
+    uint64_t address = result == CUDA_SUCCESS ? vm_alloc(context->device, bytes) : 0;
+    if (result == CUDA_SUCCESS && address == 0)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS)
+        *pointer = address;
+    return sim_end_work(context, result);
+}
+
+bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
+{
+    vm_info info;
+    if (!vm_about(context->device, pointer, &info) || info.base != pointer || info.variable ||
+        info.owner == SIM_OWNER_RANGE)
+        return false;
+    sim_host *host = sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST);
+    if (host && host->sharing != SIM_MANAGED)
+        return false;
+    vm_free(context->device, pointer);
+    if (host)
+        sim_object_free(context, host);
+    if (info.owner == SIM_OWNER_GRAPH)
+        context->graph_used -= info.bytes;
+    else if (info.owner)
+        sim_pool_freed(context, info.owner, info.bytes);
+    return true;
+}
+
+CUresult sim_cuMemFree(CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = sim_forbid(context); /* also of nothing, which is otherwise as free(NULL) */
+    if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(context, pointer)) {
+        vm_check_host_free(context->device, pointer);
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+    enum { ALIGN = 512 };
+    size_t bytes;
+    if (!pointer || !pitch || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16) ||
+        width > SIZE_MAX - ALIGN)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t row = (width + ALIGN - 1) / ALIGN * ALIGN;
+    CUresult result = sim_cuMemAlloc(pointer, __builtin_mul_overflow(row, height, &bytes) ? SIZE_MAX : bytes);
+    if (result == CUDA_SUCCESS)
+        *pitch = row;
+    return result;
+}
+
+CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    uint64_t start = 0, size = 0;
+    if (!vm_range(context->device, pointer, &start, &size))
+        return sim_end(CUDA_ERROR_NOT_FOUND);
+    if (base)
+        *base = start;
+    if (bytes)
+        *bytes = (size_t)size;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- the sides of copies (cu_transfer.c) ---- */
+
+/* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
+#define DEVICE_ONLY_END 0x400000000000ull
+
+static bool no_host(const sim_side *where)
+{
+    return where->address >= VM_GLOBAL_BASE && where->address < DEVICE_ONLY_END;
+}
+
+/* With unified addressing a device's address is one also where the call says that it is the host's. */
+static bool side_is_device(const sim_side *where)
+{
+    uint64_t base, size;
+    return where->type == CU_MEMORYTYPE_DEVICE || no_host(where) ||
+           (where->type == CU_MEMORYTYPE_UNIFIED && vm_range(where->context->device, where->address, &base, &size));
+}
+
+void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes)
+{
+    if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !side_is_device(from))
+        return;
+    if (to->type != CU_MEMORYTYPE_ARRAY && !side_is_device(to))
+        vm_check_host_reads(from->context->device, from->address, bytes);
+    else if (to->type != CU_MEMORYTYPE_ARRAY && to->context == from->context)
+        vm_check_copied(from->context->device, to->address, from->address, bytes);
+}
+
+void *sim_side_resolve(const sim_side *where, size_t bytes)
+{
+    vm_device *device = where->context->device;
+    if (!where->address || !side_is_device(where))
+        return (void *)(uintptr_t)where->address;
+    return where->write ? vm_pointer(device, where->address, bytes)
+                        : (void *)(uintptr_t)vm_pointer_read(device, where->address, bytes);
+}
+
+/* ---- fills ---- */
+
+/* Bytes from the first that is written to the last; false: not what can be filled. */
+static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
+{
+    size_t row;
+    return (to->elementSize == 1 || to->elementSize == 2 || to->elementSize == 4) && to->dst % to->elementSize == 0 &&
+           !__builtin_mul_overflow(to->width, to->elementSize, &row) &&
+           (to->height <= 1 || (to->pitch >= row && to->pitch % to->elementSize == 0)) &&
+           !__builtin_mul_overflow(to->height > 1 ? to->pitch : 0, to->height - 1, bytes) &&
+           !__builtin_add_overflow(*bytes, row, bytes);
+}
+
+CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to)
+{
+    size_t bytes;
+    if (to->width == 0 || to->height == 0)
+        return CUDA_SUCCESS;
+    return fill_extent(to, &bytes) &&
+           (vm_pointer_read(context->device, to->dst, bytes) || sim_graph_memory(context, to->dst, bytes, false))
+               ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to)
+{
+    size_t bytes, size = to->elementSize, row = to->width * size;
+    if (to->width == 0 || to->height == 0)
+        return CUDA_SUCCESS;
+    unsigned char *target = fill_extent(to, &bytes) ? vm_pointer(context->device, to->dst, bytes) : NULL;
+    if (!target)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint32_t value = to->value;
+    for (size_t y = 0; y < to->height; y++) {
+        unsigned char *line = target + y * (to->height > 1 ? to->pitch : 0);
+        if (size == 1)
+            memset(line, (int)(value & 0xff), row);
+        else
+            for (size_t i = 0; i < row; i += size)
+                memcpy(line + i, &value, size); /* its low bytes: the host is little-endian, as the device is */
+    }
+    sim_estimate_bytes((uint64_t)row * to->height);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size, size_t width, size_t height,
+                     CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMSET}};
+    op.what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){to,    pitch,  value, size,
+                                                  width, height, SIM_HANDLE(CUcontext, context)};
+    return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
+}
+
+#define FILLS(bits, type)                                                                                              \
+    CUresult sim_cuMemsetD##bits(CUdeviceptr to, type value, size_t count)                                             \
+    {                                                                                                                  \
+        return fill(to, 0, value, sizeof value, count, 1, SIM_WAITS);                                              \
+    }                                                                                                                  \
+    CUresult sim_cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t count, CUstream stream)                     \
+    {                                                                                                                  \
+        return fill(to, 0, value, sizeof value, count, 1, stream);                                            \
+    }                                                                                                                  \
+    CUresult sim_cuMemsetD2D##bits(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height)              \
+    {                                                                                                                  \
+        return fill(to, pitch, value, sizeof value, width, height, SIM_WAITS);                                     \
+    }                                                                                                                  \
+    CUresult sim_cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height,       \
+                                          CUstream stream)                                                             \
+    {                                                                                                                  \
+        return fill(to, pitch, value, sizeof value, width, height, stream);                                   \
+    }
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned)

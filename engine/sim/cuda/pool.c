@@ -1,0 +1,364 @@
+/* Stream-ordered allocation and its pools. Memory is there when the call returns and gone when it is freed: a pool keeps
+ * nothing back, it counts. A stream that is captured makes nodes of graphs instead, whose memory comes and goes with the
+ * graph's launches (cu_op.c). */
+#include <string.h>
+
+#include "cu_graph.h"
+
+#define POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default one is not in the table: it comes before contexts */
+
+void sim_pool_init(sim_pool *pool)
+{
+    *pool = (sim_pool){.reuse = {1, 1, 1}};
+    pool->object.handle = POOL_HANDLE;
+}
+
+static sim_pool *pool_of(sim_context *context, CUmemoryPool handle)
+{
+    return (uintptr_t)handle == POOL_HANDLE ? &context->pool : sim_object_find(context, handle, SIM_POOL);
+}
+
+static bool is_device(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           location->id == (int)(sim_current_profile() - sim_profiles);
+}
+
+/* ---- the device's pools ---- */
+
+static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
+{
+    CUresult result = sim_begin_device(device, pool);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_context *context = sim_current();
+    uint64_t handle = current && context && context->pool_current ? context->pool_current : POOL_HANDLE;
+    *pool = (CUmemoryPool)(uintptr_t)handle;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return give_pool(pool, device, false);
+}
+
+CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return give_pool(pool, device, true);
+}
+
+CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+    CUresult result = sim_begin_device(device, pool);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_context *context = sim_current();
+    if (!context)
+        return sim_end((uintptr_t)pool == POOL_HANDLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+    if (!pool_of(context, pool))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    context->pool_current = (uintptr_t)pool;
+    return sim_end(CUDA_SUCCESS);
+}
+
+static CUresult pool_location(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (!location || type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult sim_cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult result = pool_location(location, type);
+    return result == CUDA_SUCCESS ? give_pool(pool, location->id, false) : result;
+}
+
+CUresult sim_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult result = pool_location(location, type);
+    return result == CUDA_SUCCESS ? give_pool(pool, location->id, true) : result;
+}
+
+CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUresult result = pool_location(location, type);
+    return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
+}
+
+CUresult sim_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->usage != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (props->handleTypes != CU_MEM_HANDLE_TYPE_NONE || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED); /* nothing is shared with other processes or lies on the host */
+    if (!is_device(&props->location))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    sim_pool *made = sim_object_new(context, SIM_POOL, sizeof *made);
+    if (!made)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    for (size_t i = 0; i < KILN__COUNT(made->reuse); i++)
+        made->reuse[i] = 1;
+    made->limit = props->maxSize;
+    *pool = SIM_HANDLE(CUmemoryPool, made);
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* What was allocated from it stays, and is freed as ever. */
+CUresult sim_cuMemPoolDestroy(CUmemoryPool handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_pool *pool = sim_object_find(context, handle, SIM_POOL);
+    if (!pool)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (context->pool_current == pool->object.handle)
+        context->pool_current = 0;
+    sim_object_free(context, pool);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, size_t count)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!pool_of(context, handle) || (count > 0 && !map))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        if (!is_device(&map[i].location))
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* it cannot be taken from where the pool lies */
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return sim_end(result);
+}
+
+CUresult sim_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmemLocation *location)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!flags || !location || !pool_of(context, handle))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *flags = is_device(location) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemPoolTrimTo(CUmemoryPool handle, size_t keep)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    (void)keep;
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end(pool_of(context, handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_pool *pool = pool_of(context, handle);
+    if (!pool || !value)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    cuuint64_t number = 0;
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        memcpy(value, &pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], sizeof(int));
+        return sim_end(CUDA_SUCCESS);
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        number = pool->threshold;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        number = pool->used;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        number = pool->most;
+        break;
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    memcpy(value, &number, sizeof number);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void *value)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_pool *pool = pool_of(context, handle);
+    if (!pool || !value)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    cuuint64_t number = 0;
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that nothing here makes use of */
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        memcpy(&pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value, sizeof(int));
+        return sim_end(CUDA_SUCCESS);
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        memcpy(&pool->threshold, value, sizeof pool->threshold);
+        return sim_end(CUDA_SUCCESS);
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* may be set to zero: start over */
+        memcpy(&number, value, sizeof number);
+        if (number != 0)
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        pool->most = pool->used;
+        return sim_end(CUDA_SUCCESS);
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+}
+
+/* ---- allocations ---- */
+
+void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes)
+{
+    sim_pool *from = pool_of(context, (CUmemoryPool)(uintptr_t)pool);
+    if (from) /* or it was destroyed before */
+        from->used -= bytes;
+}
+
+static CUresult take(sim_context *context, sim_pool *pool, uint64_t bytes, CUdeviceptr *pointer)
+{
+    bool room = pool->limit == 0 || (pool->used <= pool->limit && bytes <= pool->limit - pool->used);
+    uint64_t address = room ? vm_alloc(context->device, bytes) : 0;
+    if (address == 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    vm_set_owner(context->device, address, pool->object.handle);
+    pool->used += bytes;
+    pool->most = pool->used > pool->most ? pool->used : pool->most;
+    *pointer = address;
+    return CUDA_SUCCESS;
+}
+
+static CUresult capture_alloc(sim_context *context, sim_stream *stream, uint64_t bytes, CUdeviceptr *pointer)
+{
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+    what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    what.alloc.poolProps.location =
+        (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)(sim_current_profile() - sim_profiles)};
+    what.alloc.bytesize = bytes;
+    sim_op op = {0};
+    CUresult result = sim_op_make(context, &what, &op);
+    if (result != CUDA_SUCCESS)
+        return result;
+    CUdeviceptr address = op.what.alloc.dptr;
+    result = sim_capture_op(context, stream, &op, NULL);
+    sim_op_free(context, &op);
+    if (result == CUDA_SUCCESS)
+        *pointer = address;
+    return result;
+}
+
+static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_stream *capturing = NULL;
+    sim_pool *pool = pool_of(context, handle ? handle : (CUmemoryPool)(uintptr_t)(context->pool_current
+                                                                                      ? context->pool_current
+                                                                                      : POOL_HANDLE));
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    if (!pointer || bytes == 0 || !pool)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS)
+        result = capturing ? capture_alloc(context, capturing, bytes, pointer) : take(context, pool, bytes, pointer);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream)
+{
+    return allocate(pointer, bytes, NULL, stream);
+}
+
+CUresult sim_cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+    return pool ? allocate(pointer, bytes, pool, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    if (pointer == 0)
+        return sim_end_work(context, CUDA_SUCCESS);
+    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE}};
+    op.what.free.dptr = pointer;
+    return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
+}
+
+/* ---- what nodes of graphs have allocated ---- */
+
+CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+    CUresult result = sim_begin_device(device, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_context *context = sim_current();
+    cuuint64_t number = 0;
+    switch (attribute) {
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+        number = context ? context->graph_used : 0;
+        break;
+    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+        number = context ? context->graph_most : 0;
+        break;
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    memcpy(value, &number, sizeof number);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void *value)
+{
+    CUresult result = sim_begin_device(device, value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_context *context = sim_current();
+    cuuint64_t number = 0;
+    memcpy(&number, value, sizeof number);
+    if (number != 0 ||
+        (attribute != CU_GRAPH_MEM_ATTR_USED_MEM_HIGH && attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (context)
+        context->graph_most = context->graph_used;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDeviceGraphMemTrim(CUdevice device)
+{
+    CUresult result = sim_begin_device(device, &device);
+    return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
+}

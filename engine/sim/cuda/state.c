@@ -1,0 +1,761 @@
+/* The process's simulated device: initialisation, contexts, handles, locks. */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cu_internal.h"
+#include "profile.h"
+#include "vm_checks.h"
+
+typedef struct slot { sim_object *object; uint32_t generation; uint32_t next_free; } slot;
+
+#define NO_SLOT UINT32_MAX
+#define SLOT_BITS 24
+#define STACK_DEPTH 64
+
+static struct {
+    pthread_mutex_t work, state;
+    bool initialized;
+    const sim_profile *profile;
+    const kiln_allocator *mem;
+    slot *slots;
+    size_t slot_capacity;
+    uint32_t slot_count, free_slot;
+    uint32_t generation;        /* never reused, so that a stale handle does not name a newer object */
+    sim_context primary;
+    sim_context *made;          /* by cuCtxCreate */
+    uint64_t serial;            /* of contexts */
+    unsigned primary_flags;
+    uint64_t work_start;        /* under `work` */
+    unsigned outside;           /* threads in a function of the host */
+    pthread_cond_t idle;        /* with `state`: one of them is back */
+} sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT,
+         .idle = PTHREAD_COND_INITIALIZER};
+
+static atomic_ullong total_ns, total_instructions;
+
+/* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
+static _Thread_local struct { CUcontext contexts[STACK_DEPTH]; unsigned depth; } stack;
+static _Thread_local bool called_out; /* the thread is in a function of the host that a stream called */
+
+/* Handles of contexts are not in the table: the primary one's must stay the same when it is made again. Others have a
+ * serial number in the middle. */
+#ifndef SIM_MARK
+#define SIM_MARK 0x51u
+#endif
+#define CONTEXT_MARK ((uint64_t)SIM_MARK << 56)
+#define PRIMARY_HANDLE (CONTEXT_MARK | 0x10)
+
+const kiln_allocator *sim_memory(void)
+{
+    return sim.mem;
+}
+
+void sim_set_memory(const kiln_allocator *mem)
+{
+    pthread_mutex_lock(&sim.state);
+    sim.mem = mem;
+    pthread_mutex_unlock(&sim.state);
+}
+
+/* ---- handles: 32 bits of generation, 24 of slot, 5 of kind, 3 zero ---- */
+
+static uint64_t handle_of(uint32_t index, uint32_t generation, sim_kind kind)
+{
+    return (uint64_t)generation << 32 | (uint64_t)index << 8 | (uint64_t)kind << 3;
+}
+
+void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind)
+{
+    uint64_t number = (uintptr_t)handle;
+    uint32_t index = (uint32_t)(number >> 8) & ((1u << SLOT_BITS) - 1);
+    if (index >= sim.slot_count || !sim.slots[index].object || sim.slots[index].object->handle != number ||
+        sim.slots[index].object->kind != kind || sim.slots[index].object->context != context)
+        return NULL;
+    return sim.slots[index].object;
+}
+
+static bool slot_take(uint32_t *index)
+{
+    if (sim.free_slot != NO_SLOT) {
+        *index = sim.free_slot;
+        sim.free_slot = sim.slots[*index].next_free;
+        return true;
+    }
+    if (sim.slot_count >= 1u << SLOT_BITS ||
+        !kiln__grow(sim.mem, &sim.slots, &sim.slot_capacity, (size_t)sim.slot_count + 1, sizeof *sim.slots))
+        return false;
+    *index = sim.slot_count++;
+    return true;
+}
+
+void *sim_object_new(sim_context *context, sim_kind kind, size_t size)
+{
+    uint32_t index;
+    sim_object *object = kiln__calloc(sim.mem, 1, size);
+    if (!object || !slot_take(&index)) {
+        kiln__free(sim.mem, object);
+        return NULL;
+    }
+    if (++sim.generation == 0)
+        sim.generation = 1;
+    object->kind = kind;
+    object->context = context;
+    object->handle = handle_of(index, sim.generation, kind);
+    object->next = context->objects;
+    if (object->next)
+        object->next->previous = object;
+    context->objects = object;
+    sim.slots[index] = (slot){.object = object, .generation = sim.generation};
+    return object;
+}
+
+void sim_object_free(sim_context *context, void *pointer)
+{
+    sim_object *object = pointer;
+    if (object->drop)
+        object->drop(object);
+    uint32_t index = (uint32_t)(object->handle >> 8) & ((1u << SLOT_BITS) - 1);
+    sim.slots[index].object = NULL;
+    sim.slots[index].next_free = sim.free_slot;
+    sim.free_slot = index;
+    if (object->previous)
+        object->previous->next = object->next;
+    else
+        context->objects = object->next;
+    if (object->next)
+        object->next->previous = object->previous;
+    kiln__free(sim.mem, object);
+}
+
+/* ---- calls ---- */
+
+const sim_profile *sim_current_profile(void)
+{
+    return sim.profile ? sim.profile : &sim_profiles[0];
+}
+
+CUresult sim_begin_bare(void)
+{
+    pthread_mutex_lock(&sim.state);
+    return sim.initialized ? CUDA_SUCCESS : sim_end(CUDA_ERROR_NOT_INITIALIZED);
+}
+
+CUresult sim_end(CUresult result)
+{
+    pthread_mutex_unlock(&sim.state);
+    return result;
+}
+
+sim_context *sim_context_find(CUcontext handle)
+{
+    if ((uintptr_t)handle == PRIMARY_HANDLE)
+        return sim.primary.retained ? &sim.primary : NULL;
+    sim_context *context = sim.made;
+    while (context && context->object.handle != (uintptr_t)handle)
+        context = context->next;
+    return context;
+}
+
+/* Under the state lock: the context that the thread's stack names, if it is one that can be used. */
+static CUresult current(sim_context **context)
+{
+    if (!sim.initialized)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (stack.depth == 0 || !stack.contexts[stack.depth - 1])
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *context = sim_context_find(stack.contexts[stack.depth - 1]);
+    return *context ? (*context)->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+sim_context *sim_current(void)
+{
+    sim_context *context = NULL;
+    CUresult result = current(&context);
+    return result == CUDA_SUCCESS || context ? context : NULL;
+}
+
+CUresult sim_begin(sim_context **context)
+{
+    pthread_mutex_lock(&sim.state);
+    CUresult result = current(context);
+    return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
+}
+
+CUresult sim_begin_work(sim_context **context)
+{
+    if (called_out) /* functions that streams call must not call the driver */
+        return CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin(context);
+    if (result != CUDA_SUCCESS) {
+        pthread_mutex_unlock(&sim.work);
+        return result;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_begin_any(sim_context **context)
+{
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    *context = NULL;
+    CUresult result = current(context);
+    if (!*context) {
+        pthread_mutex_unlock(&sim.state);
+        pthread_mutex_unlock(&sim.work);
+        return result == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : result;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_end_work(sim_context *context, CUresult result)
+{
+    if (context)
+        context->clock_ns = sim_clock(context);
+    pthread_mutex_unlock(&sim.state);
+    pthread_mutex_unlock(&sim.work);
+    return result;
+}
+
+uint64_t sim_clock(const sim_context *context)
+{
+    return context->clock_ns + (kiln__now_ns() - sim.work_start);
+}
+
+bool sim_call_out(sim_context *context, void (*function)(void *), void *user)
+{
+    CUcontext handle = SIM_HANDLE(CUcontext, context);
+    uint64_t id = context->id;
+    context->clock_ns = sim_clock(context);
+    sim.outside++;
+    pthread_mutex_unlock(&sim.state);
+    pthread_mutex_unlock(&sim.work);
+    called_out = true;
+    function(user);
+    called_out = false;
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    sim.outside--;
+    pthread_cond_broadcast(&sim.idle);
+    sim.work_start = kiln__now_ns();
+    return sim_context_find(handle) == context && context->id == id;
+}
+
+void sim_wait_idle(void)
+{
+    pthread_mutex_lock(&sim.state);
+    while (sim.outside > 0 && !called_out)
+        pthread_cond_wait(&sim.idle, &sim.state);
+    pthread_mutex_unlock(&sim.state);
+}
+
+void sim_pause(void)
+{
+    pthread_mutex_unlock(&sim.state);
+}
+
+void sim_resume(void)
+{
+    pthread_mutex_lock(&sim.state);
+}
+
+/* ---- initialisation ---- */
+
+CUresult sim_cuInit(unsigned flags)
+{
+    if (flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&sim.state);
+    sim.initialized = true;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDriverGetVersion(int *version)
+{
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+bool kiln__sim_profile(const char *name)
+{
+    bool done = false;
+    pthread_mutex_lock(&sim.state);
+    for (size_t i = 0; i < sim_profile_count && !done; i++) {
+        if (strcmp(sim_profiles[i].name, name ? name : "generic") != 0)
+            continue;
+        if ((sim.primary.retained || sim.made) && sim_current_profile() != &sim_profiles[i])
+            break;
+        sim.profile = &sim_profiles[i];
+        done = true;
+    }
+    pthread_mutex_unlock(&sim.state);
+    return done;
+}
+
+/* A profile that was read stays for the life of the process, since contexts may use it. */
+typedef struct read_profile { sim_profile_data data; char name[256]; } read_profile;
+
+kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log)
+{
+    read_profile *made = strlen(name) < sizeof made->name ? kiln__calloc(NULL, 1, sizeof *made) : NULL;
+    if (!made)
+        return strlen(name) < sizeof made->name ? KILN__SIM_NO_ROOM : KILN__SIM_BAD_PROFILE;
+    snprintf(made->name, sizeof made->name, "%s", name);
+    kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED : KILN__SIM_BAD_PROFILE;
+    pthread_mutex_lock(&sim.state);
+    for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
+        if (strcmp(sim_profiles[i].name, name) != 0)
+            continue;
+        result = KILN__SIM_KNOWN;
+    }
+    if (result == KILN__SIM_ADDED && sim_profile_count == SIM_PROFILES_MOST)
+        result = KILN__SIM_NO_ROOM;
+    if (result == KILN__SIM_ADDED) {
+        sim_profiles[sim_profile_count] =
+            (sim_profile){made->name, made->data.title, made->data.memory, made->data.attributes, SIM_PROFILE_ATTRIBUTES,
+                          &made->data.model};
+        __atomic_store_n(&sim_profile_count, sim_profile_count + 1, __ATOMIC_RELEASE);
+    } else {
+        kiln__free(NULL, made);
+    }
+    pthread_mutex_unlock(&sim.state);
+    return result;
+}
+
+bool kiln__sim_has_model(void)
+{
+    pthread_mutex_lock(&sim.state);
+    bool has = sim_current_profile()->model != NULL;
+    pthread_mutex_unlock(&sim.state);
+    return has;
+}
+
+void kiln__sim_model_print(kiln__text *out)
+{
+    pthread_mutex_lock(&sim.state);
+    const sim_model *model = sim_current_profile()->model;
+    pthread_mutex_unlock(&sim.state);
+    if (!model)
+        return;
+    kiln__text_printf(out, "model %d:", SIM_MODEL_VERSION);
+#define SIM_X(member, key, least, most) kiln__text_printf(out, "%a,", model->member);
+    SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+    kiln__text_printf(out, "%a,%a,%a", model->clock, model->l2_size, model->sm_count);
+    for (unsigned i = 0; i < model->carveout_count; i++)
+        kiln__text_printf(out, ",%a", model->carveouts[i]);
+}
+
+bool kiln__sim_kernel_registers(const void *handle, int registers)
+{
+    sim_context *context;
+    if (sim_begin(&context) != CUDA_SUCCESS)
+        return false;
+    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    if (function && registers > 0 && registers <= 255)
+        function->resources.register_estimate = (uint32_t)registers;
+    sim_end(CUDA_SUCCESS);
+    return function != NULL;
+}
+
+const char *kiln__sim_profile_name(void)
+{
+    pthread_mutex_lock(&sim.state);
+    const char *name = sim_current_profile()->name;
+    pthread_mutex_unlock(&sim.state);
+    return name;
+}
+
+const char *kiln__sim_profile_at(size_t index)
+{
+    return index < __atomic_load_n(&sim_profile_count, __ATOMIC_ACQUIRE) ? sim_profiles[index].name : NULL;
+}
+
+const char *kiln__sim_last_fault(void)
+{
+    static _Thread_local char copy[sizeof sim.primary.fault];
+    pthread_mutex_lock(&sim.state);
+    const sim_context *context = stack.depth > 0 ? sim_context_find(stack.contexts[stack.depth - 1]) : NULL;
+    memcpy(copy, context ? context->fault : "", context ? sizeof copy : 1);
+    pthread_mutex_unlock(&sim.state);
+    return copy;
+}
+
+void kiln__sim_totals(double *seconds, uint64_t *warp_instructions)
+{
+    *seconds = (double)atomic_load(&total_ns) * 1e-9;
+    *warp_instructions = atomic_load(&total_instructions);
+}
+
+void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions)
+{
+    atomic_fetch_add(&total_ns, nanoseconds);
+    atomic_fetch_add(&total_instructions, warp_instructions);
+}
+
+/* ---- contexts come and go ---- */
+
+bool sim_environment(const char *name, uint64_t *value)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    *value = 0;
+    if (!text || !*text)
+        return true;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (errno == 0 && *end == '\0' && *text >= '0' && *text <= '9')
+        return true;
+    fprintf(stderr, "kiln: %s=%s is no number\n", name, text);
+    return false;
+}
+
+/* The interpreter takes what it can run (vm_table); a misspelt one should not go unnoticed. */
+static bool right_isa(void)
+{
+    static const char *const known[] = {"base", "avx2", "avx512"};
+    const char *text = getenv("KILN_SIM_ISA");
+    for (size_t i = 0; text && *text && i < KILN__COUNT(known); i++)
+        if (strcmp(text, known[i]) == 0)
+            return true;
+    if (text && *text)
+        fprintf(stderr, "kiln: KILN_SIM_ISA=%s is none of base, avx2, avx512\n", text);
+    return !text || !*text;
+}
+
+static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
+{
+    const sim_profile *profile = sim_current_profile();
+    uint64_t optin = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    uint64_t memory, threads, steps;
+    if (!sim_device_memory(profile, &memory) || !sim_environment("KILN_SIM_THREADS", &threads) ||
+        !sim_environment("KILN_SIM_STEPS", &steps) || !right_isa())
+        return CUDA_ERROR_INVALID_VALUE;
+    vm_limits limits = {
+        .memory = memory,
+        .shared_per_block = optin,
+        .threads = threads < UINT_MAX ? (unsigned)threads : UINT_MAX,
+        .step_budget = steps,
+        .sm_count = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+        .cc = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+              sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        .attribute = sim_kernel_attribute,
+        .occupancy = sim_kernel_occupancy,
+        .user = profile,
+    };
+    vm_device *device = vm_device_new(sim.mem, &limits);
+    if (!device)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle}, .device = device,
+                          .memory = limits.memory, .steps = limits.step_budget, .id = ++sim.serial, .flags = flags,
+                          .limits = {[CU_LIMIT_STACK_SIZE] = 1024, [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+                                     [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
+                                     [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
+    sim_pool_init(&made->pool);
+    made->check_shown = sim_check_wanted() && sim_check_open(made);
+    return CUDA_SUCCESS;
+}
+
+/* Frees all that was made in it and was not freed, as the driver does. Under both locks. */
+static void context_close(sim_context *context)
+{
+    sim_object *object = context->objects;
+    sim_count_stop(context);
+    sim_check_show(context, true);
+    while (object) { /* a module takes its functions along: start over from the head */
+        if (object->kind == SIM_LINK)
+            sim_link_drop(object);
+        if (object->kind == SIM_MODULE)
+            sim_module_close(context, (sim_module *)object);
+        else if (object->kind == SIM_FUNCTION) {
+            object = object->next; /* goes with its module */
+            continue;
+        } else if (object->kind == SIM_ARRAY)
+            sim_array_close(context, (sim_array *)object);
+        else if (object->kind == SIM_TEXTURE)
+            sim_texture_close(context, (sim_texture *)object);
+        else
+            sim_object_free(context, object);
+        object = context->objects;
+    }
+    vm_device_free(context->device);
+    vm_check_free(context->check);
+    *context = (sim_context){0};
+    if (sim.primary.retained || sim.made)
+        return;
+    kiln__free(sim.mem, sim.slots);
+    sim.slots = NULL;
+    sim.slot_capacity = 0;
+    sim.slot_count = 0;
+    sim.free_slot = NO_SLOT;
+}
+
+/* A program may end without giving its contexts back. */
+static void __attribute__((destructor)) show_checks(void)
+{
+    if (sim.primary.retained)
+        sim_check_show(&sim.primary, false);
+    for (sim_context *context = sim.made; context; context = context->next)
+        sim_check_show(context, false);
+}
+
+static bool is_selected(CUdevice device)
+{
+    return device >= 0 && (size_t)device < sim_profile_count && &sim_profiles[device] == sim_current_profile();
+}
+
+CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!sim.primary.retained)
+        result = context_open(&sim.primary, PRIMARY_HANDLE, sim.primary_flags);
+    if (result != CUDA_SUCCESS)
+        return sim_end(result);
+    sim.primary.retained++;
+    *context = (CUcontext)(uintptr_t)PRIMARY_HANDLE;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    pthread_mutex_lock(&sim.work); /* the last release waits for what is running */
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        if (!is_selected(device))
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (!sim.primary.retained)
+            result = CUDA_ERROR_INVALID_CONTEXT;
+        else if (--sim.primary.retained == 0)
+            context_close(&sim.primary);
+        sim_end(result);
+    }
+    pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
+    return result;
+}
+
+CUresult sim_cuDevicePrimaryCtxReset(CUdevice device)
+{
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        if (!is_selected(device))
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (sim.primary.retained) {
+            sim.primary.retained = 0;
+            context_close(&sim.primary);
+        }
+        sim_end(result);
+    }
+    pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
+    return result;
+}
+
+/* How a thread waits and the like; that the scheduling bits name one way is all that matters here. */
+static bool right_flags(unsigned flags)
+{
+    unsigned way = flags & CU_CTX_SCHED_MASK;
+    return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && (way & (way - 1)) == 0;
+}
+
+CUresult sim_cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!right_flags(flags))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    sim.primary_flags = flags;
+    sim.primary.flags = flags;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!flags || !active)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *flags = sim.primary_flags;
+    *active = sim.primary.retained > 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxCreate_v2(CUcontext *handle, unsigned flags, CUdevice device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!is_selected(device))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    if (!handle || !right_flags(flags))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (stack.depth == STACK_DEPTH)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    sim_context *made = kiln__calloc(sim.mem, 1, sizeof *made);
+    if (!made)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    result = context_open(made, CONTEXT_MARK | (sim.serial + 1) << 8 | 0x10, flags);
+    if (result != CUDA_SUCCESS) {
+        kiln__free(sim.mem, made);
+        return sim_end(result);
+    }
+    made->next = sim.made;
+    sim.made = made;
+    *handle = (CUcontext)(uintptr_t)made->object.handle;
+    stack.contexts[stack.depth++] = *handle;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinity, int count, unsigned flags,
+                            CUdevice device)
+{
+    if (count < 0 || (count > 0 && !affinity))
+        return CUDA_ERROR_INVALID_VALUE;
+    return count > 0 ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : sim_cuCtxCreate_v2(handle, flags, device);
+}
+
+CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned flags, CUdevice device)
+{
+    if (!params)
+        return sim_cuCtxCreate_v2(handle, flags, device);
+    if (params->cigParams)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
+}
+
+/* The primary context goes by its releases. Other threads that have this one current are told on their next call. */
+CUresult sim_cuCtxDestroy(CUcontext handle)
+{
+    pthread_mutex_lock(&sim.work);
+    CUresult result = sim_begin_bare();
+    if (result == CUDA_SUCCESS) {
+        sim_context **at = &sim.made, *gone;
+        while (*at && (*at)->object.handle != (uintptr_t)handle)
+            at = &(*at)->next;
+        gone = *at;
+        if (gone) {
+            *at = gone->next;
+            context_close(gone);
+            kiln__free(sim.mem, gone);
+            if (stack.depth > 0 && stack.contexts[stack.depth - 1] == handle)
+                stack.depth--;
+        }
+        result = sim_end(gone ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    pthread_mutex_unlock(&sim.work);
+    sim_bury_users();
+    return result;
+}
+
+/* ---- the thread's current context ---- */
+
+/* The primary context may be made current while it is not retained, as with libcuda. */
+static bool is_context(CUcontext context)
+{
+    return (uintptr_t)context == PRIMARY_HANDLE || sim_context_find(context);
+}
+
+bool kiln__sim_has_context(const void *context)
+{
+    return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK;
+}
+
+CUresult sim_cuCtxGetCurrent(CUcontext *context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *context = stack.depth ? stack.contexts[stack.depth - 1] : NULL;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSetCurrent(CUcontext context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (context && !is_context(context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    if (context && stack.depth == 0)
+        stack.depth = 1;
+    if (context)
+        stack.contexts[stack.depth - 1] = context;
+    else if (stack.depth > 0)
+        stack.depth--;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxPushCurrent(CUcontext context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!context)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!is_context(context))
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    if (stack.depth == STACK_DEPTH)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    stack.contexts[stack.depth++] = context;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxPopCurrent(CUcontext *context)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stack.depth == 0)
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    stack.depth--;
+    if (context)
+        *context = stack.contexts[stack.depth];
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxGetDevice(CUdevice *device)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!device)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (stack.depth == 0)
+        return sim_end(CUDA_ERROR_INVALID_CONTEXT);
+    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuCtxSynchronize(void)
+{
+    sim_context *context;
+    sim_wait_idle();
+    CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
+    return result == CUDA_SUCCESS ? sim_end_work(context, sim_forbid_any(context)) : result;
+}

@@ -1,0 +1,506 @@
+/* Streams and events. Work is done when the call that enqueues it returns, which is one of the orders that streams
+ * allow; so there is never anything to wait for but another thread's kernel or function of the host. An event reads the
+ * context's clock: the host time that the device's work has taken so far, which is the simulator's own speed and no
+ * estimate of a GPU's. */
+#include <string.h>
+
+#include "cu_graph.h"
+
+bool sim_stream_known(const sim_context *context, CUstream stream)
+{
+    return !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+           sim_object_find(context, stream, SIM_STREAM);
+}
+
+static void stream_drop(sim_object *object)
+{
+    sim_stream *stream = (sim_stream *)object;
+    kiln__free(sim_memory(), stream->tips);
+    kiln__free(sim_memory(), stream->shown);
+    kiln__free(sim_memory(), stream->shown_data);
+}
+
+static sim_stream *stream_new(sim_context *context, unsigned flags, int priority)
+{
+    sim_stream *made = sim_object_new(context, SIM_STREAM, sizeof *made);
+    if (!made)
+        return NULL;
+    made->object.drop = stream_drop;
+    made->flags = flags;
+    made->priority = priority;
+    made->policy = CU_SYNC_POLICY_AUTO;
+    return made;
+}
+
+/* A thread's own default stream, in the context that it was last used in: all there is to it is what is captured. */
+static _Thread_local uint64_t own_stream;
+
+sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make)
+{
+    if (stream != CU_STREAM_PER_THREAD)
+        return sim_is_legacy(stream) ? NULL : sim_object_find(context, stream, SIM_STREAM);
+    sim_stream *own = sim_object_find(context, (const void *)(uintptr_t)own_stream, SIM_STREAM);
+    if (!own && make)
+        own = stream_new(context, CU_STREAM_DEFAULT, 0);
+    if (own)
+        own_stream = own->object.handle;
+    return own;
+}
+
+/* Priorities are kept and reported, clamped to the range as the driver does; they have nothing to decide here. */
+CUresult sim_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!stream || (flags & ~(unsigned)CU_STREAM_NON_BLOCKING))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    priority = priority > 0 ? 0 : priority < SIM_PRIORITY ? SIM_PRIORITY : priority;
+    sim_stream *made = stream_new(context, flags, priority);
+    if (!made)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    *stream = SIM_HANDLE(CUstream, made);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    return sim_cuStreamCreateWithPriority(stream, flags, 0);
+}
+
+CUresult sim_cuStreamDestroy(CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
+    if (!found)
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    sim_capture_leave(context, found);
+    sim_object_free(context, found);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamSynchronize(CUstream stream)
+{
+    sim_context *context;
+    sim_wait_idle();
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end_work(context, sim_stream_known(context, stream) ? sim_capture_wait(context, stream)
+                                                                   : CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult sim_cuStreamQuery(CUstream stream)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return sim_end(sim_stream_known(context, stream) ? sim_capture_wait(context, stream) : CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* ---- what a stream is ---- */
+
+static CUresult begin_stream(CUstream stream, const void *out, sim_context **context)
+{
+    CUresult result = sim_begin(context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(*context, stream))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return out ? CUDA_SUCCESS : sim_end(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult sim_cuStreamGetPriority(CUstream stream, int *priority)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(stream, priority, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
+    *priority = found ? found->priority : 0;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamGetFlags(CUstream stream, unsigned *flags)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(stream, flags, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_stream *found = sim_object_find(context, stream, SIM_STREAM);
+    *flags = found ? found->flags : CU_STREAM_DEFAULT;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(stream, id, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *id = stream ? (uintptr_t)stream : (uintptr_t)CU_STREAM_LEGACY; /* handles are not used twice */
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamGetCtx(CUstream stream, CUcontext *owner)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(stream, owner, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *owner = SIM_HANDLE(CUcontext, context);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamGetDevice(CUstream stream, CUdevice *device)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(stream, device, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *device = (CUdevice)(sim_current_profile() - sim_profiles);
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* Attributes are kept and reported; one of another stream's can be copied, as all of them. */
+CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(handle, value, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_stream none = {.policy = CU_SYNC_POLICY_AUTO}, *stream = sim_stream_at(context, handle, false);
+    CUstreamAttrValue found = {{0}};
+    if (!stream)
+        stream = &none;
+    switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        found.accessPolicyWindow = stream->window;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        found.syncPolicy = stream->policy;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        found.priority = stream->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        found.memSyncDomainMap = stream->domains;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        found.memSyncDomain = stream->domain;
+        break;
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    *value = found;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(handle, value, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_stream *stream = sim_stream_at(context, handle, true);
+    if (!stream)
+        return sim_end(sim_is_legacy(handle) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY);
+    switch (attribute) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        stream->window = value->accessPolicyWindow;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        stream->policy = value->syncPolicy;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        if (value->priority > 0 || value->priority < SIM_PRIORITY)
+            return sim_end(CUDA_ERROR_INVALID_VALUE);
+        stream->priority = value->priority;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        stream->domains = value->memSyncDomainMap;
+        break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        stream->domain = value->memSyncDomain;
+        break;
+    default:
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    }
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuStreamCopyAttributes(CUstream to, CUstream from)
+{
+    sim_context *context = NULL;
+    CUresult result = begin_stream(to, &to, &context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_stream *source = sim_stream_at(context, from, true);
+    sim_stream *target = sim_stream_at(context, to, true);
+    if (!source || !target)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    target->window = source->window;
+    target->policy = source->policy;
+    target->priority = source->priority;
+    target->domains = source->domains;
+    target->domain = source->domain;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- functions of the host: all work before is done, so they are called here and now, under no lock. They must not
+ * call the driver, as on a GPU. ---- */
+
+CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context); /* after whatever another thread has running */
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    if (!function)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_HOST}};
+    op.what.host = (CUDA_HOST_NODE_PARAMS_v2){.fn = function, .userData = user};
+    result = sim_submit(&context, stream, &op, NULL);
+    return sim_end_work(context, result);
+}
+
+typedef struct callback { CUstreamCallback function; CUstream stream; void *user; } callback;
+
+static void call_back(void *what)
+{
+    const callback *call = what;
+    call->function(call->stream, CUDA_SUCCESS, call->user);
+}
+
+CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, void *user, unsigned flags)
+{
+    sim_context *context;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    if (!function || flags != 0)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && capturing)
+        result = sim_capture_wait(context, stream); /* graphs have no callbacks of this kind */
+    if (result != CUDA_SUCCESS)
+        return sim_end_work(context, result);
+    callback call = {function, stream, user};
+    bool stays = sim_call_out(context, call_back, &call);
+    return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
+}
+
+/* ---- values in memory ---- */
+
+static CUresult memops(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!sim_stream_known(context, stream))
+        return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
+    CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+    what.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){SIM_HANDLE(CUcontext, context), count, list, flags};
+    sim_op op = {0};
+    result = sim_op_make(context, &what, &op);
+    if (result == CUDA_SUCCESS)
+        result = sim_submit(&context, stream, &op, NULL);
+    kiln__free(sim_memory(), op.owned);
+    return sim_end_work(context, result);
+}
+
+CUresult sim_cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
+{
+    return memops(stream, count, list, flags);
+}
+
+static CUresult memop(CUstream stream, CUstreamBatchMemOpType type, CUdeviceptr address, cuuint64_t value,
+                      unsigned flags)
+{
+    CUstreamBatchMemOpParams op = {0};
+    bool wide = type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    op.waitValue.operation = type; /* those that write have the same members */
+    op.waitValue.address = address;
+    op.waitValue.flags = flags;
+    if (wide)
+        op.waitValue.value64 = value;
+    else
+        op.waitValue.value = (cuuint32_t)value;
+    return memops(stream, 1, &op, 0);
+}
+
+CUresult sim_cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+    return memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+}
+
+CUresult sim_cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+    return memop(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+}
+
+CUresult sim_cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+    return memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+}
+
+CUresult sim_cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+    return memop(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+}
+
+/* ---- events ---- */
+
+static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent event)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_op op = {.what = {.type = type}};
+    if (type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+        op.what.eventRecord.event = event;
+    else
+        op.what.eventWait.event = event;
+    bool known = sim_stream_known(context, stream) && sim_object_find(context, event, SIM_EVENT);
+    result = known ? sim_submit(&context, stream, &op, NULL) : CUDA_ERROR_INVALID_HANDLE;
+    return sim_end_work(context, result);
+}
+
+/* What the event marks was done before this is called: only a capture has something to wait for. */
+CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+{
+    sim_context *context;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    if (!sim_stream_known(context, stream) || !found)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    if (flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (!(flags & CU_EVENT_WAIT_EXTERNAL))
+        return sim_end(sim_capture_wait_event(context, stream, found));
+    result = sim_capture_enter(context, stream, &capturing);
+    sim_end(result);
+    if (result != CUDA_SUCCESS || !capturing) /* the flag is about captures */
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_ILLEGAL_STATE;
+    return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+}
+
+static void event_drop(sim_object *object)
+{
+    kiln__free(sim_memory(), ((sim_event *)object)->tips);
+}
+
+CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    if (!event || (flags & ~known) || ((flags & CU_EVENT_INTERPROCESS) && !(flags & CU_EVENT_DISABLE_TIMING)))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (flags & CU_EVENT_INTERPROCESS) /* the device is this process's own */
+        return sim_end(CUDA_ERROR_NOT_SUPPORTED);
+    sim_event *made = sim_object_new(context, SIM_EVENT, sizeof *made);
+    if (!made)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    made->object.drop = event_drop;
+    made->flags = flags;
+    *event = SIM_HANDLE(CUevent, made);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuEventDestroy(CUevent event)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    if (!found)
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    sim_object_free(context, found);
+    return sim_end(CUDA_SUCCESS);
+}
+
+static CUresult record(CUevent event, CUstream stream, bool external)
+{
+    sim_context *context;
+    sim_stream *capturing = NULL;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    if (!found || !sim_stream_known(context, stream))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    result = sim_capture_enter(context, stream, &capturing);
+    if (result == CUDA_SUCCESS && !capturing && external) /* the flag is about captures */
+        result = CUDA_ERROR_ILLEGAL_STATE;
+    if (result == CUDA_SUCCESS && capturing && !external) {
+        result = sim_capture_record(context, capturing, found);
+        return sim_end(result);
+    }
+    sim_end(result);
+    return result == CUDA_SUCCESS ? submit_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event) : result;
+}
+
+CUresult sim_cuEventRecord(CUevent event, CUstream stream)
+{
+    return record(event, stream, false);
+}
+
+CUresult sim_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
+{
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return record(event, stream, flags & CU_EVENT_RECORD_EXTERNAL);
+}
+
+/* An event that was never recorded counts as complete, as in the driver. */
+CUresult sim_cuEventQuery(CUevent event)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    return sim_end(found ? sim_capture_look_event(context, found) : CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult sim_cuEventSynchronize(CUevent event)
+{
+    sim_wait_idle();
+    return sim_cuEventQuery(event);
+}
+
+CUresult sim_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!milliseconds)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    const sim_event *from = sim_object_find(context, start, SIM_EVENT), *to = sim_object_find(context, end, SIM_EVENT);
+    if (!from || !to || !from->recorded || !to->recorded || ((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING))
+        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+    *milliseconds = (float)(((double)to->clock_ns - (double)from->clock_ns) * 1e-6);
+    return sim_end(CUDA_SUCCESS);
+}

@@ -1,0 +1,80 @@
+/* The functions by name. The library that exports them (library/libcuda.c) is made from the same lists. */
+#include <string.h>
+
+#include "cu_internal.h"
+
+typedef struct entry { const char *name; int since; void (*function)(void); } entry;
+
+static const entry entries[] = {
+#define SIM_X(name, since) {#name, since, (void (*)(void))sim_##name},
+    SIM_API_MAP(SIM_X)
+#undef SIM_X
+#define SIM_X(name, since, function) {#name, since, (void (*)(void))function},
+    SIM_ALIAS_MAP(SIM_X)
+#undef SIM_X
+#define SIM_X(symbol, name, since, function) {name, since, (void (*)(void))function},
+    SIM_FORM_MAP(SIM_X)
+#undef SIM_X
+};
+
+/* The newest form of `name` that a program for `version` knows, or NULL; *exists: there is one of another version. */
+static const entry *look_for(const char *name, int version, bool *exists)
+{
+    const entry *best = NULL;
+    *exists = false;
+    for (size_t i = 0; i < KILN__COUNT(entries); i++) {
+        if (strcmp(entries[i].name, name) != 0)
+            continue;
+        *exists = true;
+        if (entries[i].since <= version && (!best || entries[i].since > best->since))
+            best = &entries[i];
+    }
+    return best;
+}
+
+static void *pointer_to(const entry *found)
+{
+    void *symbol;
+    _Static_assert(sizeof symbol == sizeof found->function, "POSIX: both kinds of pointer are alike");
+    memcpy(&symbol, &found->function, sizeof symbol);
+    return symbol;
+}
+
+/* The form that cuda.h maps the name to. */
+void *kiln__sim_symbol(const char *name)
+{
+    for (size_t i = 0; i < KILN__COUNT(entries); i++)
+        if (strcmp(entries[i].name, name) == 0) /* older forms come last */
+            return pointer_to(&entries[i]);
+    return NULL;
+}
+
+CUresult sim_cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags,
+                              CUdriverProcAddressQueryResult *status)
+{
+    const cuuint64_t streams = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (!name || !function || version < 0 || (flags & ~streams) || flags == streams)
+        return CUDA_ERROR_INVALID_VALUE;
+    bool exists;
+    const entry *found = look_for(name, version, &exists);
+    *function = found ? pointer_to(found) : NULL;
+    if (status)
+        *status = found    ? CU_GET_PROC_ADDRESS_SUCCESS
+                  : exists ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                           : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return found || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version, cuuint64_t flags)
+{
+    return sim_cuGetProcAddress(name, function, version, flags, NULL);
+}
+
+/* Tables of functions that no header describes: there are none here. */
+CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
+{
+    if (!table || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}

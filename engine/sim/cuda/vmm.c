@@ -1,0 +1,369 @@
+/* Virtual memory management: ranges of addresses, physical memory, and the one mapped to the other. A range has as many
+ * of the host's addresses set aside; physical memory is a file without a name, so that it can be in several places, and
+ * what is mapped side by side is side by side on the host too and is copied as one. */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cu_graph.h"
+
+enum { GRANULARITY = 2 << 20 };
+#define RANGE_MOST ((uint64_t)1 << 44)
+
+typedef struct sim_physical {
+    sim_object object;
+    int file;
+    uint64_t bytes;
+    CUmemAllocationProp prop;
+    unsigned handles, maps;            /* what keeps it; without handles the number is that of nothing */
+} sim_physical;
+
+typedef struct mapping {
+    uint64_t base, bytes;
+    sim_physical *physical;
+    CUmemAccess_flags access;
+} mapping;
+
+typedef struct sim_range {
+    sim_object object;
+    uint64_t base, bytes;
+    unsigned char *host;
+    mapping *maps;                     /* by address */
+    size_t count, capacity;
+} sim_range;
+
+/* ---- physical memory ---- */
+
+static CUresult right_prop(const CUmemAllocationProp *prop)
+{
+    if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE || prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return prop->location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                           CUmemAllocationGranularity_flags option)
+{
+    CUresult result = sim_begin_bare();
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = right_prop(prop);
+    if (!granularity || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM && option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *granularity = GRANULARITY;
+    return sim_end(result);
+}
+
+static void physical_drop(sim_object *object)
+{
+    close(((sim_physical *)object)->file);
+}
+
+static void physical_release(sim_context *context, sim_physical *physical)
+{
+    if (physical->handles > 0 || physical->maps > 0)
+        return;
+    vm_give(context->device, physical->bytes);
+    sim_object_free(context, physical);
+}
+
+CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                         unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = right_prop(prop);
+    if (result != CUDA_SUCCESS || !handle || bytes == 0 || bytes % GRANULARITY != 0 || flags != 0)
+        return sim_end(result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE);
+    if (!vm_take(context->device, bytes))
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    int file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
+    sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0
+                             ? sim_object_new(context, SIM_PHYSICAL, sizeof *made) : NULL;
+    if (!made) {
+        if (file >= 0)
+            close(file);
+        vm_give(context->device, bytes);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->object.drop = physical_drop;
+    made->file = file;
+    made->bytes = bytes;
+    made->prop = *prop;
+    made->handles = 1;
+    *handle = made->object.handle;
+    return sim_end(CUDA_SUCCESS);
+}
+
+static sim_physical *physical_of(const sim_context *context, CUmemGenericAllocationHandle handle)
+{
+    sim_physical *physical = sim_object_find(context, (const void *)(uintptr_t)handle, SIM_PHYSICAL);
+    return physical && physical->handles > 0 ? physical : NULL;
+}
+
+CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_physical *physical = physical_of(context, handle);
+    if (!physical)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    physical->handles--;
+    physical_release(context, physical);
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const sim_physical *physical = physical_of(context, handle);
+    if (!physical || !prop)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    *prop = physical->prop;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* ---- addresses ---- */
+
+static void range_drop(sim_object *object)
+{
+    sim_range *range = (sim_range *)object;
+    munmap(range->host, (size_t)range->bytes);
+    kiln__free(sim_memory(), range->maps);
+}
+
+CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t align, CUdeviceptr wanted,
+                                 unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    (void)wanted; /* a wish */
+    if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
+                        ? vm_reserve(context->device, bytes, align > GRANULARITY ? align : GRANULARITY) : 0;
+    void *host = base ? mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+    sim_range *made = host != MAP_FAILED ? sim_object_new(context, SIM_RANGE, sizeof *made) : NULL;
+    if (!made) {
+        if (host != MAP_FAILED)
+            munmap(host, bytes);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    made->object.drop = range_drop;
+    made->base = base;
+    made->bytes = bytes;
+    made->host = host;
+    *pointer = base;
+    return sim_end(CUDA_SUCCESS);
+}
+
+/* The range that holds [pointer, pointer + bytes). */
+static sim_range *range_of(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
+{
+    for (sim_object *object = context->objects; object; object = object->next) {
+        sim_range *range = (sim_range *)object;
+        if (object->kind == SIM_RANGE && pointer - range->base < range->bytes &&
+            bytes <= range->bytes - (pointer - range->base))
+            return range;
+    }
+    return NULL;
+}
+
+CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_range *range = range_of(context, pointer, bytes);
+    if (!range || range->base != pointer || range->bytes != bytes || range->count > 0)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    sim_object_free(context, range);
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+/* ---- mapping ---- */
+
+/* The first mapping that ends behind the address. */
+static size_t find(const sim_range *range, uint64_t address)
+{
+    size_t low = 0, high = range->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (range->maps[middle].base + range->maps[middle].bytes > address)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                      unsigned long long flags)
+{
+    sim_context *context;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_range *range = range_of(context, pointer, bytes);
+    sim_physical *physical = physical_of(context, handle);
+    if (!range || !physical || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0 ||
+        bytes > physical->bytes || flags != 0)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (offset != 0)
+        return sim_end_work(context, CUDA_ERROR_NOT_SUPPORTED);
+    size_t at = find(range, pointer);
+    if (at < range->count && range->maps[at].base < pointer + bytes)
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (!kiln__grow(sim_memory(), &range->maps, &range->capacity, range->count + 1, sizeof *range->maps) ||
+        mmap(range->host + (pointer - range->base), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             physical->file, 0) == MAP_FAILED)
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    memmove(range->maps + at + 1, range->maps + at, (range->count - at) * sizeof *range->maps);
+    range->maps[at] = (mapping){pointer, bytes, physical, CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    range->count++;
+    physical->maps++;
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+/* The mappings that make up [pointer, pointer + bytes) exactly: the first, and how many. False: they do not. */
+static bool whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
+{
+    uint64_t reached = pointer;
+    if (!range || bytes == 0)
+        return false;
+    *first = find(range, pointer);
+    for (*count = 0; reached < pointer + bytes; ++*count) {
+        size_t at = *first + *count;
+        if (at >= range->count || range->maps[at].base != reached)
+            return false;
+        reached += range->maps[at].bytes;
+    }
+    return reached == pointer + bytes;
+}
+
+/* True if nothing is mapped in [pointer, pointer + bytes), in whole units of the range. */
+static bool bare(const sim_range *range, uint64_t pointer, uint64_t bytes)
+{
+    if (!range || bytes == 0 || bytes % GRANULARITY != 0 || pointer % GRANULARITY != 0)
+        return false;
+    size_t at = find(range, pointer);
+    return at == range->count || range->maps[at].base >= pointer + bytes;
+}
+
+CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
+{
+    sim_context *context;
+    size_t first = 0, count = 0;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_range *range = range_of(context, pointer, bytes);
+    if (bare(range, pointer, bytes)) /* no error, as on a GPU */
+        return sim_end_work(context, CUDA_SUCCESS);
+    if (!whole(range, pointer, bytes, &first, &count))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    if (mmap(range->host + (pointer - range->base), bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
+    for (size_t i = first; i < first + count; i++) {
+        mapping *map = &range->maps[i];
+        if (map->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            vm_free(context->device, map->base);
+        map->physical->maps--;
+        physical_release(context, map->physical);
+    }
+    memmove(range->maps + first, range->maps + first + count, (range->count - first - count) * sizeof *range->maps);
+    range->count -= count;
+    return sim_end_work(context, CUDA_SUCCESS);
+}
+
+static CUresult give_access(sim_context *context, const sim_range *range, mapping *map, CUmemAccess_flags access)
+{
+    if (map->access == access)
+        return CUDA_SUCCESS;
+    if (map->access != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        vm_free(context->device, map->base);
+    map->access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        return CUDA_SUCCESS;
+    if (!vm_adopt(context->device, map->base, range->host + (map->base - range->base), map->bytes,
+                  access == CU_MEM_ACCESS_FLAGS_PROT_READ))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    vm_set_owner(context->device, map->base, SIM_OWNER_RANGE);
+    map->access = access;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *descriptions, size_t count)
+{
+    sim_context *context;
+    size_t first = 0, maps = 0;
+    CUresult result = sim_begin_work(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    sim_range *range = range_of(context, pointer, bytes);
+    if (!descriptions || count == 0 || !whole(range, pointer, bytes, &first, &maps))
+        return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    for (size_t i = 0; i < count; i++) {
+        const CUmemAccessDesc *wanted = &descriptions[i];
+        if (wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            wanted->location.id != (int)(sim_current_profile() - sim_profiles))
+            return sim_end_work(context, CUDA_ERROR_INVALID_DEVICE);
+        if (wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+            wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
+    }
+    for (size_t k = first; k < first + maps && result == CUDA_SUCCESS; k++)
+        result = give_access(context, range, &range->maps[k], descriptions[count - 1].flags); /* one device: the last */
+    return sim_end_work(context, result);
+}
+
+/* The mapping that holds the address, or NULL. */
+static const mapping *mapping_at(const sim_context *context, CUdeviceptr pointer)
+{
+    const sim_range *range = range_of(context, pointer, 1);
+    size_t at = range ? find(range, pointer) : 0;
+    return range && at < range->count && range->maps[at].base <= pointer ? &range->maps[at] : NULL;
+}
+
+CUresult sim_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const mapping *map = mapping_at(context, pointer);
+    if (!flags || !location || !map || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if (location->id != (int)(sim_current_profile() - sim_profiles))
+        return sim_end(CUDA_ERROR_INVALID_DEVICE);
+    *flags = map->access;
+    return sim_end(CUDA_SUCCESS);
+}
+
+CUresult sim_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
+{
+    sim_context *context;
+    CUresult result = sim_begin(&context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const mapping *map = mapping_at(context, (uintptr_t)address);
+    if (!handle || !map)
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    map->physical->handles++;
+    *handle = map->physical->object.handle;
+    return sim_end(CUDA_SUCCESS);
+}

@@ -1,0 +1,305 @@
+/* load.c - a parsed module made ready to run: its variables get their places, its functions are decoded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm_decode.h"
+
+#define STACK_FRAMES 64u        /* frames of every function that a recursive kernel's local memory has room for */
+#define ALLOCA_BYTES 16384u
+
+/* The best that the host can run; KILN_SIM_ISA may ask for less, so that one host can test all. */
+const vm_handlers *vm_table(void)
+{
+    const char *asked = getenv("KILN_SIM_ISA");
+    bool avx2 = !asked || strcmp(asked, "base") != 0, avx512 = avx2 && (!asked || strcmp(asked, "avx2") != 0);
+    (void)avx2, (void)avx512;
+#if defined(VM_HAVE_AVX512)
+    if (avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return vm_table_avx512;
+#endif
+#if defined(VM_HAVE_AVX2)
+    if (avx2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return vm_table_avx2;
+#endif
+    return vm_table_base;
+}
+
+/* ---- who reaches what ---- */
+
+/* What a kernel reaches. A walk in depth without recursion: chains of calls may be as long as the text. */
+typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
+typedef struct reach_set {
+    uint8_t *functions;             /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
+    bool *symbols;
+    bool indirect, recursive, alloca_used;
+    struct { uint32_t function, insn; } *stack;
+    uint32_t depth, next;           /* next: the function that indirect calls make reachable */
+} reach_set;
+
+static void reach_open(reach_set *set, uint32_t index)
+{
+    if (set->functions[index] == REACH_OPEN)
+        set->recursive = true;
+    if (set->functions[index] != REACH_NEW)
+        return;
+    set->functions[index] = REACH_OPEN;
+    memset(&set->stack[set->depth], 0, sizeof *set->stack);
+    set->stack[set->depth++].function = index;
+}
+
+static void reach_operand(const vm_module *module, reach_set *set, const ptx_operand *o)
+{
+    if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
+        set->symbols[o->index] = true;
+    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry) /* a kernel is launched, not called */
+        reach_open(set, o->index);
+}
+
+/* One step from the function on top of the stack; it is left when nothing remains to be seen in it. */
+static void reach_step(const vm_module *module, reach_set *set)
+{
+    uint32_t top = set->depth - 1;
+    const ptx_function *f = &module->ptx->functions[set->stack[top].function];
+    if (set->stack[top].insn == f->insn_count) {
+        set->functions[set->stack[top].function] = REACH_DONE;
+        set->depth--;
+        return;
+    }
+    const ptx_insn *in = &f->insns[set->stack[top].insn++];
+    set->alloca_used |= in->op == PTX_OP_ALLOCA;
+    set->indirect |= in->op == PTX_OP_CALL && in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_REG;
+    for (uint32_t n = 0; n < in->operand_count && n < PTX_MAX_OPERANDS; n++) {
+        const ptx_operand *o = &in->operands[n];
+        reach_operand(module, set, o);
+        if (o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST)
+            for (uint32_t k = 0; k < o->count; k++)
+                reach_operand(module, set, &f->elements[o->index + k]);
+    }
+}
+
+static void reach(const vm_module *module, uint32_t kernel, reach_set *set)
+{
+    const ptx_module *ptx = module->ptx;
+    memset(set->functions, 0, ptx->function_count);
+    memset(set->symbols, 0, ptx->symbol_count);
+    set->indirect = set->recursive = set->alloca_used = false;
+    set->depth = set->next = 0;
+    reach_open(set, kernel);
+    while (set->depth) {
+        reach_step(module, set);
+        while (set->indirect && set->depth == 0 && set->next < ptx->function_count) {
+            uint32_t other = set->next++;
+            if (!ptx->functions[other].entry && ptx->functions[other].defined)
+                reach_open(set, other);
+        }
+    }
+}
+
+static uint64_t align_up(uint64_t value, uint64_t align)
+{
+    return align > 1 ? (value + align - 1) / align * align : value;
+}
+
+/* ---- variables ---- */
+
+/* Local memory of a thread of that kernel, as far as calls are known before it runs. */
+static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
+{
+    vm_function *kernel = &module->functions[f];
+    uint64_t local = 0;
+    for (uint32_t k = 0; k < module->ptx->function_count; k++)
+        local += set->functions[k] ? align_up(module->functions[k].local_bytes, 16) : 0;
+    kernel->recursive = set->recursive || set->indirect;
+    if (kernel->recursive && local * STACK_FRAMES <= VM_LOCAL_BYTES_MAX)
+        local *= STACK_FRAMES;
+    else if (kernel->recursive && local < VM_LOCAL_BYTES_MAX)
+        local = VM_LOCAL_BYTES_MAX;
+    kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
+}
+
+/* Shared variables: those that several kernels reach lie first, at the same offset in all; a kernel's own follow. */
+static bool place_shared(vm_module *module, kiln__text *log)
+{
+    const ptx_module *ptx = module->ptx;
+    uint32_t *users = kiln__arena_alloc(&module->arena, ((size_t)ptx->symbol_count + 1) * sizeof *users);
+    reach_set set = {.functions = kiln__arena_alloc(&module->arena, (size_t)ptx->function_count + 1),
+                     .symbols = kiln__arena_alloc(&module->arena, (size_t)ptx->symbol_count + 1),
+                     .stack = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *set.stack)};
+    if (module->arena.failed)
+        return false;
+    for (uint32_t f = 0; f < ptx->function_count; f++) {
+        if (!ptx->functions[f].entry)
+            continue;
+        reach(module, f, &set);
+        place_frames(module, f, &set);
+        for (uint32_t s = 0; s < ptx->symbol_count; s++)
+            users[s] += set.symbols[s];
+    }
+    uint64_t common = 0;
+    for (uint32_t s = 0; s < ptx->symbol_count; s++)
+        if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1) {
+            module->address[s] = align_up(common, ptx->symbols[s].align);
+            common = module->address[s] + ptx->symbols[s].bytes;
+        }
+    for (uint32_t f = 0; f < ptx->function_count; f++) {
+        if (!ptx->functions[f].entry)
+            continue;
+        reach(module, f, &set);
+        const bool *used = set.symbols;
+        uint64_t end = 0;
+        for (uint32_t s = 0; s < ptx->symbol_count; s++)
+            if (used[s] && ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes && users[s] != 1 &&
+                module->address[s] + ptx->symbols[s].bytes > end)
+                end = module->address[s] + ptx->symbols[s].bytes;
+        for (uint32_t s = 0; s < ptx->symbol_count; s++) {
+            const ptx_symbol *symbol = &ptx->symbols[s];
+            if (!used[s] || symbol->space != PTX_SPACE_SHARED)
+                continue;
+            if (symbol->bytes == 0)
+                module->functions[f].uses_dynamic = true;
+            if (symbol->bytes == 0 || users[s] != 1)
+                continue;
+            module->address[s] = align_up(end, symbol->align);
+            end = module->address[s] + symbol->bytes;
+        }
+        if (end > VM_SHARED_WINDOW) {
+            kiln__text_printf(log, "ptxas error   : Entry function '%s' uses too much shared data (%llu bytes)\n",
+                              ptx->functions[f].name, (unsigned long long)end);
+            return false;
+        }
+        module->functions[f].static_shared = end;
+        if (end > module->dynamic_base && module->functions[f].uses_dynamic)
+            module->dynamic_base = end;
+    }
+    module->dynamic_base = align_up(module->dynamic_base, 128);
+    for (uint32_t s = 0; s < ptx->symbol_count; s++)
+        if (ptx->symbols[s].space == PTX_SPACE_SHARED && ptx->symbols[s].bytes == 0)
+            module->address[s] = module->dynamic_base;
+    return true;
+}
+
+/* A function that takes the address of a parameter has it in local memory (vm_op_home). */
+static void find_homes(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    for (uint32_t n = 0; n < ptx->function_count; n++) {
+        const ptx_function *f = &ptx->functions[n];
+        for (uint32_t k = 0; k < f->insn_count && !f->entry; k++)
+            for (uint32_t o = 0; o < f->insns[k].operand_count && o < PTX_MAX_OPERANDS; o++) {
+                const ptx_operand *operand = &f->insns[k].operands[o];
+                if (operand->kind != PTX_OPERAND_SYMBOL || ptx->symbols[operand->index].space != PTX_SPACE_PARAM)
+                    continue;
+                for (uint32_t p = f->return_count; p < f->return_count + f->param_count; p++)
+                    if (f->params[p] == operand->index)
+                        module->home[operand->index] = module->functions[n].has_homes = true;
+            }
+    }
+}
+
+static bool place_local(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    find_homes(module);
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) {
+        const ptx_symbol *symbol = &ptx->symbols[s];
+        if ((symbol->space != PTX_SPACE_LOCAL && !module->home[s]) || symbol->function >= ptx->function_count)
+            continue;
+        vm_function *f = &module->functions[symbol->function];
+        uint64_t at = align_up(f->local_bytes, symbol->align);
+        if (at + symbol->bytes > VM_LOCAL_BYTES_MAX)
+            return false;
+        module->address[s] = at;
+        f->local_bytes = (uint32_t)align_up(at + symbol->bytes, 16); /* frames start at multiples of 16 */
+    }
+    return true;
+}
+
+static bool place_globals(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) {
+        const ptx_symbol *symbol = &ptx->symbols[s];
+        if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
+            continue;
+        const char *name = kiln__arena_strdup(&module->arena, symbol->name);
+        vm_allocation *made = !name            ? NULL
+                              : symbol->managed ? vm_allocate_shared(module->device, symbol->bytes + !symbol->bytes, name)
+                                                : vm_allocate(module->device, symbol->bytes + !symbol->bytes, name);
+        if (!made)
+            return false;
+        module->storage[s] = made;
+        module->address[s] = made->base;
+        made->constant = symbol->space == PTX_SPACE_CONST;
+        if (made->constant)
+            module->const_bytes += symbol->bytes;
+        if (symbol->init)
+            memcpy(made->host, symbol->init, (size_t)symbol->bytes);
+        else
+            memset(made->host, 0, (size_t)made->bytes);
+    }
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* now that all have addresses */
+        const ptx_symbol *symbol = &ptx->symbols[s];
+        for (size_t k = 0; module->storage[s] && k < symbol->reloc_count; k++) {
+            const ptx_reloc *r = &symbol->relocs[k];
+            uint64_t value;
+            if (r->function) {
+                value = VM_CODE_BASE + 16 * (uint64_t)r->index;
+            } else {
+                const ptx_symbol *target = &ptx->symbols[r->index];
+                value = module->address[r->index];
+                if (r->generic && target->space == PTX_SPACE_SHARED)
+                    value += VM_SHARED_BASE;
+            }
+            value += (uint64_t)r->addend;
+            if (r->mask)
+                value = (value & r->mask) >> r->shift;
+            if (r->bytes <= 8 && r->offset <= symbol->bytes && r->bytes <= symbol->bytes - r->offset)
+                memcpy(module->storage[s]->host + r->offset, &value, r->bytes);
+        }
+    }
+    return true;
+}
+
+/* ---- load ---- */
+
+ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, kiln__text *log)
+{
+    *out = NULL;
+    vm_module *module = kiln__calloc(device->mem, 1, sizeof *module);
+    if (!module) {
+        ptx_free(device->mem, ptx);
+        return PTX_MEMORY;
+    }
+    module->device = device;
+    module->ptx = ptx;
+    module->arena.mem = device->mem;
+    module->cache_count = 1; /* 0: for what has no instruction of its own */
+    size_t symbols = (size_t)ptx->symbol_count + 1, functions = (size_t)ptx->function_count + 1;
+    module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
+    module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
+    module->storage = kiln__arena_alloc(&module->arena, symbols * sizeof *module->storage);
+    module->home = kiln__arena_alloc(&module->arena, symbols * sizeof *module->home);
+    size_t said = log->length, tallies = 0;
+    bool ok = !module->arena.failed;
+    for (uint32_t f = 0; ok && f < ptx->function_count; f++) {
+        module->functions[f].ptx = &ptx->functions[f];
+        module->functions[f].module = module;
+        module->functions[f].first_tally = tallies;
+        tallies += ptx->functions[f].insn_count + 1u; /* the end is an instruction too: a ret */
+    }
+    module->tally_count = tallies;
+    ok = ok && place_local(module) && place_shared(module, log) && place_globals(module);
+    const vm_handlers *table = vm_table();
+    for (uint32_t f = 0; ok && f < ptx->function_count; f++)
+        if (ptx->functions[f].defined)
+            ok = vm_decode_function(module, f, log, table);
+    if (!ok) {
+        bool memory = module->arena.failed || log->length == said;
+        vm_module_unload(device, module);
+        return memory ? PTX_MEMORY : PTX_INVALID;
+    }
+    *out = module;
+    return PTX_OK;
+}

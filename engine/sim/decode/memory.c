@@ -1,0 +1,257 @@
+/* memory.c - loads, stores, atomics and what goes with them. */
+#include "vm_decode.h"
+
+#define OPERAND(n) (&d->in->operands[n])
+#define TYPE(n) (d->in->types[n])
+#define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
+
+static bool is_strong(const vm_decoder *d)
+{
+    return HAS(VOLATILE) || HAS(RELAXED) || HAS(ACQUIRE) || HAS(RELEASE) || HAS(MMIO);
+}
+
+/* The fast handler for elements of that type in that space, or VM_H_COUNT. */
+static vm_handler_id fast(unsigned space, unsigned type, bool load)
+{
+    bool shared = space == PTX_SPACE_SHARED, sign = load && vm_is_signed(type);
+    if (space != PTX_SPACE_GLOBAL && space != PTX_SPACE_GENERIC && space != PTX_SPACE_CONST && !shared)
+        return VM_H_COUNT;
+    switch (ptx_type_bytes((ptx_type)type)) {
+    case 1:
+        return !load ? (shared ? VM_H_st_shared_u8 : VM_H_st_global_u8)
+               : shared ? (sign ? VM_H_ld_shared_s8 : VM_H_ld_shared_u8)
+                        : sign ? VM_H_ld_global_s8 : VM_H_ld_global_u8;
+    case 2:
+        return !load ? (shared ? VM_H_st_shared_u16 : VM_H_st_global_u16)
+               : shared ? (sign ? VM_H_ld_shared_s16 : VM_H_ld_shared_u16)
+                        : sign ? VM_H_ld_global_s16 : VM_H_ld_global_u16;
+    case 4:
+        return !load ? (shared ? VM_H_st_shared_u32 : VM_H_st_global_u32) : shared ? VM_H_ld_shared_u32 : VM_H_ld_global_u32;
+    case 8:
+        return !load ? (shared ? VM_H_st_shared_u64 : VM_H_st_global_u64) : shared ? VM_H_ld_shared_u64 : VM_H_ld_global_u64;
+    default:
+        return VM_H_COUNT;
+    }
+}
+
+static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uint32_t k)
+{
+    return o->kind == PTX_OPERAND_VECTOR ? &d->f->elements[o->index + k] : o;
+}
+
+static bool is_register(const ptx_operand *o)
+{
+    return o->kind == PTX_OPERAND_REG;
+}
+
+/* Where loaded elements go: registers of the loaded width, through temporaries where a register is wider; `after` lists
+ * what must be extended behind the load. */
+typedef struct widening { uint32_t from, to; vm_handler_id id; } widening;
+typedef struct landing { uint32_t *slots; widening after[8]; unsigned after_count; } landing;
+
+static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned type, landing *out)
+{
+    unsigned bytes = vm_container(type);
+    out->after_count = 0;
+    out->slots = vm_keep(d, count * sizeof *out->slots);
+    if (!out->slots)
+        return false;
+    for (uint32_t k = 0; k < count; k++) {
+        const ptx_operand *e = element(d, o, k);
+        if (!is_register(e)) {
+            out->slots[k] = d->sink;
+            continue;
+        }
+        uint32_t slot = d->fn->reg_slot[e->index];
+        unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[e->index].type), have = vm_reg_bytes(d, e);
+        bool short_register = reg == 2 && type == PTX_S8;
+        out->slots[k] = have != bytes ? vm_temp(d) : slot;
+        if (have != bytes || short_register)
+            out->after[out->after_count++] = (widening){
+                out->slots[k], slot,
+                short_register ? VM_H_ext32_u16 : vm_is_signed(type) ? VM_H_ext64_s32 : VM_H_ext64_u32};
+    }
+    return true;
+}
+
+static void extend_after(vm_decoder *d, const landing *l)
+{
+    for (unsigned k = 0; k < l->after_count; k++) {
+        vm_code *i = vm_guarded_step(d, l->after[k].id);
+        i->a = l->after[k].from, i->d = l->after[k].to;
+    }
+}
+
+static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned count, unsigned type, uint8_t flags)
+{
+    (void)d;
+    i->d = slots[0];
+    i->extra = slots;
+    i->count = (uint8_t)count;
+    i->size = (uint8_t)ptx_type_bytes((ptx_type)type);
+    i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (vm_container(type) > 4 ? VM_REG64 : 0));
+}
+
+/* Kernel parameters, parameters of functions and the variables of calls: their places are known here. */
+static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type, bool write)
+{
+    if (address->kind != PTX_OPERAND_ADDRESS || address->base != PTX_BASE_SYMBOL)
+        return false;
+    const ptx_symbol *symbol = &d->module->ptx->symbols[address->index];
+    if (symbol->space != PTX_SPACE_PARAM || d->module->home[address->index])
+        return false;
+    unsigned bytes = ptx_type_bytes((ptx_type)type);
+    uint64_t at = symbol->offset + (uint64_t)address->offset, total = (uint64_t)bytes * count;
+    uint64_t limit = symbol->formal ? d->f->param_bytes : d->f->frame_bytes;
+    if (at > limit || total > limit - at) {
+        vm_decode_fail(d, "parameter access beyond its end");
+        return true;
+    }
+    bool entry = d->f->entry && symbol->formal;
+    if (entry && write) {
+        vm_decode_fail(d, "store to a kernel parameter");
+        return true;
+    }
+    bool hot = entry && count == 1 && (bytes == 4 || bytes == 8);
+    vm_code *i = hot ? vm_emit(d, bytes == 8 ? VM_H_param_b64 : VM_H_param_b32) : vm_emit_op(d, vm_op_load_param);
+    fill(d, i, slots, count, type, write ? VM_WRITES : 0);
+    i->b = !symbol->formal;
+    i->imm = at;
+    return true;
+}
+
+/* a, imm, e and the address' width; `id` VM_H_COUNT: lane by lane. slots: where a load of several elements goes. */
+static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
+                       const uint32_t *slots, unsigned count)
+{
+    vm_place place = vm_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
+    for (unsigned k = 0; k < count; k++)
+        if (slots[k] == place.slot) { /* elements land one after the other: the address must outlive the first */
+            vm_code *copy = vm_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
+            copy->a = place.slot;
+            place.slot = copy->d = vm_temp(d);
+            break;
+        }
+    vm_code *i = id == VM_H_COUNT ? vm_emit_op(d, slow) : vm_emit(d, id);
+    i->a = place.slot;
+    i->imm = (uint64_t)place.offset;
+    i->e = vm_cache_slot(d);
+    i->space = (uint8_t)(space == PTX_SPACE_CONST ? PTX_SPACE_GLOBAL : space);
+    i->flags = place.addr32 ? VM_ADDR32 : 0;
+    return i;
+}
+
+/* A parameter whose address is taken lives in local memory, also for those who name it; so a function that reads .param
+ * space through a register reads there. */
+static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
+{
+    bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL && d->module->home[address->index];
+    bool pointer = d->in->space == PTX_SPACE_PARAM && address->base == PTX_BASE_REG && !d->f->entry;
+    return home || pointer ? PTX_SPACE_LOCAL : d->in->space;
+}
+
+void vm_decode_ld(vm_decoder *d)
+{
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(1));
+    landing l;
+    if (d->in->op == PTX_OP_LDU && space == PTX_SPACE_GENERIC)
+        space = PTX_SPACE_GLOBAL;
+    if (!land(d, OPERAND(0), count, type, &l))
+        return;
+    if (space == PTX_SPACE_PARAM && param(d, OPERAND(1), l.slots, count, type, false)) {
+        extend_after(d, &l);
+        return;
+    }
+    bool strong = is_strong(d) && space != PTX_SPACE_SHARED;
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, true), vm_load_slow, OPERAND(1), space, l.slots,
+                        count > 1 ? count : 0);
+    fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
+    extend_after(d, &l);
+}
+
+void vm_decode_st(vm_decoder *d)
+{
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(0));
+    uint32_t *slots = vm_keep(d, count * sizeof *slots);
+    for (uint32_t k = 0; slots && k < count; k++)
+        slots[k] = vm_source(d, element(d, OPERAND(1), k), vm_container(type));
+    if (!slots || (space == PTX_SPACE_PARAM && param(d, OPERAND(0), slots, count, type, true)))
+        return;
+    bool strong = is_strong(d) && space != PTX_SPACE_SHARED;
+    if (space == PTX_SPACE_CONST) {
+        vm_decode_fail(d, "store to constant memory");
+        return;
+    }
+    vm_code *i = access(d, strong ? VM_H_COUNT : fast(space, type, false), vm_store_slow, OPERAND(0), space, NULL, 0);
+    fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
+}
+
+void vm_decode_atom(vm_decoder *d)
+{
+    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND, PTX_MOD_OR, PTX_MOD_XOR,
+                                         PTX_MOD_INC, PTX_MOD_DEC, PTX_MOD_EXCH, PTX_MOD_CAS};
+    bool red = d->in->op == PTX_OP_RED;
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), bytes = vm_container(type), op = PTX_MOD_ADD;
+    const ptx_operand *to = red ? NULL : OPERAND(0), *address = OPERAND(red ? 0 : 1), *b = OPERAND(red ? 1 : 2);
+    for (unsigned k = 0; k < KILN__COUNT(operations); k++)
+        if (ptx_has(d->in, operations[k]))
+            op = operations[k];
+    uint32_t *how = vm_keep(d, (2 + 2 * count) * sizeof *how);
+    if (!how)
+        return;
+    how[0] = type;
+    how[1] = op;
+    for (uint32_t k = 0; k < count; k++) {
+        const ptx_operand *e = to ? element(d, to, k) : NULL;
+        how[2 + 2 * k] = e && is_register(e) ? vm_dest(d, e, bytes) : 0;
+        how[2 + 2 * k + 1] = vm_source(d, element(d, b, k), bytes);
+    }
+    uint32_t c = op == PTX_MOD_CAS ? vm_source(d, OPERAND(3), bytes) : 0;
+    vm_code *i = access(d, VM_H_COUNT, vm_op_atom, address, d->in->space, NULL, 0);
+    i->d = how[2];
+    i->b = how[3];
+    i->c = c;
+    i->extra = how;
+    i->count = (uint8_t)count;
+    i->size = (uint8_t)ptx_type_bytes((ptx_type)type);
+    i->flags |= (uint8_t)(VM_WRITES | (bytes > 4 ? VM_REG64 : 0) |
+                          (type == PTX_F32 && d->in->space != PTX_SPACE_SHARED ? VM_SIGNED : 0));
+}
+
+void vm_decode_cp_async(vm_decoder *d)
+{
+    vm_place to = vm_address(d, OPERAND(0), 0), from = vm_address(d, OPERAND(1), 8);
+    uint32_t bytes = 0, ignore = 0, count = 0;
+    if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_PRED) {
+        bool negated;
+        ignore = vm_pred_plain(d, OPERAND(3), &negated);
+        count = negated ? 2 : 1;
+    } else if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_U32) {
+        bytes = vm_source(d, OPERAND(3), 4);
+    }
+    int64_t *offset = vm_keep(d, sizeof *offset);
+    if (!offset)
+        return;
+    *offset = to.offset;
+    vm_code *i = vm_emit_op(d, vm_op_cp_async);
+    i->d = to.slot, i->a = from.slot, i->b = bytes, i->c = ignore;
+    i->imm = (uint64_t)from.offset;
+    i->extra = offset;
+    i->e = vm_cache_slot(d);
+    i->flags = to.addr32 ? 0 : VM_REG64;
+    i->count = (uint8_t)count;
+    uint64_t size = OPERAND(2)->imm;
+    i->size = (uint8_t)size;
+    if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
+        vm_decode_fail(d, HAS(CG) ? "cp.async.cg of a size that is not 16" : "cp.async of a size that is not 4, 8 or 16");
+}
+
+void vm_decode_cp_async_group(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
+void vm_decode_hint(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
+void vm_decode_fence(vm_decoder *d) { vm_emit_op(d, vm_op_fence); }
+
+void vm_decode_policy(vm_decoder *d)
+{
+    uint32_t to = vm_dest(d, OPERAND(0), 8);
+    vm_emit_op(d, vm_op_createpolicy)->d = to;
+}

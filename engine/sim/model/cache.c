@@ -1,0 +1,269 @@
+/* cache.c - an L1 with least-recently-used lines of four sectors, and what a launch as a whole touches. */
+#include <string.h>
+
+#include "vm_cache.h"
+
+/* ---- L1 ---- */
+
+enum { WAYS = 16 };
+typedef struct way { uint32_t line, used, at; uint8_t sectors; } way;
+struct vm_cache {
+    const kiln_allocator *mem;
+    uint32_t sets, clock;
+    way *ways;
+};
+
+vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes)
+{
+    vm_cache *cache = kiln__calloc(mem, 1, sizeof *cache);
+    if (!cache)
+        return NULL;
+    cache->mem = mem;
+    cache->sets = bytes > 0 ? (uint32_t)(bytes / VM_TRACE_LINE_BYTES / WAYS) : 0;
+    cache->ways = kiln__calloc(mem, (size_t)cache->sets * WAYS + 1, sizeof *cache->ways);
+    if (cache->ways)
+        return cache;
+    kiln__free(mem, cache);
+    return NULL;
+}
+
+void vm_cache_free(vm_cache *cache)
+{
+    if (!cache)
+        return;
+    kiln__free(cache->mem, cache->ways);
+    kiln__free(cache->mem, cache);
+}
+
+static uint32_t mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+static way *find(const vm_cache *cache, uint32_t line)
+{
+    way *set = cache->ways + (size_t)(mix(line) % cache->sets) * WAYS;
+    for (unsigned k = 0; k < WAYS; k++)
+        if (set[k].sectors && set[k].line == line)
+            return &set[k];
+    return NULL;
+}
+
+uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending)
+{
+    *pending = 0;
+    if (cache->sets == 0)
+        return sectors;
+    way *at = find(cache, line);
+    if (!at) {
+        way *set = cache->ways + (size_t)(mix(line) % cache->sets) * WAYS;
+        at = set;
+        for (unsigned k = 1; k < WAYS; k++)
+            if (!set[k].sectors || (at->sectors && set[k].used < at->used))
+                at = &set[k];
+        *at = (way){.line = line};
+    }
+    uint32_t missing = sectors & ~(uint32_t)at->sectors;
+    if (missing != sectors)
+        *pending = at->at;
+    at->sectors |= (uint8_t)sectors;
+    at->used = ++cache->clock;
+    return missing;
+}
+
+void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
+{
+    way *there = cache->sets ? find(cache, line) : NULL;
+    if (there && there->at < at)
+        there->at = at;
+}
+
+/* ---- what has been touched: lines with their sectors ---- */
+
+typedef struct touched { uint32_t line; uint8_t sectors; } touched;
+typedef struct lines { touched *items; size_t count, room; bool failed; } lines; /* room: a power of two */
+
+static bool widen(const kiln_allocator *mem, lines *set)
+{
+    size_t room = set->room ? 2 * set->room : 4096;
+    touched *items = room <= (size_t)1 << 26 ? kiln__calloc(mem, room, sizeof *items) : NULL;
+    if (!items) {
+        set->failed = true;
+        return false;
+    }
+    for (size_t k = 0; k < set->room; k++)
+        if (set->items[k].sectors) {
+            size_t at = mix(set->items[k].line) & (room - 1);
+            while (items[at].sectors)
+                at = (at + 1) & (room - 1);
+            items[at] = set->items[k];
+        }
+    kiln__free(mem, set->items);
+    set->items = items;
+    set->room = room;
+    return true;
+}
+
+/* Adds sectors; those that were not there. */
+static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors)
+{
+    if (2 * (set->count + 1) > set->room && !widen(mem, set))
+        return 0;
+    size_t at = mix(line) & (set->room - 1);
+    while (set->items[at].sectors && set->items[at].line != line)
+        at = (at + 1) & (set->room - 1);
+    uint32_t fresh = sectors & ~(uint32_t)set->items[at].sectors;
+    set->count += set->items[at].sectors == 0 && sectors != 0;
+    set->items[at].line = line;
+    set->items[at].sectors |= (uint8_t)sectors;
+    return fresh;
+}
+
+/* ---- the launch ---- */
+
+#define ALLOCATIONS 64
+#define BUSY_LINES 4096
+#define BUSY_REGION 16u /* lines that one slice of the L2 has: 2 KiB */
+typedef struct part { /* of device memory that the launch touches */
+    uint32_t first, end;       /* lines */
+    double each, together;     /* sectors that the traced blocks touch, counted for each of them and once */
+    double share;
+    bool shared;
+} part;
+struct vm_footprint {
+    const kiln_allocator *mem;
+    lines seen;
+    part parts[ALLOCATIONS];
+    unsigned part_count;
+    uint32_t granule;          /* sectors that memory hands out together */
+    struct { uint32_t line; double hits; } busy[BUSY_LINES]; /* of atomics: lines, by a hash; who comes first stays */
+    double hottest;
+};
+
+static void add_hits(vm_footprint *f, uint32_t line, double hits)
+{
+    line /= BUSY_REGION;
+    unsigned at = mix(line) % BUSY_LINES;
+    if (f->busy[at].hits > 0 && f->busy[at].line != line)
+        return;
+    f->busy[at].line = line;
+    f->busy[at].hits += hits;
+    f->hottest = f->busy[at].hits > f->hottest ? f->busy[at].hits : f->hottest;
+}
+
+double vm_footprint_hottest(const vm_footprint *f) { return f->hottest; }
+
+
+static part *part_of(vm_footprint *f, vm_device *device, uint32_t line)
+{
+    for (unsigned k = 0; k < f->part_count; k++)
+        if (line >= f->parts[k].first && line < f->parts[k].end)
+            return &f->parts[k];
+    uint64_t base, bytes;
+    if (!device || f->part_count == ALLOCATIONS ||
+        !vm_range(device, VM_GLOBAL_BASE + (uint64_t)line * VM_TRACE_LINE_BYTES, &base, &bytes))
+        return NULL;
+    part *made = &f->parts[f->part_count++];
+    uint64_t first = (base - VM_GLOBAL_BASE) / VM_TRACE_LINE_BYTES;
+    *made = (part){.first = (uint32_t)first, .share = 1,
+                   .end = (uint32_t)(first + (bytes + VM_TRACE_LINE_BYTES - 1) / VM_TRACE_LINE_BYTES)};
+    return made;
+}
+
+static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
+{
+    if (f->granule >= 4)
+        return sectors ? 15 : 0;
+    if (f->granule == 2)
+        return (sectors & 3 ? 3u : 0) | (sectors & 12 ? 12u : 0);
+    return sectors;
+}
+
+static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own, double scale)
+{
+    for (size_t at = 0; at + 2 <= t->count;) {
+        uint32_t insn = t->words[at], left = t->words[at + 1];
+        at += 2;
+        for (; left; left--, insn++) {
+            if (!cost->insns[insn].traced.memory || at >= t->count)
+                continue;
+            uint32_t word = t->words[at], count = VM_TRACE_LINES(word);
+            for (uint32_t k = 1; k <= count && at + k < t->count; k++) {
+                uint32_t line = VM_TRACE_LINE(t->words[at + k]);
+                uint32_t sectors = whole_granules(f, VM_TRACE_SECTORS(t->words[at + k]));
+                part *p = part_of(f, device, line);
+                if (word & VM_TRACE_COUNTED && at + count + k < t->count)
+                    add_hits(f, line, t->words[at + count + k] * scale);
+                uint32_t fresh = add(f->mem, own, line, sectors), new = add(f->mem, &f->seen, line, sectors);
+                if (p) {
+                    p->each += __builtin_popcount(fresh) * scale;
+                    p->together += __builtin_popcount(new) * scale;
+                }
+            }
+            at += VM_TRACE_SIZE(word);
+        }
+    }
+}
+
+/* How many blocks share a sector, by what the traced ones touch of each allocation and how large it is. */
+vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
+                               const vm_cost *cost, const sim_model *model, uint64_t block_count)
+{
+    vm_footprint *f = kiln__calloc(mem, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    f->mem = mem;
+    f->granule = (uint32_t)(model->dram_granule / 32);
+    double scale = 1;
+    for (uint32_t b = 0; b < trace->block_count; b++) {
+        lines own = {0};
+        uint64_t issued = 0, traced = 0;
+        for (uint32_t k = 0; k < trace->warps_per_block; k++) {
+            issued += trace->warps[(size_t)b * trace->warps_per_block + k].issued;
+            traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
+        }
+        if (trace->blocks[b].whole && traced)
+            scale = (double)issued / (double)traced; /* the first always is */
+        for (uint32_t k = 0; k < trace->warps_per_block; k++)
+            survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
+        f->seen.failed |= own.failed;
+        kiln__free(mem, own.items);
+    }
+    for (unsigned k = 0; k < f->part_count; k++) {
+        part *p = &f->parts[k];
+        double blocks = trace->block_count, whole = (double)(p->end - p->first) * 4;
+        double asked = p->each / blocks * (double)block_count, fetched = asked < whole ? asked : whole;
+        double by_sms = p->together / blocks * (double)block_count;
+        p->shared = asked > 1.5 * fetched;
+        p->share = by_sms > fetched ? fetched / by_sms : 1;
+    }
+    kiln__free(mem, f->seen.items);
+    f->seen = (lines){.failed = f->seen.failed};
+    return f;
+}
+
+void vm_footprint_free(vm_footprint *f)
+{
+    if (!f)
+        return;
+    kiln__free(f->mem, f->seen.items);
+    kiln__free(f->mem, f);
+}
+
+bool vm_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
+
+double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool cold, double *share, bool *missing)
+{
+    uint32_t fresh = add(f->mem, &f->seen, line, whole_granules(f, sectors));
+    if (fresh == 0)
+        return 0;
+    const part *p = part_of(f, NULL, line & 0x0fffffffu);
+    *share = p ? p->share : 1;
+    /* Later on, what others need too is mostly there already. */
+    *missing = cold || !p || !p->shared || mix(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
+    return 32.0 * __builtin_popcount(fresh);
+}

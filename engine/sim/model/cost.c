@@ -1,0 +1,470 @@
+/* cost.c - what each instruction becomes on the machine. Units and counts after the arithmetic throughput table of the
+ * CUDA C++ Programming Guide and what ptxas is seen to make of PTX; ESTIMATE.md has the reasoning. */
+#include <string.h>
+
+#include "vm_cost.h"
+#include "vm_schedule.h"
+
+#define MODULE_MOST (1u << 20) /* instructions of a module that is timed */
+#define ANY_REGISTER UINT32_MAX
+
+/* ---- registers ---- */
+
+typedef struct builder {
+    vm_cost *cost;
+    const ptx_function *f;
+    bool *wide;                 /* by register: all 64 bits of it are used */
+    uint32_t *uses;             /* by register: how often it is read */
+    uint32_t *writer;           /* by register: the one instruction that writes it, or ANY_REGISTER */
+    bool failed;
+} builder;
+
+typedef void (*visitor)(builder *b, uint32_t insn, uint32_t reg, bool result);
+
+static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool result, visitor visit)
+{
+    for (uint32_t e = 0; e < o->count; e++)
+        if (b->f->elements[o->index + e].kind == PTX_OPERAND_REG)
+            visit(b, k, b->f->elements[o->index + e].index, result);
+}
+
+/* The registers of an instruction; its results are those of the first operand, if it has any. */
+static void visit_registers(builder *b, uint32_t k, visitor visit)
+{
+    const ptx_insn *in = &b->f->insns[k];
+    bool has_result = !(in->op == PTX_OP_ST || in->op == PTX_OP_RED || in->op == PTX_OP_BRA || in->op == PTX_OP_BRX ||
+                        in->op == PTX_OP_CALL || in->op == PTX_OP_RET || in->op == PTX_OP_CP_ASYNC ||
+                        in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_PREFETCH ||
+                        ((in->op == PTX_OP_BAR || in->op == PTX_OP_BARRIER) && !ptx_has(in, PTX_MOD_RED)));
+    if (in->guard != PTX_NO_PRED)
+        visit(b, k, in->guard, false);
+    for (uint32_t n = 0; n < in->operand_count; n++) {
+        const ptx_operand *o = &in->operands[n];
+        bool result = n == 0 && has_result;
+        if (o->kind == PTX_OPERAND_REG)
+            visit(b, k, o->index, result);
+        else if (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG)
+            visit(b, k, o->index, false);
+        else if (o->kind == PTX_OPERAND_VECTOR || (o->kind == PTX_OPERAND_LIST && in->op == PTX_OP_CALL))
+            visit_vector(b, k, o, result, visit);
+        if (o->pred)
+            visit(b, k, o->pred - 1, true);
+    }
+}
+
+static bool is_wide_integer(unsigned type) { return type == PTX_B64 || type == PTX_U64 || type == PTX_S64; }
+static bool is_half(unsigned type)
+{
+    return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
+}
+
+/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. */
+static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
+{
+    const ptx_insn *in = &b->f->insns[k];
+    if (result || b->wide[reg])
+        return;
+    const ptx_operand *first = &in->operands[0];
+    bool memory = in->op == PTX_OP_LD || in->op == PTX_OP_ST || in->op == PTX_OP_ATOM || in->op == PTX_OP_RED;
+    bool keeps = in->op == PTX_OP_ADD || in->op == PTX_OP_SUB || in->op == PTX_OP_MOV || in->op == PTX_OP_SHL ||
+                 in->op == PTX_OP_AND || in->op == PTX_OP_OR || (in->op == PTX_OP_MUL && ptx_has(in, PTX_MOD_LO));
+    if (memory && in->space == PTX_SPACE_SHARED) {
+        const ptx_operand *address = &in->operands[in->op == PTX_OP_LD || in->op == PTX_OP_ATOM ? 1 : 0];
+        b->wide[reg] = !(address->kind == PTX_OPERAND_ADDRESS && address->index == reg);
+    } else {
+        b->wide[reg] = !(keeps && is_wide_integer(in->types[0]) && first->kind == PTX_OPERAND_REG && !b->wide[first->index]);
+    }
+}
+
+static void count_use(builder *b, uint32_t k, uint32_t reg, bool result)
+{
+    if (!result)
+        b->uses[reg]++;
+    else
+        b->writer[reg] = b->writer[reg] == ANY_REGISTER - 1 ? k : ANY_REGISTER;
+}
+
+static bool analyse(builder *b, const kiln_allocator *mem)
+{
+    size_t count = (size_t)b->f->reg_count + 1;
+    b->wide = kiln__calloc(mem, count, sizeof *b->wide);
+    b->uses = kiln__calloc(mem, count, sizeof *b->uses);
+    b->writer = kiln__calloc(mem, count, sizeof *b->writer);
+    if (!b->wide || !b->uses || !b->writer)
+        return false;
+    for (size_t r = 0; r < count; r++)
+        b->writer[r] = ANY_REGISTER - 1; /* none yet */
+    for (uint32_t k = 0; k < b->f->insn_count; k++)
+        visit_registers(b, k, count_use);
+    for (unsigned pass = 0; pass < 8; pass++) /* what is marked too late costs an instruction too few */
+        for (uint32_t k = b->f->insn_count; k-- > 0;)
+            visit_registers(b, k, mark_wide);
+    return true;
+}
+
+/* ---- costs ---- */
+
+typedef struct price { vm_unit unit; unsigned issue; unsigned latency; } price;
+
+static double lanes_of(const sim_model *m, vm_unit unit)
+{
+    switch (unit) {
+    case VM_UNIT_ALU: return m->integer;
+    case VM_UNIT_FMA: return m->fp32;
+    case VM_UNIT_MULTIPLY: return m->multiply;
+    case VM_UNIT_FP64: return m->fp64;
+    case VM_UNIT_FP16: return m->fp16 / 2;
+    case VM_UNIT_SFU: return m->special;
+    case VM_UNIT_SHUFFLE: return m->shuffle;
+    case VM_UNIT_MEMORY: return m->load_store;
+    case VM_UNIT_TENSOR:
+    case VM_UNIT_NONE:
+    case VM_UNITS: break;
+    }
+    return 0;
+}
+
+static price arithmetic(const builder *b, const ptx_insn *in, unsigned wide_count)
+{
+    unsigned type = in->types[0];
+    bool narrow = in->operands[0].kind == PTX_OPERAND_REG && !b->wide[in->operands[0].index];
+    if (type == PTX_F32 || type == PTX_TF32)
+        return (price){VM_UNIT_FMA, 1, 0};
+    if (type == PTX_F64)
+        return (price){VM_UNIT_FP64, 1, 0};
+    if (is_half(type))
+        return (price){VM_UNIT_FP16, 1, 0};
+    return (price){VM_UNIT_ALU, is_wide_integer(type) && !narrow ? wide_count : 1, 0};
+}
+
+static price product(const builder *b, const ptx_insn *in)
+{
+    price p = arithmetic(b, in, 1);
+    if (p.unit != VM_UNIT_ALU)
+        return p;
+    p.unit = VM_UNIT_MULTIPLY;
+    bool hi = ptx_has(in, PTX_MOD_HI);
+    if (is_wide_integer(in->types[0]))
+        p.issue = hi ? 10 : 4;
+    else
+        p.issue = hi ? 2 : 1;
+    return p;
+}
+
+static price division(const ptx_insn *in)
+{
+    bool quick = ptx_has(in, PTX_MOD_APPROX) || ptx_has(in, PTX_MOD_FULL);
+    if (in->types[0] == PTX_F32)
+        return quick ? (price){VM_UNIT_SFU, 2, 30} : (price){VM_UNIT_FMA, 10, 80};
+    if (in->types[0] == PTX_F64)
+        return (price){VM_UNIT_FP64, 12, 150};
+    return is_wide_integer(in->types[0]) ? (price){VM_UNIT_ALU, 70, 300} : (price){VM_UNIT_ALU, 18, 120};
+}
+
+static price conversion(const ptx_insn *in)
+{
+    unsigned to = in->types[0], from = in->types[1];
+    bool to_float = to == PTX_F32 || to == PTX_F64 || is_half(to);
+    bool from_float = from == PTX_F32 || from == PTX_F64 || is_half(from);
+    if (to_float || from_float)
+        return to == PTX_F64 || from == PTX_F64 || to_float != from_float ? (price){VM_UNIT_SFU, 1, 0}
+                                                                          : (price){VM_UNIT_ALU, 1, 0};
+    if (is_wide_integer(to)) /* the upper half is a zero register, or the sign */
+        return (price){from == PTX_S32 || from == PTX_S16 ? VM_UNIT_ALU : VM_UNIT_NONE, from == PTX_S32 || from == PTX_S16, 0};
+    return ptx_type_bytes((ptx_type)to) >= 4 || ptx_type_bytes((ptx_type)from) == 4 ? (price){VM_UNIT_NONE, 0, 0}
+                                                                                    : (price){VM_UNIT_ALU, 1, 0};
+}
+
+/* Copies of registers and constants are gone after compilation; special registers are read. */
+static price move(const ptx_insn *in)
+{
+    const ptx_operand *from = &in->operands[1];
+    if (from->kind != PTX_OPERAND_SREG || (from->index >= PTX_SREG_NTID_X && from->index <= PTX_SREG_NTID_Z) ||
+        (from->index >= PTX_SREG_NCTAID_X && from->index <= PTX_SREG_NCTAID_Z))
+        return (price){VM_UNIT_NONE, 0, 0};
+    return (price){VM_UNIT_ALU, 1, 20};
+}
+
+static price approximation(const ptx_insn *in)
+{
+    if (in->types[0] == PTX_F64)
+        return (price){VM_UNIT_FP64, 12, 150};
+    if ((in->op == PTX_OP_RCP || in->op == PTX_OP_SQRT) && !ptx_has(in, PTX_MOD_APPROX))
+        return (price){VM_UNIT_FMA, 8, 60};
+    return (price){VM_UNIT_SFU, in->op == PTX_OP_SIN || in->op == PTX_OP_COS ? 2 : 1, 0};
+}
+
+/* A 64-bit addition takes the product or the shift before it in: IMAD.WIDE, LEA. */
+static bool is_taken_in(const builder *b, uint32_t k)
+{
+    const ptx_insn *in = &b->f->insns[k];
+    bool candidate = (in->op == PTX_OP_MUL && ptx_has(in, PTX_MOD_WIDE)) ||
+                     (in->op == PTX_OP_SHL && in->operands[2].kind == PTX_OPERAND_IMM);
+    if (!candidate || in->operands[0].kind != PTX_OPERAND_REG || b->uses[in->operands[0].index] != 1)
+        return false;
+    for (uint32_t next = k + 1; next < b->f->insn_count && next <= k + 8; next++) {
+        const ptx_insn *user = &b->f->insns[next];
+        if (user->op == PTX_OP_ADD && ((user->operands[1].kind == PTX_OPERAND_REG &&
+                                        user->operands[1].index == in->operands[0].index) ||
+                                       (user->operands[2].kind == PTX_OPERAND_REG &&
+                                        user->operands[2].index == in->operands[0].index)))
+            return true;
+    }
+    return false;
+}
+
+static price price_of(const builder *b, uint32_t k)
+{
+    const ptx_insn *in = &b->f->insns[k];
+    unsigned wide = is_wide_integer(in->types[0]);
+    switch (in->op) {
+    case PTX_OP_ADD:
+    case PTX_OP_SUB:
+    case PTX_OP_ADDC:
+    case PTX_OP_SUBC:
+        return arithmetic(b, in, 2);
+    case PTX_OP_MUL:
+    case PTX_OP_MAD:
+    case PTX_OP_MADC:
+        if (is_taken_in(b, k))
+            return (price){VM_UNIT_NONE, 0, 0};
+        return product(b, in);
+    case PTX_OP_MUL24:
+    case PTX_OP_MAD24:
+    case PTX_OP_DP4A:
+    case PTX_OP_DP2A:
+        return (price){VM_UNIT_MULTIPLY, 1, 0};
+    case PTX_OP_FMA:
+        return arithmetic(b, in, 1);
+    case PTX_OP_DIV:
+    case PTX_OP_REM:
+        return division(in);
+    case PTX_OP_ABS:
+    case PTX_OP_NEG:
+        return in->types[0] == PTX_F32 || in->types[0] == PTX_F64 ? (price){VM_UNIT_NONE, 0, 0}
+                                                                  : (price){VM_UNIT_ALU, 1 + wide, 0};
+    case PTX_OP_MIN:
+    case PTX_OP_MAX:
+        return in->types[0] == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
+    case PTX_OP_POPC:
+    case PTX_OP_CLZ:
+    case PTX_OP_BFIND:
+    case PTX_OP_BREV:
+        return (price){VM_UNIT_SFU, 1 + wide, 0};
+    case PTX_OP_BFE:
+    case PTX_OP_BFI:
+    case PTX_OP_SLCT:
+    case PTX_OP_SAD:
+        return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
+    case PTX_OP_AND:
+    case PTX_OP_OR:
+    case PTX_OP_XOR:
+    case PTX_OP_NOT:
+        return in->types[0] == PTX_PRED ? (price){VM_UNIT_NONE, 0, 0} : arithmetic(b, in, 2);
+    case PTX_OP_SHL:
+        if (is_taken_in(b, k))
+            return (price){VM_UNIT_NONE, 0, 0};
+        return arithmetic(b, in, 2);
+    case PTX_OP_SHR:
+    case PTX_OP_SELP:
+        return arithmetic(b, in, 2).unit == VM_UNIT_ALU ? arithmetic(b, in, 2) : (price){VM_UNIT_ALU, 1, 0};
+    case PTX_OP_SETP:
+    case PTX_OP_SET:
+        return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0} : (price){VM_UNIT_ALU, 1 + wide, 0};
+    case PTX_OP_MOV:
+        return move(in);
+    case PTX_OP_CVT:
+        return conversion(in);
+    case PTX_OP_CVTA:
+        return (price){VM_UNIT_NONE, 0, 0};
+    case PTX_OP_SIN:
+    case PTX_OP_COS:
+    case PTX_OP_LG2:
+    case PTX_OP_EX2:
+    case PTX_OP_TANH:
+    case PTX_OP_RSQRT:
+    case PTX_OP_RCP:
+    case PTX_OP_SQRT:
+        return approximation(in);
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+    case PTX_OP_ST:
+        return in->space == PTX_SPACE_PARAM ? (price){VM_UNIT_NONE, 0, 0} : (price){VM_UNIT_MEMORY, 1, 0};
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+    case PTX_OP_CP_ASYNC:
+        return (price){VM_UNIT_MEMORY, 1, 0};
+    case PTX_OP_SHFL:
+        return (price){VM_UNIT_SHUFFLE, 1, 0};
+    case PTX_OP_MATCH:
+    case PTX_OP_REDUX:
+        return (price){VM_UNIT_SFU, 1, 0};
+    default:
+        return (price){VM_UNIT_ALU, 1, 0};
+    }
+}
+
+static unsigned latency_of(const sim_model *m, vm_unit unit)
+{
+    switch (unit) {
+    case VM_UNIT_NONE: return 0;
+    case VM_UNIT_FP64: return (unsigned)m->fp64_latency;
+    case VM_UNIT_SFU: return (unsigned)m->special_latency;
+    case VM_UNIT_SHUFFLE: return (unsigned)m->shuffle_latency;
+    case VM_UNIT_ALU:
+    case VM_UNIT_FMA:
+    case VM_UNIT_MULTIPLY:
+    case VM_UNIT_FP16:
+    case VM_UNIT_TENSOR:
+    case VM_UNIT_MEMORY:
+    case VM_UNITS: break;
+    }
+    return (unsigned)m->alu_latency;
+}
+
+static vm_act act_of(const ptx_insn *in)
+{
+    switch (in->op) {
+    case PTX_OP_LD:
+    case PTX_OP_LDU:
+        return in->space == PTX_SPACE_PARAM ? VM_ACT_PLAIN : VM_ACT_LOAD;
+    case PTX_OP_ST:
+        return in->space == PTX_SPACE_PARAM ? VM_ACT_PLAIN : VM_ACT_STORE;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        return VM_ACT_ATOMIC;
+    case PTX_OP_CP_ASYNC:
+        return VM_ACT_COPY;
+    case PTX_OP_CP_ASYNC_WAIT:
+    case PTX_OP_CP_ASYNC_WAIT_ALL:
+        return VM_ACT_WAIT_COPIES;
+    case PTX_OP_BAR:
+    case PTX_OP_BARRIER:
+        return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
+    case PTX_OP_BRA:
+    case PTX_OP_BRX:
+    case PTX_OP_CALL:
+    case PTX_OP_RET:
+    case PTX_OP_EXIT:
+        return VM_ACT_BRANCH;
+    default:
+        return VM_ACT_PLAIN;
+    }
+}
+
+static void add_register(builder *b, uint32_t reg)
+{
+    vm_cost *cost = b->cost;
+    if (!kiln__grow(cost->mem, &cost->registers, &cost->operand_capacity, cost->operand_count + 1, sizeof *cost->registers))
+        b->failed = true;
+    else
+        cost->registers[cost->operand_count++] = reg;
+}
+static void add_source(builder *b, uint32_t k, uint32_t reg, bool result)
+{
+    (void)k;
+    if (!result)
+        add_register(b, reg);
+}
+static void add_result(builder *b, uint32_t k, uint32_t reg, bool result)
+{
+    (void)k;
+    if (result)
+        add_register(b, reg);
+}
+
+static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out)
+{
+    for (uint32_t k = 0; k < b->f->insn_count; k++) {
+        vm_cost_insn *c = &out[k];
+        price p = price_of(b, k);
+        c->unit = (uint8_t)p.unit;
+        c->act = (uint8_t)act_of(&b->f->insns[k]);
+        c->issue = (uint8_t)p.issue;
+        c->latency = (uint16_t)(p.latency ? p.latency : latency_of(model, p.unit));
+        c->traced.memory = c->act == VM_ACT_LOAD || c->act == VM_ACT_STORE || c->act == VM_ACT_ATOMIC || c->act == VM_ACT_COPY;
+        c->traced.atomic = c->act == VM_ACT_ATOMIC;
+        c->traced.merge_count = 1;
+        c->traced.merge_lead = true;
+        double lanes = lanes_of(model, p.unit) / model->schedulers;
+        c->busy = lanes > 0 ? (float)(VM_LANES / lanes * p.issue) : 0;
+        c->first = (uint32_t)b->cost->operand_count;
+        visit_registers(b, k, add_source);
+        c->source_count = (uint32_t)b->cost->operand_count - c->first;
+        visit_registers(b, k, add_result);
+        c->result_count = (uint32_t)b->cost->operand_count - c->first - c->source_count;
+    }
+    return !b->failed;
+}
+
+static bool add_function(vm_cost *cost, const vm_function *function, const sim_model *model)
+{
+    builder b = {.cost = cost, .f = function->ptx};
+    vm_cost_insn *out = cost->insns + function->first_tally;
+    bool ok = analyse(&b, cost->mem) && price_function(&b, model, out);
+    if (ok)
+        ok = vm_schedule_function(cost, function->ptx, (uint32_t)function->first_tally, model);
+    if (ok && b.f->reg_count > cost->register_count)
+        cost->register_count = b.f->reg_count;
+    kiln__free(cost->mem, b.wide);
+    kiln__free(cost->mem, b.uses);
+    kiln__free(cost->mem, b.writer);
+    return ok;
+}
+
+static void lay_out(vm_cost *cost)
+{
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < cost->region_count; k++) {
+        const vm_region *region = &cost->regions[k];
+        for (uint32_t n = 0; n < region->count; n++) {
+            uint32_t insn = region->first + cost->order[region->order + n];
+            cost->place[insn] = at;
+            at += cost->insns[insn].traced.merge_lead ? cost->insns[insn].issue : 0;
+        }
+    }
+}
+
+vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model)
+{
+    if (module->tally_count == 0 || module->tally_count > MODULE_MOST)
+        return NULL;
+    vm_cost *cost = kiln__calloc(mem, 1, sizeof *cost);
+    if (!cost)
+        return NULL;
+    cost->mem = mem;
+    cost->insn_count = (uint32_t)module->tally_count;
+    cost->insns = kiln__calloc(mem, cost->insn_count, sizeof *cost->insns);
+    cost->order = kiln__calloc(mem, cost->insn_count, sizeof *cost->order);
+    cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
+    bool ok = cost->insns && cost->order && cost->place;
+    for (uint32_t k = 0; ok && k < cost->insn_count; k++) /* the ends of functions stay as they are here */
+        cost->insns[k] = (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};
+    for (uint32_t f = 0; ok && f < module->ptx->function_count; f++)
+        if (module->functions[f].code)
+            ok = add_function(cost, &module->functions[f], model);
+    if (ok) {
+        lay_out(cost);
+        return cost;
+    }
+    vm_cost_free(cost);
+    return NULL;
+}
+
+void vm_cost_free(vm_cost *cost)
+{
+    if (!cost)
+        return;
+    kiln__free(cost->mem, cost->insns);
+    kiln__free(cost->mem, cost->order);
+    kiln__free(cost->mem, cost->place);
+    kiln__free(cost->mem, cost->regions);
+    kiln__free(cost->mem, cost->registers);
+    kiln__free(cost->mem, cost);
+}
+
+void vm_cost_trace(const vm_cost *cost, struct vm_trace *trace)
+{
+    trace->insns = &cost->insns->traced;
+    trace->stride = sizeof *cost->insns;
+}

@@ -1,0 +1,204 @@
+/* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`; `#`
+ * begins a comment. Every figure must be there, once, within its bounds. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile.h"
+
+/* Figures that are attributes of the device too. X(key, least, most) */
+#define TOLD(X)                                                                                                        \
+    X(compute_capability, 7.0, 12.1) X(sm_count, 1, 4096) X(clock_mhz, 1, 100000) X(memory_clock_mhz, 1, 1000000)      \
+    X(memory_bus_bits, 1, 65536) X(memory_bytes, 1 << 20, 1e15) X(l2_cache_bytes, 1024, 2e9)                           \
+    X(shared_bytes_per_sm, 1024, 16777216) X(shared_bytes_per_block_optin, 1024, 16777216)                             \
+    X(shared_bytes_reserved_per_block, 0, 65536) X(blocks_per_sm, 1, 1024) X(threads_per_sm, 32, 65536)
+
+typedef enum told {
+#define SIM_X(key, least, most) TOLD_##key,
+    TOLD(SIM_X)
+#undef SIM_X
+    TOLD_COUNT
+} told;
+
+typedef struct figure { const char *key; double least, most; } figure;
+static const figure figures[] = {
+#define SIM_X(key, least, most) {#key, least, most},
+    TOLD(SIM_X)
+#undef SIM_X
+#define SIM_X(member, key, least, most) {key, least, most},
+    SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+};
+
+typedef struct reader {
+    const char *name;           /* of the text, for messages */
+    unsigned line;
+    double values[KILN__COUNT(figures)];
+    bool set[KILN__COUNT(figures)];
+    sim_model *model;
+    char title[96];
+    kiln__text *log;
+    bool failed;
+} reader;
+
+static void complain(reader *r, const char *format, ...) KILN__PRINTF(2, 3);
+static void complain(reader *r, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kiln__text_printf(r->log, "%s%s:%u: ", r->failed ? "\n" : "", r->name, r->line);
+    kiln__text_vprintf(r->log, format, arguments);
+    va_end(arguments);
+    r->failed = true;
+}
+
+static bool read_number(const char *text, double *value, const char **rest)
+{
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    *rest = end;
+    return end != text && errno == 0 && isfinite(*value);
+}
+
+static void read_carveouts(reader *r, const char *text)
+{
+    double value;
+    if (r->model->carveout_count)
+        complain(r, "shared_carveouts_kib stands twice");
+    while (read_number(text, &value, &text)) {
+        bool grows = r->model->carveout_count == 0 || value * 1024 > r->model->carveouts[r->model->carveout_count - 1];
+        if (value < 0 || value > 16384 || !grows || r->model->carveout_count == KILN__COUNT(r->model->carveouts)) {
+            complain(r, "shared_carveouts_kib: at most %zu sizes, ascending", KILN__COUNT(r->model->carveouts));
+            return;
+        }
+        r->model->carveouts[r->model->carveout_count++] = value * 1024;
+    }
+    if (*text || r->model->carveout_count == 0)
+        complain(r, "shared_carveouts_kib: numbers with spaces between are wanted");
+}
+
+static void read_figure(reader *r, const char *key, const char *text)
+{
+    const char *known[KILN__COUNT(figures)], *rest;
+    for (size_t k = 0; k < KILN__COUNT(figures); k++) {
+        double value;
+        known[k] = figures[k].key;
+        if (strcmp(key, known[k]) != 0)
+            continue;
+        if (r->set[k])
+            complain(r, "%s stands twice", key);
+        else if (!read_number(text, &value, &rest) || *rest)
+            complain(r, "%s: '%.40s' is no number", key, text);
+        else if (value < figures[k].least || value > figures[k].most)
+            complain(r, "%s: %g is not within %g and %g", key, value, figures[k].least, figures[k].most);
+        else
+            r->values[k] = value;
+        r->set[k] = true;
+        return;
+    }
+    const char *near = kiln__nearest(key, known, KILN__COUNT(figures));
+    complain(r, "there is no key '%.40s'%s%s%s", key, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* One line without its comment: `key: value`. */
+static void read_line(reader *r, char *line)
+{
+    line[strcspn(line, "#")] = '\0';
+    size_t length = strlen(line);
+    while (length && strchr(" \t\r", line[length - 1]))
+        line[--length] = '\0';
+    line += strspn(line, " \t");
+    if (!*line)
+        return;
+    char *colon = strchr(line, ':');
+    if (!colon) {
+        complain(r, "'%.40s': a line is `key: value`", line);
+        return;
+    }
+    *colon = '\0';
+    const char *value = colon + 1 + strspn(colon + 1, " \t");
+    if (strcmp(line, "title") == 0) {
+        if (!*value || strlen(value) >= sizeof r->title)
+            complain(r, "title: 1 to %zu characters", sizeof r->title - 1);
+        else
+            memcpy(r->title, value, strlen(value) + 1);
+    } else if (strcmp(line, "shared_carveouts_kib") == 0) {
+        read_carveouts(r, value);
+    } else {
+        read_figure(r, line, value);
+    }
+}
+
+static void read_text(reader *r, const char *text, size_t length)
+{
+    char line[512];
+    for (size_t at = 0; at < length && !r->log->failed; ) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t count = end ? (size_t)(end - text) - at : length - at;
+        r->line++;
+        if (count >= sizeof line || memchr(text + at, '\0', count)) {
+            complain(r, "a line of at most %zu characters of text is wanted", sizeof line - 1);
+            return;
+        }
+        memcpy(line, text + at, count);
+        line[count] = '\0';
+        read_line(r, line);
+        at += count + 1;
+    }
+    if (!*r->title)
+        complain(r, "title is missing");
+    size_t missing = 0;
+    for (size_t k = 0; k < KILN__COUNT(figures); k++) {
+        if (r->set[k])
+            continue;
+        if (missing++ == 0)
+            complain(r, "missing:");
+        kiln__text_printf(r->log, " %s", figures[k].key);
+    }
+    double cc = r->values[TOLD_compute_capability];
+    if (!r->failed && fabs(cc * 10 - round(cc * 10)) > 1e-6)
+        complain(r, "compute_capability: 9.0, as a major and a minor number");
+}
+
+static void tell(sim_profile_data *data, const reader *r)
+{
+    const double *v = r->values;
+    int cc = (int)lround(v[TOLD_compute_capability] * 10);
+    const sim_attribute list[SIM_PROFILE_ATTRIBUTES] = {
+#define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, (int)(value)}
+        A(COMPUTE_CAPABILITY_MAJOR, cc / 10), A(COMPUTE_CAPABILITY_MINOR, cc % 10),
+        A(MULTIPROCESSOR_COUNT, v[TOLD_sm_count]), A(CLOCK_RATE, v[TOLD_clock_mhz] * 1000),
+        A(MEMORY_CLOCK_RATE, v[TOLD_memory_clock_mhz] * 1000), A(GLOBAL_MEMORY_BUS_WIDTH, v[TOLD_memory_bus_bits]),
+        A(L2_CACHE_SIZE, v[TOLD_l2_cache_bytes]), A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, v[TOLD_shared_bytes_per_sm]),
+        A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, v[TOLD_shared_bytes_per_block_optin]),
+        A(RESERVED_SHARED_MEMORY_PER_BLOCK, v[TOLD_shared_bytes_reserved_per_block]),
+        A(MAX_BLOCKS_PER_MULTIPROCESSOR, v[TOLD_blocks_per_sm]),
+        A(MAX_THREADS_PER_MULTIPROCESSOR, v[TOLD_threads_per_sm]),
+#undef A
+    };
+    memcpy(data->attributes, list, sizeof list);
+    data->memory = (uint64_t)v[TOLD_memory_bytes];
+    sim_model *m = &data->model;
+    const double *from = v + TOLD_COUNT;
+#define SIM_X(member, key, least, most) m->member = *from++;
+    SIM_MODEL_MAP(SIM_X)
+#undef SIM_X
+    m->clock = v[TOLD_clock_mhz] * 1e6;
+    m->l2_size = v[TOLD_l2_cache_bytes];
+    m->sm_count = floor(v[TOLD_sm_count]);
+    m->schedulers = floor(m->schedulers);
+}
+
+bool sim_profile_read(const char *text, size_t length, const char *name, sim_profile_data *data, kiln__text *log)
+{
+    reader r = {.name = name, .model = &data->model, .log = log};
+    memset(data, 0, sizeof *data);
+    read_text(&r, text, length);
+    if (r.failed || log->failed)
+        return false;
+    memcpy(data->title, r.title, sizeof data->title);
+    tell(data, &r);
+    return true;
+}

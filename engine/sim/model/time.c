@@ -1,0 +1,572 @@
+/* time.c - replays the traces of blocks on one SM: warp schedulers, units, caches, the SM's share of what all SMs
+ * use. From the time of the replayed blocks follows that of the launch. */
+#include <math.h>
+#include <string.h>
+
+#include "vm_cache.h"
+#include "vm_time.h"
+
+#define NEVER UINT32_MAX
+#define ROUNDS 3u              /* blocks that a place on the SM is given one after the other, at most */
+
+typedef struct replay replay;
+
+typedef struct warp {
+    const vm_trace_warp *trace;
+    uint32_t slot;                 /* the place of its block */
+    size_t at;                     /* words of the trace: the next run */
+    uint32_t insn, left;           /* of the run: the next instruction, how many are left */
+    uint32_t round;                /* of its block, in the upper bits: see vm_cache.h */
+    const vm_region *region;       /* NULL: to be filled */
+    uint32_t position;             /* in the region's order */
+    uint32_t *executed;            /* by position in the region: its record in the trace + 2; 1: has none; 0: did not run */
+    uint32_t *ready;               /* by register: the clock at which it can be read */
+    uint32_t soonest;              /* the next instruction cannot be issued before; NEVER: it waits or has ended */
+    uint32_t free;                 /* the warp itself can issue again */
+    uint32_t copies;               /* when its asynchronous copies are there */
+    uint32_t line;                 /* of code, that it is in */
+    uint32_t current;              /* the instruction to be issued, in cost->insns */
+    bool waits, ended;
+} warp;
+
+typedef struct place { uint32_t warps_left, arrived; uint32_t next_warp; uint32_t block; bool used; } place;
+
+struct replay {
+    const kiln_allocator *mem;
+    const vm_time_launch *launch;
+    const sim_model *model;
+    const vm_cost *cost;
+    uint32_t schedulers, places, warps_per_block, blocks_left, next_block;
+    warp *warps;
+    place *slots;
+    double unit_free[16][VM_UNITS];
+    uint32_t now[16], best[16], soonest[16]; /* of each scheduler: its clock; which warp goes next, and when */
+    bool dirty[16], vacant;        /* that is to be found again; a place is free */
+    double memory_free;            /* the load/store unit of the SM */
+    double l2_free, write_free, dram_free; /* reading and writing do not wait for each other in the L2 */
+    double l2_bytes, dram_bytes;   /* of a clock, this SM's share */
+    double active;                 /* SMs that share with it */
+    double started;                /* the clock at which the device last started a block for this SM */
+    vm_cache *cache, *code;
+    double code_free;
+    vm_footprint *footprint;
+    uint64_t issued, traffic_l2, traffic_dram;
+    uint32_t first_round;          /* the clock at which as many blocks were done as there are places */
+    uint32_t done;                 /* blocks */
+    uint32_t finished, half_time;
+    uint64_t half;                 /* instructions after which half_time is taken */
+    bool cold;
+};
+
+/* ---- memory ---- */
+
+static uint32_t later(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
+
+/* Sectors from the L2 and, as far as it does not have them, from memory: when they are there. */
+static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write)
+{
+    unsigned count = (unsigned)__builtin_popcount(sectors);
+    double *queue = write ? &r->write_free : &r->l2_free;
+    *queue = (*queue > now ? *queue : now) + (write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes);
+    r->traffic_l2 += count * 32u;
+    double there = *queue + r->model->l2_latency;
+    double share = 0;
+    bool missing = false;
+    double bytes = vm_footprint_touch(r->footprint, line, sectors, r->cold, &share, &missing);
+    if (bytes > 0) {
+        r->dram_free = (r->dram_free > now ? r->dram_free : now) + bytes * share / r->dram_bytes;
+        r->traffic_dram += (uint64_t)(bytes * share);
+        double memory = r->dram_free + r->model->dram_latency;
+        if (missing && !write && memory > there)
+            there = memory;
+    }
+    return there;
+}
+
+/* The load/store unit: one wavefront of shared memory, or so many tags of the L1, a clock. */
+static double through_unit(replay *r, double now, double clocks)
+{
+    r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
+    return r->memory_free;
+}
+
+static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
+{
+    uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
+    for (uint32_t k = 0; k < lines; k++)
+        sectors += (uint32_t)__builtin_popcount(VM_TRACE_SECTORS(record[1 + k]));
+    double tags = lines / r->model->l1_lines, data = sectors * 32.0 / r->model->shared_bytes;
+    double start = through_unit(r, now, tags > data ? tags : data), there = start + r->model->l1_latency;
+    for (uint32_t k = 0; k < lines; k++) {
+        uint32_t line = VM_TRACE_LINE(record[1 + k]) | round, wanted = VM_TRACE_SECTORS(record[1 + k]);
+        double at = start;
+        if (act == VM_ACT_LOAD || act == VM_ACT_COPY) {
+            uint32_t pending = 0, missing = vm_cache_load(r->cache, line, wanted, &pending);
+            at = start + r->model->l1_latency;
+            if (pending > at)
+                at = pending;
+            if (missing) {
+                double arrived = from_l2(r, line, missing, start, false);
+                vm_cache_fill(r->cache, line, later(arrived));
+                at = arrived > at ? arrived : at;
+            }
+        } else if (act == VM_ACT_ATOMIC) {
+            double passes = record[1 + lines + k];
+            at = from_l2(r, line, wanted, start, false) + passes * r->model->atomic_clocks;
+            r->l2_free += passes / r->model->l2_atomics * r->active;
+        } else {
+            from_l2(r, line, wanted, start, true);
+        }
+        there = at > there ? at : there;
+    }
+    return there;
+}
+
+static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now, const uint32_t *record)
+{
+    uint32_t waves = VM_TRACE_WAVEFRONTS(*record), lines = VM_TRACE_LINES(*record), there = now;
+    if (*record & VM_TRACE_MERGED) {
+        const vm_cost_insn *lead = &r->cost->insns[c->leader];
+        there = lead->result_count ? w->ready[r->cost->registers[lead->first + lead->source_count]] : now;
+    } else {
+        if (waves) {
+            double done = through_unit(r, now, waves * 128.0 / r->model->shared_bytes) + r->model->shared_latency;
+            there = later(done);
+        }
+        if (lines) {
+            double done = access_global(r, record, w->round, now, (vm_act)c->act);
+            uint32_t at = later(done);
+            if (c->act == VM_ACT_COPY)
+                w->copies = at > w->copies ? at : w->copies;
+            else
+                there = at > there ? at : there;
+        }
+    }
+    for (uint32_t n = 0; n < c->result_count; n++)
+        w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
+}
+
+/* ---- a warp's way through its trace ---- */
+
+/* Fills w->executed for the next region; false at the trace's end. */
+static bool next_region(replay *r, warp *w)
+{
+    const vm_trace_warp *t = w->trace;
+    uint32_t which;
+    for (;;) {
+        if (w->left == 0) {
+            if (w->at + 2 > t->count)
+                return false;
+            w->insn = t->words[w->at];
+            w->left = t->words[w->at + 1];
+            w->at += 2;
+            continue;
+        }
+        which = r->cost->insns[w->insn].region;
+        if (which != UINT32_MAX)
+            break;
+        w->insn++; /* the end of a function */
+        w->left--;
+    }
+    const vm_region *region = &r->cost->regions[which];
+    uint32_t least = region->first, end = region->first + region->count;
+    memset(w->executed, 0, region->count * sizeof *w->executed);
+    for (;;) {
+        for (; w->left && w->insn >= least && w->insn < end; w->left--) {
+            uint32_t record = 1;
+            if (r->cost->insns[w->insn].traced.memory && w->at < t->count) {
+                record = (uint32_t)w->at + 2;
+                w->at += VM_TRACE_SIZE(t->words[w->at]);
+            }
+            w->executed[w->insn - region->first] = record;
+            least = ++w->insn;
+        }
+        if (w->left || w->at + 2 > t->count || t->words[w->at] < least || t->words[w->at] >= end)
+            break;
+        w->insn = t->words[w->at];
+        w->left = t->words[w->at + 1];
+        w->at += 2;
+    }
+    w->region = region;
+    w->position = 0;
+    return true;
+}
+
+static void end_warp(replay *r, warp *w, uint32_t now);
+
+
+/* When the instruction is there: warps fetch lines of eight through one cache; what is behind it has a rate, and is asked
+ * ahead of time. */
+static uint32_t fetch(replay *r, warp *w, uint32_t now)
+{
+    uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
+    if (line == w->line)
+        return now;
+    w->line = line;
+    if (vm_cache_load(r->code, line, 1, &pending)) {
+        r->code_free = (r->code_free > now ? r->code_free : now) + 128 / r->model->code_rate;
+        pending = later(r->code_free);
+        vm_cache_fill(r->code, line, pending);
+    }
+    return pending > now ? pending : now;
+}
+
+/* Finds the warp's next instruction that the machine issues, and when it may. What compilation removes hands its
+ * operands' clock on. */
+static void advance(replay *r, warp *w, uint32_t now)
+{
+    for (;;) {
+        if (!w->region && !next_region(r, w)) {
+            end_warp(r, w, now);
+            return;
+        }
+        const vm_region *region = w->region;
+        const uint32_t *order = r->cost->order + region->order;
+        for (; w->position < region->count; w->position++) {
+            uint32_t k = order[w->position];
+            if (!w->executed[k])
+                continue;
+            const vm_cost_insn *c = &r->cost->insns[region->first + k];
+            const uint32_t *regs = r->cost->registers + c->first;
+            uint32_t at = 0;
+            for (uint32_t n = 0; n < c->source_count; n++)
+                at = w->ready[regs[n]] > at ? w->ready[regs[n]] : at;
+            const uint32_t *record = w->executed[k] > 1 ? &w->trace->words[w->executed[k] - 2] : NULL;
+            if (c->issue == 0 || (record && *record & VM_TRACE_MERGED)) {
+                if (record)
+                    issue_memory(r, w, c, at, record);
+                else
+                    for (uint32_t n = 0; n < c->result_count; n++)
+                        w->ready[regs[c->source_count + n]] = at;
+                continue;
+            }
+            if (c->act == VM_ACT_WAIT_COPIES && w->copies > at)
+                at = w->copies;
+            w->current = region->first + k;
+            at = fetch(r, w, at > w->free ? at : w->free);
+            w->soonest = at > w->free ? at : w->free;
+            return;
+        }
+        w->region = NULL;
+    }
+}
+
+/* ---- blocks ---- */
+
+static void all_dirty(replay *r)
+{
+    for (unsigned s = 0; s < r->schedulers; s++)
+        r->dirty[s] = true;
+}
+
+static void release(replay *r, place *p, uint32_t now)
+{
+    uint32_t slot = (uint32_t)(p - r->slots);
+    p->arrived = 0;
+    all_dirty(r);
+    for (uint32_t k = 0; k < r->warps_per_block; k++) {
+        warp *w = &r->warps[slot * r->warps_per_block + k];
+        if (!w->waits)
+            continue;
+        w->waits = false;
+        w->free = now + (uint32_t)r->model->barrier_latency;
+        w->position++;
+        advance(r, w, w->free);
+    }
+}
+
+static void start_block(replay *r, uint32_t slot, uint32_t now)
+{
+    place *p = &r->slots[slot];
+    const struct vm_trace *trace = r->launch->trace;
+    *p = (place){.used = true, .warps_left = r->warps_per_block, .block = r->next_block};
+    uint32_t from = r->next_block % trace->block_count;
+    r->next_block++;
+    r->blocks_left--;
+    for (uint32_t k = 0; k < r->warps_per_block; k++) {
+        warp *w = &r->warps[slot * r->warps_per_block + k];
+        uint32_t *executed = w->executed, *ready = w->ready;
+        *w = (warp){.trace = &trace->warps[(size_t)from * r->warps_per_block + k], .slot = slot, .executed = executed,
+                    .ready = ready, .free = now, .round = p->block / trace->block_count << 28};
+        for (uint32_t n = 0; n < r->cost->register_count; n++)
+            ready[n] = now;
+    }
+    for (uint32_t k = 0; k < r->warps_per_block; k++)
+        advance(r, &r->warps[slot * r->warps_per_block + k], now);
+}
+
+/* Nobody waits for stores, and for loads that nobody uses, but the end. */
+static uint32_t drained(const replay *r, uint32_t now)
+{
+    double last = fmax(fmax(r->l2_free, r->write_free), fmax(r->dram_free, r->memory_free));
+    return last > now ? later(last) : now;
+}
+
+static void end_warp(replay *r, warp *w, uint32_t now)
+{
+    place *p = &r->slots[w->slot];
+    w->ended = true;
+    w->soonest = NEVER;
+    now = w->free > now ? w->free : now;
+    if (--p->warps_left == 0) {
+        r->finished = now > r->finished ? now : r->finished;
+        p->used = false;
+        r->vacant = true;
+        if (++r->done == r->places)
+            r->first_round = drained(r, now);
+        return;
+    }
+    if (p->arrived && p->arrived >= p->warps_left)
+        release(r, p, now);
+}
+
+static void issue(replay *r, warp *w, unsigned s, uint32_t now)
+{
+    const vm_cost_insn *c = &r->cost->insns[w->current];
+    uint32_t k = w->current - w->region->first;
+    w->free = now + c->issue;
+    r->dirty[s] = true;
+    if (c->unit != VM_UNIT_NONE) {
+        double *free = &r->unit_free[s][c->unit];
+        *free = (*free > now ? *free : now) + c->busy;
+    }
+    r->issued += c->issue;
+    if (r->issued >= r->half && r->half_time == 0)
+        r->half_time = now;
+    if (w->executed[k] > 1) {
+        issue_memory(r, w, c, now, &w->trace->words[w->executed[k] - 2]);
+    } else {
+        uint32_t there = now + c->latency + (c->issue > 1 ? (uint32_t)c->busy : 0);
+        for (uint32_t n = 0; n < c->result_count; n++)
+            w->ready[r->cost->registers[c->first + c->source_count + n]] = there;
+    }
+    if (c->act == VM_ACT_BRANCH)
+        w->free = now + (uint32_t)r->model->branch_latency;
+    if (c->act == VM_ACT_BARRIER) {
+        place *p = &r->slots[w->slot];
+        w->waits = true;
+        w->soonest = NEVER;
+        if (++p->arrived >= p->warps_left)
+            release(r, p, now);
+        return;
+    }
+    w->position++;
+    advance(r, w, w->free);
+}
+
+/* Which of its warps the scheduler takes next, and when: the one that can go first, of several the oldest. */
+static void choose(replay *r, unsigned s)
+{
+    uint32_t count = r->places * r->warps_per_block;
+    r->dirty[s] = false;
+    r->best[s] = r->soonest[s] = NEVER;
+    for (uint32_t k = s; k < count; k += r->schedulers) {
+        const warp *w = &r->warps[k];
+        if (w->soonest == NEVER)
+            continue;
+        uint32_t at = w->soonest > r->now[s] ? w->soonest : r->now[s];
+        double unit = r->unit_free[s][r->cost->insns[w->current].unit];
+        if (unit > at)
+            at = later(unit);
+        if (at < r->soonest[s]) {
+            r->soonest[s] = at;
+            r->best[s] = k;
+        }
+    }
+}
+
+/* Issues the next instruction of the SM. False: no warp can move by itself. */
+static bool step(replay *r)
+{
+    unsigned s = 0;
+    for (unsigned k = 0; k < r->schedulers; k++) {
+        if (r->dirty[k])
+            choose(r, k);
+        s = r->soonest[k] < r->soonest[s] ? k : s;
+    }
+    if (r->soonest[s] == NEVER)
+        return false;
+    warp *w = &r->warps[r->best[s]];
+    uint32_t now = r->soonest[s];
+    r->now[s] = now + r->cost->insns[w->current].issue;
+    issue(r, w, s, now);
+    return true;
+}
+
+static void refill(replay *r)
+{
+    r->vacant = false;
+    for (uint32_t p = 0; p < r->places && r->blocks_left; p++) {
+        if (r->slots[p].used)
+            continue;
+        uint32_t now = 0; /* when its last warp ended */
+        for (uint32_t k = 0; k < r->warps_per_block; k++) {
+            uint32_t at = r->warps[p * r->warps_per_block + k].free;
+            now = at > now ? at : now;
+        }
+        /* The device starts one block after the other, for each SM in turn. */
+        r->started += r->active * r->model->block_clocks;
+        r->started = r->started > now ? r->started : now;
+        now = later(r->started);
+        r->cold = r->next_block < r->places;
+        start_block(r, p, now);
+    }
+    all_dirty(r);
+}
+
+/* Warps wait at a barrier that nobody else will come to: the trace ends early, or the barrier is not for all. */
+static bool release_any(replay *r)
+{
+    uint32_t now = 0;
+    for (unsigned s = 0; s < r->schedulers; s++)
+        now = r->now[s] > now ? r->now[s] : now;
+    for (uint32_t p = 0; p < r->places; p++)
+        if (r->slots[p].used && r->slots[p].arrived) {
+            release(r, &r->slots[p], now);
+            return true;
+        }
+    return false;
+}
+
+static void run(replay *r)
+{
+    for (;;) {
+        if (r->vacant && r->blocks_left)
+            refill(r);
+        else if (!step(r) && !release_any(r))
+            return;
+    }
+}
+
+static void close_replay(replay *r)
+{
+    for (size_t k = 0; r->warps && k < (size_t)r->places * r->warps_per_block; k++) {
+        kiln__free(r->mem, r->warps[k].executed);
+        kiln__free(r->mem, r->warps[k].ready);
+    }
+    kiln__free(r->mem, r->warps);
+    kiln__free(r->mem, r->slots);
+    vm_cache_free(r->cache);
+    vm_cache_free(r->code);
+    vm_footprint_free(r->footprint);
+}
+
+/* The L1 has what shared memory leaves of it; the driver sets aside as little for that as the blocks need. */
+static double l1_size(const vm_time_launch *launch, uint32_t places)
+{
+    const sim_model *m = launch->model;
+    double shared = launch->shared_bytes * places, taken = shared;
+    for (unsigned k = 0; k < m->carveout_count; k++)
+        if (m->carveouts[k] >= shared) {
+            taken = m->carveouts[k];
+            break;
+        }
+    return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
+}
+
+static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks)
+{
+    const sim_model *m = launch->model;
+    double active = launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
+    double l2 = m->l2_bytes / active, dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
+    *r = (replay){.mem = mem, .launch = launch, .model = m, .cost = launch->cost, .places = places,
+                  .blocks_left = blocks, .warps_per_block = launch->trace->warps_per_block,
+                  .schedulers = (uint32_t)m->schedulers, .vacant = true, .half = UINT64_MAX};
+    r->active = active;
+    r->started = -active * m->block_clocks;
+    r->l2_bytes = l2 < m->l2_bytes_sm ? l2 : m->l2_bytes_sm;
+    r->dram_bytes = dram < m->l2_bytes_sm ? dram : m->l2_bytes_sm;
+    size_t warps = (size_t)places * r->warps_per_block;
+    r->warps = kiln__calloc(mem, warps, sizeof *r->warps);
+    r->slots = kiln__calloc(mem, places, sizeof *r->slots);
+    r->cache = vm_cache_new(mem, l1_size(launch, places));
+    r->code = vm_cache_new(mem, m->code_bytes);
+    r->footprint = vm_footprint_new(mem, launch->device, launch->trace, launch->cost, m, launch->block_count);
+    bool ok = r->warps && r->slots && r->cache && r->code && r->footprint && !vm_footprint_failed(r->footprint);
+    for (size_t k = 0; ok && k < warps; k++) {
+        r->warps[k].executed = kiln__calloc(mem, r->cost->longest + 1, sizeof *r->warps[k].executed);
+        r->warps[k].ready = kiln__calloc(mem, r->cost->register_count + 1, sizeof *r->warps[k].ready);
+        ok = r->warps[k].executed && r->warps[k].ready;
+        r->warps[k].soonest = NEVER;
+    }
+    for (unsigned s = 0; s < r->schedulers; s++)
+        r->best[s] = r->soonest[s] = NEVER;
+    return ok;
+}
+
+/* Instructions that a block executes for each that was recorded of it. */
+static double beyond_trace(const struct vm_trace *trace)
+{
+    double issued = 0, traced = 0;
+    for (uint32_t b = 0; b < trace->block_count; b++)
+        for (uint32_t k = 0; trace->blocks[b].whole && k < trace->warps_per_block; k++) {
+            issued += (double)trace->warps[(size_t)b * trace->warps_per_block + k].issued;
+            traced += (double)trace->warps[(size_t)b * trace->warps_per_block + k].traced;
+        }
+    return traced > 0 ? issued / traced : 1;
+}
+
+/* `blocks` blocks on an SM that holds `places` of them. Negative: out of memory. */
+static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
+                            double *rate, vm_time_result *result)
+{
+    replay r;
+    double clocks = -1;
+    if (open_replay(&r, mem, launch, places, blocks)) {
+        run(&r);
+        r.finished = drained(&r, r.finished);
+        clocks = r.finished;
+        if (rate && blocks > places)
+            *rate = (double)(r.finished - r.first_round) / (blocks - places);
+        result->replayed += r.issued;
+        result->issue = (double)r.issued / r.schedulers / (clocks > 0 ? clocks : 1);
+        result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
+        result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
+        /* Atomics at one address are done one after the other, wherever they come from. */
+        result->hottest = vm_footprint_hottest(r.footprint) / launch->trace->block_count * (double)launch->block_count *
+                          launch->model->atomic_clocks;
+        if (vm_footprint_failed(r.footprint))
+            clocks = -1;
+    }
+    close_replay(&r);
+    return clocks;
+}
+
+static bool estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
+{
+    *result = (vm_time_result){0};
+    double on_sm = (double)launch->block_count / launch->model->sm_count, longer = beyond_trace(launch->trace);
+    on_sm = on_sm > 1 ? on_sm : 1;
+    uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
+    uint32_t rounds = longer > 1.001 ? 1 : ROUNDS;
+    if (on_sm <= (double)places * rounds) { /* all of them, one after the other */
+        double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
+        result->clocks = clocks * longer;
+        return clocks >= 0;
+    }
+    double rate = 0, clocks = replay_blocks(mem, launch, places, places * rounds, &rate, result);
+    if (clocks < 0)
+        return false;
+    if (rounds > 1) {
+        result->clocks = clocks + (on_sm - (double)places * rounds) * rate;
+        return true;
+    }
+    double full = floor(on_sm / places), rest = on_sm - full * places;
+    result->clocks = clocks * longer * full;
+    if (rest > 0.01) {
+        vm_time_result ignored = {0};
+        double tail = replay_blocks(mem, launch, (uint32_t)ceil(rest), (uint32_t)ceil(rest), NULL, &ignored);
+        if (tail < 0)
+            return false;
+        result->clocks += tail * longer;
+    }
+    return true;
+}
+
+bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
+{
+    if (!estimate(mem, launch, result))
+        return false;
+    result->clocks = result->hottest > result->clocks ? result->hottest : result->clocks;
+    return true;
+}

@@ -1,0 +1,10 @@
+/* vm_schedule.h - the order that a compiler gives to the instructions of a function. */
+#ifndef KILN_SIM_VM_SCHEDULE_H
+#define KILN_SIM_VM_SCHEDULE_H
+
+#include "vm_cost.h"
+
+/* Finds regions, loads that become one, and an order for each region; the function's instructions begin at `first` in
+ * cost->insns, with their prices. False: out of memory. */
+bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model);
+#endif

@@ -1,0 +1,28 @@
+/* vm_time.h - how long the blocks of a trace take on an SM of a device. ESTIMATE.md says what is modelled. */
+#ifndef KILN_SIM_VM_TIME_H
+#define KILN_SIM_VM_TIME_H
+
+#include "vm_cost.h"
+#include "vm_trace.h"
+
+typedef struct vm_time_launch {
+    const sim_model *model;
+    const struct vm_trace *trace;
+    const vm_cost *cost;
+    vm_device *device;              /* for the allocations behind the lines */
+    uint64_t block_count;           /* of the whole launch */
+    uint32_t resident;              /* blocks that an SM holds */
+    double shared_bytes;            /* of a block, with what the system takes */
+} vm_time_launch;
+
+typedef struct vm_time_result {
+    double clocks;                  /* of the whole launch, without its overhead */
+    /* shares of an SM's time, for those who ask why */
+    double issue, units[VM_UNITS], l2, dram;
+    double hottest;                 /* clocks of the atomics at one address */
+    uint64_t replayed;              /* instructions */
+} vm_time_result;
+
+/* False: out of memory. */
+bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
+#endif

@@ -1,0 +1,275 @@
+/* trace.c - records what the warps of some blocks execute. Each warp has its own record, so host threads need no
+ * lock. */
+#include <string.h>
+
+#include "vm_trace.h"
+
+#define WORDS_MOST ((size_t)1 << 24) /* of a warp */
+
+struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
+{
+    struct vm_trace *trace = kiln__calloc(mem, 1, sizeof *trace);
+    if (!trace)
+        return NULL;
+    trace->mem = mem;
+    trace->block_count = blocks;
+    trace->warps_per_block = warps_per_block;
+    trace->blocks = kiln__calloc(mem, blocks, sizeof *trace->blocks);
+    trace->warps = kiln__calloc(mem, (size_t)blocks * warps_per_block, sizeof *trace->warps);
+    if (!trace->blocks || !trace->warps) {
+        vm_trace_free(trace);
+        return NULL;
+    }
+    return trace;
+}
+
+void vm_trace_free(struct vm_trace *trace)
+{
+    if (!trace)
+        return;
+    for (size_t k = 0; trace->warps && k < (size_t)trace->block_count * trace->warps_per_block; k++)
+        kiln__free(trace->mem, trace->warps[k].words);
+    kiln__free(trace->mem, trace->blocks);
+    kiln__free(trace->mem, trace->warps);
+    kiln__free(trace->mem, trace);
+}
+
+static size_t index_of(const struct vm_trace *trace, uint64_t number)
+{
+    size_t low = 0, high = trace->block_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->blocks[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trace->block_count && trace->blocks[low].number == number ? low : SIZE_MAX;
+}
+
+vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number)
+{
+    size_t at = index_of(trace, number);
+    return at == SIZE_MAX ? NULL : &trace->warps[at * trace->warps_per_block];
+}
+
+static void put(vm_warp *w, vm_trace_warp *t, uint32_t word)
+{
+    const kiln_allocator *mem = w->runner->run->launch->watch->trace->mem;
+    if (t->failed)
+        return;
+    if (t->count >= WORDS_MOST) {
+        t->closed = true;
+        return;
+    }
+    if (!kiln__grow(mem, &t->words, &t->capacity, t->count + 1, sizeof *t->words)) {
+        t->failed = t->closed = true;
+        return;
+    }
+    t->words[t->count++] = word;
+}
+
+/* ---- what memory makes of an access ---- */
+
+/* Wavefronts of shared memory: the most different words that one bank is asked for. Wide accesses take as many as their
+ * words need. Atomics take one more for each further lane at the same word. */
+static uint32_t wavefronts(const vm_access *a, uint32_t bytes)
+{
+    uint32_t seen[VM_LANES][8], most = 0;
+    uint8_t used[VM_LANES] = {0}, more[VM_LANES] = {0};
+    bool atomic = a->kind & VM_ATOMIC;
+    VM_EACH(lane, a->lanes)
+    {
+        for (uint32_t word = (uint32_t)a->address[lane] / 4, end = (uint32_t)(a->address[lane] + bytes + 3) / 4; word < end;
+             word++) {
+            uint32_t bank = word % VM_LANES, k = 0;
+            while (k < used[bank] && k < 8 && seen[bank][k] != word)
+                k++;
+            if (k == used[bank] || k == 8) { /* beyond 8 different words they are counted as if all were */
+                if (k < 8)
+                    seen[bank][k] = word;
+                used[bank]++;
+            } else if (atomic) {
+                more[bank]++;
+            }
+            uint32_t all = (uint32_t)used[bank] + more[bank];
+            most = all > most ? all : most;
+        }
+    }
+    return most < 127 ? most : 127;
+}
+
+/* Local memory is interleaved: the same 4 bytes of all lanes are a line. */
+static uint64_t local_address(const vm_warp *w, uint64_t offset, uint32_t lane)
+{
+    uint64_t thread_set = w->block->number * w->block->warp_count + w->index;
+    return VM_GLOBAL_BASE + ((uint64_t)1 << 34) + (thread_set << 20) + (offset / 4 * VM_LANES + lane) * 4 + offset % 4;
+}
+
+static uint32_t meeting(const vm_access *a)
+{
+    uint32_t most = 0, left = a->lanes;
+    while (left) {
+        uint32_t first = (uint32_t)__builtin_ctz(left), same = 0;
+        VM_EACH(lane, left)
+        {
+            if (a->address[lane] == a->address[first]) {
+                same++;
+                left &= ~(1u << lane);
+            }
+        }
+        most = same > most ? same : most;
+    }
+    return most < 63 ? most : 63;
+}
+
+static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
+
+/* Passes that an atomic takes in the L2: for each sector of the line as many as lanes share one address in it. */
+static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
+{
+    uint32_t sum = 0;
+    for (unsigned n = 0; n < count; n++) {
+        for (uint32_t sector = 0; sector < 4 && list[n].space != PTX_SPACE_SHARED; sector++) {
+            vm_access in = list[n];
+            VM_EACH(lane, list[n].lanes)
+            {
+                if (line_of(in.address[lane]) != line || in.address[lane] / 32 % 4 != sector)
+                    in.lanes &= ~(1u << lane);
+            }
+            sum += in.lanes ? meeting(&in) : 0;
+        }
+    }
+    return sum;
+}
+
+static void add_line(uint32_t *lines, uint32_t *count, uint64_t address)
+{
+    uint32_t line = line_of(address);
+    uint32_t sector = 1u << (address / 32 % 4);
+    for (uint32_t k = *count; k-- > 0;)
+        if (VM_TRACE_LINE(lines[k]) == line) {
+            lines[k] |= sector;
+            return;
+        }
+    if (*count < 127)
+        lines[(*count)++] = line << 4 | sector;
+}
+
+static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, const vm_traced *insn)
+{
+    vm_access access[VM_ACCESSES];
+    uint32_t lines[128], line_count = 0, shared = 0, meet = 0, flags = 0;
+    unsigned count = vm_accesses(w, i, m, access);
+    for (unsigned k = 0; k < count; k++) {
+        const vm_access *a = &access[k];
+        if (a->lanes == 0)
+            continue;
+        if (a->kind & VM_ATOMIC) {
+            uint32_t here = meeting(a);
+            meet = here > meet ? here : meet;
+        }
+        if (a->space == PTX_SPACE_SHARED) {
+            uint32_t bytes = a->bytes, wide = bytes * insn->merge_count, first = insn->merge_index * bytes;
+            bool aligned = insn->merge_count > 1;
+            VM_EACH(lane, a->lanes) aligned = aligned && (a->address[lane] - first) % wide == 0;
+            if (aligned && !insn->merge_lead) {
+                flags |= VM_TRACE_MERGED;
+                continue;
+            }
+            vm_access whole = *a;
+            if (aligned)
+                VM_EACH(lane, a->lanes) whole.address[lane] -= first;
+            shared += wavefronts(&whole, aligned ? wide : bytes);
+            continue;
+        }
+        if (a->space == PTX_SPACE_CONST) { /* a wavefront for each different address */
+            vm_access each = *a;
+            for (uint32_t left = a->lanes; left;) {
+                uint64_t address = a->address[__builtin_ctz(left)];
+                VM_EACH(lane, left) left &= each.address[lane] == address ? ~(1u << lane) : UINT32_MAX;
+                shared++;
+            }
+            continue;
+        }
+        bool local = a->space == PTX_SPACE_LOCAL;
+        flags |= local ? VM_TRACE_LOCAL : 0;
+        VM_EACH(lane, a->lanes)
+        {
+            for (uint32_t at = 0; at < a->bytes; at += local ? 4 : 32)
+                add_line(lines, &line_count, local ? local_address(w, a->address[lane] + at, lane) : a->address[lane] + at);
+        }
+    }
+    flags |= insn->atomic && line_count ? VM_TRACE_COUNTED : 0;
+    put(w, t, line_count | (shared < 127 ? shared : 127) << 7 | meet << 14 | flags);
+    for (uint32_t k = 0; k < line_count; k++)
+        put(w, t, lines[k]);
+    for (uint32_t k = 0; flags & VM_TRACE_COUNTED && k < line_count; k++)
+        put(w, t, passes(access, count, VM_TRACE_LINE(lines[k])));
+}
+
+/* ---- recording ---- */
+
+void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
+    if (!t || t->closed)
+        return;
+    struct vm_trace *trace = w->runner->run->launch->watch->trace;
+    uint32_t at = (uint32_t)w->frame->function->first_tally + i->insn;
+    if (at == t->next && t->run + 1 < t->count) {
+        t->words[t->run + 1]++;
+    } else {
+        t->run = t->count;
+        put(w, t, at);
+        put(w, t, 1);
+    }
+    t->next = at + 1;
+    const vm_traced *insn = (const vm_traced *)(const void *)((const unsigned char *)trace->insns + at * trace->stride);
+    if (insn->memory && !t->closed)
+        record(w, t, i, m, insn);
+    if (++t->traced >= trace->limit)
+        t->closed = true;
+}
+
+void vm_trace_unseen(vm_warp *w, const vm_code *i)
+{
+    vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
+    uint32_t at = (uint32_t)w->frame->function->first_tally + i->insn;
+    if (!t || t->closed || t->next != at + 1 || t->run + 1 >= t->count)
+        return;
+    t->words[t->run + 1]--;
+    t->next = at;
+    t->traced--;
+}
+
+/* Blocks that end early take short turns, so that no warp runs far ahead of what is recorded. */
+uint64_t vm_trace_slice(const vm_warp *w, uint64_t most)
+{
+    const struct vm_trace *trace = w->runner->run->launch->watch->trace;
+    bool early = trace->only && w->block->number != trace->blocks[0].number;
+    return early && trace->limit < most ? trace->limit + 1 : most;
+}
+
+bool vm_trace_enough(const vm_block *block)
+{
+    const struct vm_watch *watch = block->runner->run->launch->watch;
+    if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number)
+        return false;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        if (block->warps[k].path_count > 0 && !block->trace[k].closed)
+            return false;
+    return true;
+}
+
+void vm_trace_end(vm_block *block)
+{
+    if (!block->trace)
+        return;
+    struct vm_trace *trace = block->runner->run->launch->watch->trace;
+    size_t at = (size_t)(block->trace - trace->warps) / trace->warps_per_block;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        block->trace[k].issued = block->warps[k].issued;
+    trace->blocks[at].whole = block->live == 0;
+    trace->blocks[at].done = true;
+}

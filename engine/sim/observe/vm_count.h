@@ -1,0 +1,51 @@
+/* vm_count.h - counters of one watched launch, for each instruction of the PTX. COUNTERS.md says what is counted and by
+ * which rules. kiln.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
+#ifndef KILN_SIM_VM_COUNT_H
+#define KILN_SIM_VM_COUNT_H
+
+#include "vm_watch.h"
+
+/* Of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX function. Counts of
+ * several launches add up in it. `executed` and `lanes` of all instructions are in `tally`; what else there is to count
+ * of an instruction (accesses, branches, barriers) is in its site, if it can have any. Kernels that a counted kernel
+ * launches are counted with it. */
+#define VM_NO_SITE UINT32_MAX
+typedef struct vm_profile {
+    const kiln_allocator *mem;
+    const vm_module *module;
+    size_t insn_count, site_count;
+    vm_tally *tally;
+    uint32_t *site_of;          /* index of an instruction's site, or VM_NO_SITE */
+    bool *joined;               /* by site: an atomic operation that takes lanes on one address together */
+    kiln_counters *sites;
+} vm_profile;
+vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */
+void vm_profile_free(vm_profile *profile); /* NULL is fine */
+void vm_profile_clear(vm_profile *profile);
+
+void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
+/* The counters of one instruction, executed and lanes with them, added to *sum. */
+void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
+/* Of all instructions: the sum, and by class (either may be NULL). */
+typedef struct vm_class_counts { uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT]; } vm_class_counts;
+void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
+
+kiln_class vm_class_of(const ptx_insn *in);
+/* Floating-point operations of one lane: 2 for fma, twice as much for packed types. */
+unsigned vm_flops_of(const ptx_insn *in);
+
+/* ---- the rules, also for those who model caches from vm_watch.see ---- */
+/* The different pieces of 2^shift bytes that the lanes touch, ascending: their numbers (address >> shift). */
+unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
+/* Different addresses, and how many lanes share the one that most do. */
+unsigned vm_addresses(const vm_access *access, unsigned *most);
+/* Passes through the banks that the access takes, and what it would take without a conflict. */
+unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
+
+/* ---- for watch.c: each runner counts for itself ---- */
+void vm_count_access(kiln_counters *c, const vm_access *a);
+void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
+bool vm_count_begin(vm_runner *runner); /* false: out of memory */
+void vm_count_end(vm_runner *runner);   /* adds it to what the launch is watched for */
+void vm_count_drop(vm_runner *runner);
+#endif

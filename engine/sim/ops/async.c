@@ -1,0 +1,290 @@
+/* async.c - mbarriers, copies that complete on them, clusters. All that is asynchronous on a GPU is done when the
+ * instruction is executed, so waiting for a copy never waits; every correct program allows for that. A cluster is one
+ * block. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_async.h"
+
+/* ---- mbarriers ----
+ * PTX leaves the 64 bits open. Here: arrivals that are pending (20 bits) and expected in a phase (20), bytes of
+ * transactions that are due (21, signed), the parity of the phase, and two bits that tell an mbarrier from other data.
+ * A block's warps share one host thread, so plain accesses do. */
+#define COUNT_MOST 0xfffffu
+#define TX_MOST 0xfffff
+#define MARK ((uint64_t)2 << 62)
+
+static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
+static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
+static int32_t tx_of(uint64_t bar) { return (int32_t)((int64_t)(bar << 3) >> 43); }
+static uint32_t parity_of(uint64_t bar) { return bar >> 61 & 1; }
+
+static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
+{
+    if (pending == 0 && tx == 0) { /* the phase is complete, the next one begins */
+        pending = expected;
+        parity ^= 1;
+    }
+    return MARK | (uint64_t)parity << 61 | (uint64_t)((uint32_t)tx & 0x1fffff) << 40 | (uint64_t)expected << 20 | pending;
+}
+
+static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
+{
+    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 8, "%s at shared address 0x%" PRIx64, what, address);
+    return false;
+}
+
+static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint64_t *bar)
+{
+    unsigned char *p = vm_reach(w, i, lane, space, address, 8, true);
+    if (!p)
+        return NULL;
+    memcpy(bar, p, 8);
+    if (*bar >> 62 != MARK >> 62) {
+        wrong(w, i, lane, address, "no mbarrier that was initialised");
+        return NULL;
+    }
+    return p;
+}
+
+/* Arrivals and bytes; false with a fault. */
+static bool update(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
+                   uint32_t drop, int64_t tx, uint64_t *before)
+{
+    uint64_t bar;
+    unsigned char *p = bar_at(w, i, lane, space, address, &bar);
+    if (!p)
+        return false;
+    *before = bar;
+    int64_t due = tx_of(bar) + tx;
+    if (arrive > pending_of(bar) || drop > expected_of(bar))
+        return wrong(w, i, lane, address, "more arrivals than are pending at the mbarrier");
+    if (due > TX_MOST || due < -TX_MOST)
+        return wrong(w, i, lane, address, "more bytes than an mbarrier can count");
+    bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, parity_of(bar));
+    memcpy(p, &bar, 8);
+    return true;
+}
+
+static uint32_t number(const vm_warp *w, uint32_t slot, uint32_t lane, uint32_t otherwise)
+{
+    return slot ? vm_r32(w, slot)[lane] : otherwise;
+}
+
+/* size: what; d: state or predicate (0: not wanted); a, imm, space: the mbarrier; b: count, bytes, state or parity. */
+void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t done = 0;
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_lane_address(w, i, i->a, lane), bar = 0;
+        uint32_t n = i->size == VM_BAR_TEST ? 0 : number(w, i->b, lane, 1);
+        bool good = true;
+        switch (i->size) {
+        case VM_BAR_INIT: {
+            unsigned char *p = vm_reach(w, i, lane, i->space, address, 8, true);
+            if (!p)
+                return;
+            if (n == 0 || n > COUNT_MOST) {
+                wrong(w, i, lane, address, "mbarrier for no arrivals or for too many");
+                return;
+            }
+            bar = MARK | (uint64_t)n << 20 | n;
+            memcpy(p, &bar, 8);
+            break;
+        }
+        case VM_BAR_INVAL: {
+            unsigned char *p = bar_at(w, i, lane, i->space, address, &bar);
+            if (!p)
+                return;
+            memset(p, 0, 8);
+            break;
+        }
+        case VM_BAR_EXPECT: good = update(w, i, lane, i->space, address, 0, 0, n, &bar); break;
+        case VM_BAR_COMPLETE: good = update(w, i, lane, i->space, address, 0, 0, -(int64_t)n, &bar); break;
+        case VM_BAR_ARRIVE: good = update(w, i, lane, i->space, address, n, 0, 0, &bar); break;
+        case VM_BAR_DROP: good = update(w, i, lane, i->space, address, n, n, 0, &bar); break;
+        case VM_BAR_ARRIVE_EXPECT: good = update(w, i, lane, i->space, address, 1, 0, n, &bar); break;
+        case VM_BAR_DROP_EXPECT: good = update(w, i, lane, i->space, address, 1, 1, n, &bar); break;
+        default:
+            if (!bar_at(w, i, lane, i->space, address, &bar))
+                return;
+            uint32_t waited = i->flags & VM_REG64 ? parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+            done |= (uint32_t)(parity_of(bar) != waited) << lane;
+            continue;
+        }
+        if (!good)
+            return;
+        if (i->d)
+            vm_r64(w, i->d)[lane] = bar;
+    }
+    if (i->size != VM_BAR_TEST)
+        return;
+    vm_set_pred(w, i->d, done, m);
+    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let those move that are waited for */
+        w->event |= VM_EVENT_YIELD;
+}
+
+void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m) vm_r32(w, i->d)[lane] = pending_of(vm_r64(w, i->a)[lane]);
+}
+
+/* ---- bulk copies ---- */
+
+/* `bytes` at `address`, or NULL with a fault. Both ends are reached, so all between is. */
+static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint64_t bytes,
+                              bool write)
+{
+    unsigned char *first = vm_reach(w, i, lane, space, address, 16, write);
+    unsigned char *last = first ? vm_reach(w, i, lane, space, address + bytes - 16, 16, write) : NULL;
+    if (first && last && (uint64_t)(last - first) != bytes - 16) {
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, (uint32_t)bytes,
+                       "copy of %" PRIu64 " bytes at 0x%" PRIx64 " reaches beyond its allocation", bytes, address);
+        return NULL;
+    }
+    return last ? first : NULL;
+}
+
+static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    address += (uint64_t)side->offset;
+    return side->addr32 ? (uint32_t)address : address;
+}
+
+static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *from, uint64_t bytes)
+{
+    unsigned size = ptx_type_bytes((ptx_type)b->type);
+    vm_code one = {.size = (uint8_t)size, .flags = b->type == PTX_F32 && b->to.space != PTX_SPACE_SHARED ? VM_SIGNED : 0};
+    for (uint64_t at = 0; at < bytes; at += size) {
+        uint64_t value = 0;
+        memcpy(&value, from + at, size);
+        vm_atomic_update(&one, to + at, b->type, b->op, value, 0);
+    }
+}
+
+/* extra: the copy. a: size in bytes; b: mask of bytes of each 16, 0: none. */
+void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m)
+    {
+        uint64_t to = address_of(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
+        if (bytes % 16) {
+            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, (uint32_t)bytes, "bulk copy of %" PRIu64 " bytes, not a multiple of 16", bytes);
+            return;
+        }
+        uint64_t from = address_of(w, &b->from, lane);
+        if (bytes) {
+            unsigned char *d = stretch(w, i, lane, b->to.space, to, bytes, true);
+            const unsigned char *s = d ? stretch(w, i, lane, b->from.space, from, bytes, false) : NULL;
+            if (!s)
+                return;
+            uint32_t mask = i->b ? vm_r32(w, i->b)[lane] : 0xffff;
+            if (b->op)
+                reduce(b, d, s, bytes);
+            else if (mask == 0xffff)
+                memmove(d, s, bytes);
+            for (uint64_t at = 0; !b->op && mask != 0xffff && at < bytes; at++)
+                if (mask >> at % 16 & 1)
+                    d[at] = s[at];
+        }
+        if (b->bar.space && !update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
+            return;
+        vm_charge(w, bytes / 256);
+    }
+}
+
+/* st.async and red.async. extra: the copy; c: a value's slots are in `slots`. */
+void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    unsigned size = ptx_type_bytes((ptx_type)b->type);
+    vm_code one = {.size = (uint8_t)size};
+    VM_EACH(lane, m)
+    {
+        uint64_t to = address_of(w, &b->to, lane), before;
+        unsigned char *p = vm_reach(w, i, lane, b->to.space, to, size * b->count, true);
+        if (!p)
+            return;
+        for (unsigned k = 0; k < b->count; k++) {
+            uint64_t value = size == 8 ? vm_r64(w, b->slots[k])[lane] : vm_r32(w, b->slots[k])[lane];
+            if (b->op)
+                vm_atomic_update(&one, p, b->type, b->op, value, 0);
+            else
+                memcpy(p + k * size, &value, size);
+        }
+        if (!update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)(size * b->count), &before))
+            return;
+    }
+}
+
+/* st.bulk: zeros. extra: where; a: bytes, of 64 bits. */
+void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m)
+    {
+        uint64_t to = address_of(w, &b->to, lane), bytes = vm_r64(w, i->a)[lane];
+        unsigned char *first = bytes ? vm_reach(w, i, lane, b->to.space, to, 8, true) : NULL;
+        if (bytes % 8) {
+            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, 8, "st.bulk of %" PRIu64 " bytes, not a multiple of 8", bytes);
+            return;
+        }
+        if (bytes && (!first || !vm_reach(w, i, lane, b->to.space, to + bytes - 8, 8, true)))
+            return;
+        if (bytes > VM_SHARED_WINDOW) {
+            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, to, 8, "st.bulk of %" PRIu64 " bytes", bytes);
+            return;
+        }
+        if (bytes)
+            memset(first, 0, bytes);
+        vm_charge(w, bytes / 256);
+    }
+}
+
+/* ---- clusters of one block ---- */
+
+/* d: address in the shared memory of the block of rank b: there is one. */
+void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m)
+    {
+        if (vm_r32(w, i->b)[lane] != 0) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of one block",
+                           vm_r32(w, i->b)[lane]);
+            return;
+        }
+        if (i->flags & VM_REG64)
+            vm_r64(w, i->d)[lane] = vm_r64(w, i->a)[lane];
+        else
+            vm_r32(w, i->d)[lane] = vm_r32(w, i->a)[lane];
+    }
+}
+
+/* flags 1: wait; else arrive. */
+void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_barrier *barrier = &w->block->barriers[VM_BARRIERS];
+    if (!(i->flags & 1)) {
+        if (w->cluster_arrived & m) {
+            vm_fault_raise(w, i, (uint32_t)__builtin_ctz(w->cluster_arrived & m), VM_FAULT_INSTRUCTION, 0, 0,
+                           "barrier.cluster.arrive twice without a wait");
+            return;
+        }
+        w->cluster_arrived |= m;
+        barrier->arrived += (uint32_t)__builtin_popcount(m);
+        vm_barriers_check(w->block);
+        return;
+    }
+    if (!(w->cluster_arrived & m))
+        return; /* all have come */
+    vm_path *path = &w->paths[w->current];
+    vm_warp_save(w);
+    path->pc = i;
+    path->arrived = m;
+    path->state = VM_PATH_BARRIER;
+    path->barrier = VM_BARRIERS;
+    w->event |= VM_EVENT_SWITCH;
+}

@@ -1,0 +1,242 @@
+/* matrix.c - matrices between memory and registers, and what the handlers of vm_matrix.inc have in common. */
+#include <math.h>
+#include <string.h>
+
+#include "vm_math.h"
+#include "vm_ops.h"
+#include "vm_matrix.h"
+
+uint32_t vm_matrix_bits(unsigned type, double value)
+{
+    if (type == PTX_F16)
+        return vm_half_put(PTX_F16, value, PTX_MOD_RN);
+    return value != value ? 0x7fffffffu : vm_bits32((float)value);
+}
+
+double vm_matrix_round(unsigned type, double sum)
+{
+    if (type == PTX_F16)
+        return vm_half_get(PTX_F16, vm_half_put(PTX_F16, sum, PTX_MOD_RN));
+    if (fabs(sum) < 0x1p-126)
+        return trunc(sum * 0x1p149) * 0x1p-149;
+    double cut = vm_double(vm_bits64(sum) & ~(((uint64_t)1 << 29) - 1));
+    return fabs(cut) >= 0x1p128 ? copysign(INFINITY, cut) : cut;
+}
+
+/* Which columns of A the stored elements of a row are: of four neighbours two are stored (of eight, for s4 and u4, two
+ * pairs; of two, for tf32, one), and four bits of metadata say which. With elements of 16 bits and more a lane's word
+ * has the bits of four groups for row r in its low half and for row r + 8 in its high half; with narrower ones it has
+ * those of eight groups of one row, and the two rows lie in neighbouring lanes. */
+void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
+{
+    unsigned terms = x->sparse ? x->k / 2u : x->k;
+    if (!x->sparse) {
+        for (unsigned k = 0; k < terms; k++)
+            column[k] = (uint16_t)k;
+        return;
+    }
+    unsigned bits = vm_element_bits(x->a.type), group = bits == 32 ? 2 : bits == 4 ? 8 : 4, groups = x->k / group;
+    unsigned lanes = groups / 4 ? groups / 4 : 1; /* that have metadata */
+    const vm_u32 *metadata = vm_r32(w, x->metadata);
+    for (unsigned row = 0; row < x->m; row++) {
+        for (unsigned g = 0; g < groups; g++) {
+            unsigned high = row / 8, lane = bits >= 16 ? g / 4 : g / 8 * 2 + high;
+            unsigned shift = bits >= 16 ? high * 16 + g % 4 * 4 : g % 8 * 4;
+            unsigned where = metadata[row % 8 * 4 + (x->selector * lanes + lane) % 4] >> shift & 15;
+            uint16_t *out = column + row * terms + g * group / 2;
+            for (unsigned e = 0; e < group / 2; e++) {
+                unsigned at = bits == 32 ? where >> 3 : bits == 4 ? (where >> e / 2 * 2 & 3) * 2 + e % 2 : where >> 2 * e & 3;
+                out[e] = (uint16_t)(g * group + at);
+            }
+        }
+    }
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ---- */
+
+/* d: the matrices' registers in `extra`; a, imm: the address of a row; count: matrices; size: of a row in memory;
+ * c: 1 transposed, 2 rows of 16 elements of 8 bits, 4 packed elements of 6 bits, 8 of 4 bits. */
+enum { TRANSPOSED = 1, BYTES = 2, SIX = 4, FOUR = 8 };
+
+static unsigned char *row_of(vm_warp *w, const vm_code *i, uint32_t lane, bool write)
+{
+    return vm_reach(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 16, write);
+}
+
+/* Elements of less than 8 bits that stand packed at the start of a row: each becomes a byte. */
+static void unpack_row(unsigned char *row, unsigned bits)
+{
+    unsigned char packed[16];
+    memcpy(packed, row, sizeof packed);
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned at = k * bits, low = packed[at / 8], high = at / 8 + 1 < 16 ? packed[at / 8 + 1] : 0;
+        row[k] = (unsigned char)((low | high << 8) >> at % 8 & ((1u << bits) - 1));
+    }
+}
+
+void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: sixteen rows and two registers a matrix */
+    unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
+    unsigned char tile[32][16];
+    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    if (!have)
+        return;
+    for (uint32_t lane = 0; lane < rows; lane++) {
+        const unsigned char *p = row_of(w, i, lane, false);
+        if (!p)
+            return;
+        memcpy(tile[lane], p, 16);
+        if (i->c & (SIX | FOUR))
+            unpack_row(tile[lane], i->c & SIX ? 6 : 4);
+    }
+    for (unsigned k = 0; k < i->count; k++) {
+        VM_EACH(lane, have)
+        {
+            unsigned char part[8] = {0};
+            unsigned char(*t)[16] = &tile[k * rows_each];
+            if (tall) { /* element (r, c) of the transposed matrix is that of row c */
+                for (unsigned e = 0; e < 8; e++)
+                    part[e] = t[lane % 4 * 4 + e % 4][lane / 4 + e / 4 * 8];
+                vm_r32(w, slots[2 * k + 1])[lane] = (uint32_t)part[4] | (uint32_t)part[5] << 8 | (uint32_t)part[6] << 16 |
+                                                   (uint32_t)part[7] << 24;
+            } else if (i->c & TRANSPOSED) {
+                memcpy(part, &t[lane % 4 * 2][lane / 4 * 2], 2);
+                memcpy(part + 2, &t[lane % 4 * 2 + 1][lane / 4 * 2], 2);
+            } else {
+                memcpy(part, &t[lane / 4][lane % 4 * 4], 4);
+            }
+            uint32_t value = (uint32_t)part[0] | (uint32_t)part[1] << 8 | (uint32_t)part[2] << 16 | (uint32_t)part[3] << 24;
+            vm_r32(w, slots[tall ? 2 * k : k])[lane] = value;
+        }
+    }
+}
+
+void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    bool bytes = i->c & BYTES; /* m16n8: sixteen bytes a row of the transposed matrix, one register a matrix */
+    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    if (!have)
+        return;
+    for (unsigned row = 0; row < 8u * i->count; row++) {
+        unsigned char *p = row_of(w, i, row, true);
+        if (!p)
+            return;
+        const vm_u32 *reg = vm_r32(w, slots[row / 8]);
+        unsigned r = row % 8;
+        for (unsigned at = 0; at < 16; at++) {
+            if (bytes) /* column r of a matrix of 16 rows and 8 columns; its registers hold it as those of mma's B */
+                p[at] = (unsigned char)(reg[r * 4 + at / 4] >> at % 4 * 8);
+            else if (i->c & TRANSPOSED)
+                p[at] = (unsigned char)(reg[at / 2 * 4 + r / 2] >> (r % 2 * 16 + at % 2 * 8));
+            else
+                p[at] = (unsigned char)(reg[r * 4 + at / 4] >> at % 4 * 8);
+        }
+    }
+}
+
+void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t have = vm_gather(w, i, m, VM_ALL), from[VM_LANES];
+    if (!have)
+        return;
+    memcpy(from, vm_r32(w, i->a), sizeof from);
+    VM_EACH(lane, have)
+    {
+        unsigned row = lane / 4, column = lane % 4 * 2;
+        uint32_t low = from[column * 4 + row / 2] >> row % 2 * 16 & 0xffff;
+        uint32_t high = from[(column + 1) * 4 + row / 2] >> row % 2 * 16 & 0xffff;
+        vm_r32(w, i->d)[lane] = low | high << 16;
+    }
+}
+
+/* ---- wmma.load and wmma.store ---- */
+
+/* The element that lane l has at place s of register r, counted in elements; which: 'a' 'b' 'c'. */
+static void place(const vm_matrix *x, char which, unsigned per, unsigned r, uint32_t l, unsigned *row, unsigned *column)
+{
+    unsigned k_bands = x->k / (4 * per);
+    switch (which) {
+    case 'a':
+        *row = r % (x->m / 8u) * 8 + l / 4;
+        *column = r / (x->m / 8u) * 4 * per + l % 4 * per;
+        break;
+    case 'b':
+        *row = r % k_bands * 4 * per + l % 4 * per;
+        *column = r / k_bands * 8 + l / 4;
+        break;
+    default: {
+        unsigned halves = 2 / per;
+        *row = r / halves % (x->m / 8u) * 8 + l / 4;
+        *column = r / halves / (x->m / 8u) * 8 + l % 4 * 2 + r % halves;
+        break;
+    }
+    }
+}
+
+vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
+{
+    const vm_matrix *x = i->extra;
+    unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
+    vm_tile t = {.which = (char)i->count, .across = i->c & 1, .scaled = *x, .bits = bits};
+    t.bytes = bits >= 8 ? bits / 8 : 4;
+    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1; /* of less than a byte: a word at a time, which never crosses a row */
+    t.scaled.k = (uint16_t)(x->k / unit);
+    unsigned wide = t.which == 'a' ? x->k : x->n, tall = t.which == 'b' ? x->k : x->m;
+    t.stride = (i->b ? vm_r32(w, i->b)[first] : t.across ? tall : wide) / unit;
+    t.base = vm_lane_address(w, i, i->a, first);
+    t.narrow = i->flags & VM_ADDR32;
+    return t;
+}
+
+uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane)
+{
+    unsigned row, column;
+    place(&t->scaled, t->which, t->per, r % t->scaled.d.used, lane, &row, &column);
+    unsigned y = t->which == 'b' ? row + s : row, z = t->which == 'b' ? column : column + s;
+    uint64_t at = t->base + (t->across ? z * t->stride + y : y * t->stride + z) * t->bytes;
+    return t->narrow ? (uint32_t)at : at;
+}
+
+/* extra: the matrix, of which fragment d is moved; a, imm: its address; b: slot of the stride, 0: as wide as it is;
+ * count: 'a' 'b' 'c'; c: 1 by columns. */
+static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
+{
+    const vm_matrix *x = i->extra;
+    const vm_fragment *f = &x->d;
+    uint32_t have = vm_gather(w, i, m, VM_ALL);
+    if (!have)
+        return;
+    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
+    const unsigned bits = t.bits, bytes = t.bytes, per = t.per;
+    for (unsigned r = 0; r < f->count; r++) {
+        VM_EACH(l, have)
+        {
+            uint64_t value = 0;
+            if (write)
+                value = bytes == 8 ? vm_r64(w, f->slots[r])[l] : vm_r32(w, f->slots[r])[l];
+            for (unsigned s = 0; s < per; s++) {
+                uint64_t part = 0;
+                unsigned char *p = vm_reach(w, i, l, i->space, vm_tile_address(&t, r, s, l), bytes, write);
+                if (!p)
+                    return;
+                if (write) {
+                    part = value >> (per > 1 ? s * bits : 0);
+                    memcpy(p, &part, bytes);
+                } else {
+                    memcpy(&part, p, bytes);
+                    value |= part << (per > 1 ? s * bits : 0);
+                }
+            }
+            if (!write && bytes == 8)
+                vm_r64(w, f->slots[r])[l] = value;
+            else if (!write)
+                vm_r32(w, f->slots[r])[l] = (uint32_t)value;
+        }
+    }
+}
+
+void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, false); }
+void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, true); }

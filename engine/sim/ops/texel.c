@@ -1,0 +1,134 @@
+/* texel.c - texels: what an instruction finds under a handle, and their formats. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "vm_math.h"
+#include "vm_ops.h"
+
+static const char *name_of(const vm_warp *w, const vm_code *i)
+{
+    return ptx_op_name((ptx_op)w->frame->function->ptx->insns[i->insn].op);
+}
+
+const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface)
+{
+    const vm_texture *texture = vm_texture_find(w->runner->run->device, handle);
+    const char *wanted = surface ? "surface" : "texture", *other = surface ? "texture" : "surface", *op = name_of(w, i);
+    if (!texture)
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s with 0x%" PRIx64 ", which is the handle of no %s "
+                       "object", op, handle, wanted);
+    else if (texture->surface != surface)
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s with the handle of a %s object instead of a %s "
+                       "object", op, other, wanted);
+    else if (texture->stale)
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s on a %s object whose array was destroyed", op, wanted);
+    else
+        return texture;
+    return NULL;
+}
+
+bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image)
+{
+    static const char *const names[] = {"1d", "2d", "3d", "cube"};
+    const vm_lookup *l = i->extra;
+    /* A cubemap's faces are also the layers of a 2-D array: surfaces of cubemaps are reached that way. */
+    const bool fits = l->geometry == VM_GEOMETRY_CUBE ? image->cube : image->dims == l->geometry + 1u;
+    if (!fits)
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, 0, "%s.%s%s of a %s%s with %u dimension%s", name_of(w, i),
+                       l->layer != VM_NO_SLOT ? "a" : "", names[l->geometry], image->cube ? "cubemap" : "resource",
+                       image->layers && !image->cube ? " of layers" : "", image->dims, image->dims == 1 ? "" : "s");
+    return fits;
+}
+
+/* ---- memory: a kernel's own races are the kernel's ---- */
+
+VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size)
+{
+    switch (size) {
+    case 1: return *at;
+    case 2: return *(const vm_u16 *)(const void *)at;
+    case 4: return *(const vm_u32 *)(const void *)at;
+    default: return *(const vm_u64 *)(const void *)at;
+    }
+}
+
+VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value)
+{
+    switch (size) {
+    case 1: *at = (uint8_t)value; break;
+    case 2: *(vm_u16 *)(void *)at = (uint16_t)value; break;
+    case 4: *(vm_u32 *)(void *)at = (uint32_t)value; break;
+    default: *(vm_u64 *)(void *)at = value; break;
+    }
+}
+
+/* ---- formats ---- */
+
+/* IEC 61966-2-1: from the encoded value to a linear one. */
+static float linear_of(float c)
+{
+    return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
+}
+
+static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned channel)
+{
+    switch (texture->image.format) {
+    case VM_U8: {
+        float f = (float)bits / 255.0f;
+        return texture->srgb && channel < 3 ? linear_of(f) : f;
+    }
+    case VM_U16: return (float)bits / 65535.0f;
+    case VM_S8: return fmaxf((float)(int8_t)bits / 127.0f, texture->linear ? -2.0f : -1.0f);
+    case VM_S16: return fmaxf((float)(int16_t)bits / 32767.0f, texture->linear ? -2.0f : -1.0f);
+    case VM_F16: return (float)vm_half_get(PTX_F16, bits);
+    default: return vm_float(bits);
+    }
+}
+
+static uint32_t integer_of(vm_format format, uint32_t bits)
+{
+    return format == VM_S8 ? (uint32_t)(int32_t)(int8_t)bits : format == VM_S16 ? (uint32_t)(int32_t)(int16_t)bits : bits;
+}
+
+void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel)
+{
+    const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
+    const bool real = vm_format_is_float(texture);
+    memset(texel, 0, sizeof *texel); /* channels that are not there */
+    for (unsigned k = 0; k < channels; k++) {
+        const uint32_t bits = (uint32_t)vm_bits_load(at + k * size, size);
+        if (real)
+            texel->f[k] = fraction_of(texture, bits, k);
+        else
+            texel->u[k] = integer_of(texture->image.format, bits);
+    }
+}
+
+/* Fractions are rounded to the format's nearest, halves towards zero; integers are the float's low bits (as on an H200). */
+uint32_t vm_texel_border(const vm_texture *texture, float value)
+{
+    static const float most[VM_FORMATS] = {[VM_U8] = 255, [VM_U16] = 65535, [VM_S8] = 127, [VM_S16] = 32767};
+    const vm_format format = texture->image.format;
+    const float scale = most[format], least = format == VM_S8 || format == VM_S16 ? -1 : 0;
+    if (scale == 0)
+        return vm_bits32(value);
+    if (!vm_format_is_float(texture))
+        return integer_of(format, vm_bits32(value) & (uint32_t)(vm_format_bytes(format) == 1 ? UINT8_MAX : UINT16_MAX));
+    value = value > 1 ? 1 : value > least ? value : least;
+    return vm_bits32(copysignf(ceilf(fabsf(value) * scale - 0.5f), value) / scale);
+}
+
+/* A formatted store takes s32, u32 or f32 by the format, and keeps what of it there is room for. */
+void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
+{
+    const int32_t s = (int32_t)value;
+    switch (format) {
+    case VM_U8: value = value > UINT8_MAX ? UINT8_MAX : value; break;
+    case VM_U16: value = value > UINT16_MAX ? UINT16_MAX : value; break;
+    case VM_S8: value = (uint32_t)(s < INT8_MIN ? INT8_MIN : s > INT8_MAX ? INT8_MAX : s); break;
+    case VM_S16: value = (uint32_t)(s < INT16_MIN ? INT16_MIN : s > INT16_MAX ? INT16_MAX : s); break;
+    case VM_F16: value = vm_half_put(PTX_F16, (double)vm_float(value), PTX_MOD_RZ); break;
+    default: break;
+    }
+    vm_bits_store(at, vm_format_bytes(format), value);
+}

@@ -1,0 +1,142 @@
+/* video.c - the video instructions: parts of registers, added, compared or averaged, one at a time or two and four. */
+#include "vm_math.h"
+#include "vm_ops.h"
+#include "vm_video.h"
+
+static int64_t part_of(uint64_t x, unsigned bits, unsigned at, bool sign)
+{
+    uint64_t part = x >> at * bits & (((uint64_t)1 << bits) - 1);
+    return sign && part >> (bits - 1) ? (int64_t)part - ((int64_t)1 << bits) : (int64_t)part;
+}
+
+/* What a selector such as .b2 or .h1 takes of a register; 0: all of it. */
+static int64_t selected(uint32_t x, uint32_t select, bool sign)
+{
+    if (!select)
+        return part_of(x, 32, 0, sign);
+    return part_of(x, PTX_SELECT_BITS(select), PTX_SELECT_DIGIT(select, 0), sign);
+}
+
+static int64_t clamp(int64_t x, unsigned bits, bool sign)
+{
+    int64_t most = sign ? ((int64_t)1 << (bits - 1)) - 1 : ((int64_t)1 << bits) - 1, least = sign ? -most - 1 : 0;
+    return x < least ? least : x > most ? most : x;
+}
+
+static bool compare(unsigned op, int64_t a, int64_t b)
+{
+    switch (op) {
+    case PTX_MOD_EQ: return a == b;
+    case PTX_MOD_NE: return a != b;
+    case PTX_MOD_LT: return a < b;
+    case PTX_MOD_LE: return a <= b;
+    case PTX_MOD_GT: return a > b;
+    default: return a >= b;
+    }
+}
+
+static int64_t combine(const vm_video *v, int64_t a, int64_t b)
+{
+    switch (v->op) {
+    case VM_VIDEO_ADD: return a + b;
+    case VM_VIDEO_SUB: return a - b;
+    case VM_VIDEO_ABSDIFF: return a < b ? b - a : a - b;
+    case VM_VIDEO_MIN: return a < b ? a : b;
+    case VM_VIDEO_MAX: return a > b ? a : b;
+    case VM_VIDEO_AVERAGE: return (a + b + (a + b >= 0)) >> 1;
+    case VM_VIDEO_SET: return compare(v->compare, a, b);
+    default: {
+        uint32_t by = (uint32_t)b;
+        by = v->wrap ? by & 31 : by > 32 ? 32 : by;
+        return v->op == VM_VIDEO_SHL ? (int64_t)((uint64_t)a << by) : a >> by;
+    }
+    }
+}
+
+/* GPUs since Maxwell have code in place of these instructions, and where the manual and that code part this follows the
+ * code, as an H200 runs it (tests/conformance): .sat to u32 holds at 0 and wraps at the top; .sat to a part of d takes
+ * what is below its range for what is above it; .h1 of d gets the upper half of the result; with min and max after
+ * vadd and vsub to u32 a result from 2^31 on is above every c, and vset's c is signed. */
+static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
+{
+    unsigned width = v->d_select ? PTX_SELECT_BITS(v->d_select) : 32;
+    int64_t r = combine(v, selected(a, v->a_select, v->a_signed), selected(b, v->b_select, v->b_signed));
+    if (v->d_select) {
+        int64_t most = ((int64_t)1 << (width - v->d_signed)) - 1;
+        if (v->sat && (r < 0 || r > most))
+            r = most;
+        unsigned at = PTX_SELECT_DIGIT(v->d_select, 0), shift = width * at;
+        uint32_t keep = ((1u << width) - 1) << shift, x = (uint32_t)(uint64_t)r;
+        return (c & ~keep) | ((width == 16 && at ? x : x << shift) & keep);
+    }
+    if (v->sat && v->d_signed)
+        r = clamp(r, 32, true);
+    else if (v->sat && r < 0)
+        r = 0;
+    uint32_t x = (uint32_t)(uint64_t)r;
+    if (v->second == PTX_MOD_ADD)
+        return x + c;
+    if (!v->second)
+        return x;
+    bool extreme = v->op == VM_VIDEO_MIN || v->op == VM_VIDEO_MAX;
+    int64_t left = !v->d_signed ? (int64_t)x : extreme ? r : (int32_t)x;
+    int64_t right = v->d_signed || v->op == VM_VIDEO_SET ? (int32_t)c : (int64_t)c;
+    bool less = left < right && (v->d_signed || extreme || !(x >> 31));
+    return less == (v->second == PTX_MOD_MIN) ? x : c;
+}
+
+/* Two or four elements of a and b, each of any place in the pair; d has those that the mask names. */
+static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
+{
+    unsigned count = v->lanes, bits = 32 / count;
+    uint64_t both = (uint64_t)b << 32 | a;
+    uint32_t d = v->second ? c : 0;
+    for (unsigned k = 0; k < count; k++) {
+        unsigned ka = v->a_select ? PTX_SELECT_DIGIT(v->a_select, count - 1 - k) : k;
+        unsigned kb = v->b_select ? PTX_SELECT_DIGIT(v->b_select, count - 1 - k) : count + k;
+        int64_t r = combine(v, part_of(both, bits, ka, v->a_signed), part_of(both, bits, kb, v->b_signed));
+        bool take = !v->d_select;
+        for (unsigned n = 0; v->d_select && n < PTX_SELECT_COUNT(v->d_select); n++)
+            take |= PTX_SELECT_DIGIT(v->d_select, n) == k;
+        if (v->sat)
+            r = clamp(r, bits, v->d_signed);
+        uint32_t keep = ((1u << bits) - 1) << k * bits;
+        if (v->second)
+            d += take ? (uint32_t)(uint64_t)r : 0;
+        else
+            d |= take ? (uint32_t)(uint64_t)r << k * bits & keep : c & keep;
+    }
+    return d;
+}
+
+__extension__ typedef __int128 wide;
+
+/* vmad: the product with the addend in full, then scaled and cut or held. The addend is signed, and so are
+ * factors of whole words, whatever their types (see scalar()). */
+static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
+{
+    bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;
+    int64_t x = selected(a, v->a_select, v->a_signed || !v->a_select);
+    int64_t y = selected(b, v->b_select, v->b_signed || !v->b_select);
+    wide r = (wide)x * y;
+    if (v->a_negate != v->b_negate)
+        r = -r;
+    r += v->c_negate ? -(wide)(int32_t)c : (wide)(int32_t)c;
+    r += v->plus_one;
+    r >>= v->scale;
+    if (v->sat && sign)
+        r = r < INT32_MIN ? INT32_MIN : r > INT32_MAX ? INT32_MAX : r;
+    else if (v->sat)
+        r = r < 0 ? (v->scale ? UINT32_MAX : 0) : r > UINT32_MAX ? UINT32_MAX : r;
+    return (uint32_t)r;
+}
+
+void vm_op_video(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_video *v = i->extra;
+    VM_EACH(lane, m)
+    {
+        uint32_t a = vm_r32(w, i->a)[lane], b = vm_r32(w, i->b)[lane], c = i->c ? vm_r32(w, i->c)[lane] : 0;
+        vm_r32(w, i->d)[lane] = v->op == VM_VIDEO_MAD ? product(v, a, b, c) : v->lanes > 1 ? several(v, a, b, c) : scalar(v, a, b, c);
+    }
+}

@@ -1,0 +1,101 @@
+/* vm_matrix.h - what the decoder says of an instruction on matrices (mma, wmma, ldmatrix and theirs). */
+#ifndef KILN_SIM_VM_MATRIX_H
+#define KILN_SIM_VM_MATRIX_H
+
+#include <string.h>
+
+#include "vm_ops.h"
+
+#define VM_FRAGMENT 8u /* registers of a fragment at most */
+
+/* How a fragment lies in the registers of a warp. All but one of PTX's layouts are one rule: 8 rows (of B: columns) go to
+ * the groups of four lanes, and what is consecutive in k (of C and D: in the row) to the lanes of a group and the
+ * elements of a register. See vm_matrix.c. */
+typedef struct vm_fragment {
+    uint32_t slots[VM_FRAGMENT];
+    uint8_t count, used; /* registers; those after `used` repeat the first ones (wmma with halves) */
+    uint8_t type;        /* of an element */
+} vm_fragment;
+
+typedef struct vm_matrix {
+    vm_fragment a, b, c, d;
+    uint32_t metadata;   /* slot; mma.sp */
+    uint16_t m, n, k;
+    uint8_t selector;    /* of mma.sp */
+    uint8_t rounding;    /* of .f64 */
+    uint8_t terms;       /* products that are summed at once */
+    uint8_t fraction;    /* bits of the sum below the greatest term's exponent */
+    bool sparse, quads, satfinite, and_popc;
+    bool a_column, b_column; /* of quads: the layouts */
+    bool chain;          /* no tensor core: see matrix_row_chain() */
+} vm_matrix;
+
+static inline unsigned vm_element_bits(unsigned type)
+{
+    switch (type) {
+    case PTX_B1: return 1;
+    case PTX_S4: case PTX_U4: return 4;
+    default: return 8 * ptx_type_bytes((ptx_type)type);
+    }
+}
+static inline unsigned vm_per_register(unsigned type)
+{
+    unsigned bits = vm_element_bits(type);
+    return bits >= 32 ? 1 : 32 / bits;
+}
+
+void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
+/* Where wmma.load and wmma.store find element s of register r of a lane. `first`: a lane that takes part. */
+typedef struct vm_tile {
+    vm_matrix scaled;
+    uint64_t base, stride;
+    unsigned bits, bytes, per; /* of an element; what is moved at once; how many of these a register has */
+    char which;
+    bool across, narrow;
+} vm_tile;
+vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
+uint64_t vm_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
+
+/* For the handlers in vm_matrix.inc. */
+/* An element's value; bits above the element's are zero. Denormals of the narrow formats are numbers of double. */
+static inline double vm_matrix_value(unsigned type, uint32_t bits)
+{
+    unsigned mantissa = 10, exponent = 5;
+    switch (type) {
+    case PTX_F32: mantissa = 23, exponent = 8; break;
+    case PTX_TF32: bits = bits >> 13, mantissa = 10, exponent = 8; break; /* the low bits are not looked at */
+    case PTX_BF16: mantissa = 7, exponent = 8; break;
+    case PTX_E4M3: mantissa = 3, exponent = 4; break;
+    case PTX_E5M2: mantissa = 2, exponent = 5; break;
+    default: break;
+    }
+    uint64_t sign = (uint64_t)(bits >> (mantissa + exponent) & 1) << 63, fraction = bits & ((1u << mantissa) - 1), r;
+    uint32_t all = (1u << exponent) - 1, power = bits >> mantissa & all, bias = all >> 1;
+    if (power == all && (type != PTX_E4M3 || fraction == 7))
+        r = (uint64_t)0x7ff << 52 | (type == PTX_E4M3 ? (uint64_t)1 << 51 : fraction << (52 - mantissa));
+    else if (power)
+        r = (uint64_t)(power + 1023 - bias) << 52 | fraction << (52 - mantissa);
+    else { /* fraction * 2^(1 - bias - mantissa), as a difference of two normal numbers */
+        uint64_t unit = (uint64_t)(1024 - bias) << 52;
+        double x, least;
+        uint64_t with = unit | fraction << (52 - mantissa);
+        memcpy(&x, &with, 8);
+        memcpy(&least, &unit, 8);
+        x -= least;
+        memcpy(&r, &x, 8);
+    }
+    r |= sign;
+    double value;
+    memcpy(&value, &r, 8);
+    return value;
+}
+double vm_matrix_round(unsigned type, double sum);
+uint32_t vm_matrix_bits(unsigned type, double value);
+/* For each stored element of a row of A, which column of the whole matrix it is. */
+void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
+
+#endif

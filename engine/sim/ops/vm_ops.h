@@ -1,0 +1,95 @@
+/* vm_ops.h - the handlers of instructions: those that are built for each instruction set of the host, and the rarer ones. */
+#ifndef KILN_SIM_VM_OPS_H
+#define KILN_SIM_VM_OPS_H
+
+#include "vm_machine.h"
+
+/* The handlers that are built once for each instruction set of the host. */
+typedef enum vm_handler_id {
+#define VM_UN(name, ...) VM_H_##name,
+#define VM_BIN(name, ...) VM_H_##name,
+#define VM_TER(name, ...) VM_H_##name,
+#define VM_CMP(name, ...) VM_H_##name,
+#define VM_LOAD(name, ...) VM_H_##name,
+#define VM_STORE(name, ...) VM_H_##name,
+#define VM_OWN(name) VM_H_##name,
+#include "vm_ops.def"
+    VM_H_COUNT
+} vm_handler_id;
+extern const vm_handlers vm_table_base[VM_H_COUNT];
+#if defined(VM_HAVE_AVX2)
+extern const vm_handlers vm_table_avx2[VM_H_COUNT];
+#endif
+#if defined(VM_HAVE_AVX512)
+extern const vm_handlers vm_table_avx512[VM_H_COUNT];
+#endif
+
+/* ---- texture.c, surface.c, texel.c ---- */
+typedef enum vm_geometry { VM_GEOMETRY_1D, VM_GEOMETRY_2D, VM_GEOMETRY_3D, VM_GEOMETRY_CUBE } vm_geometry;
+typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DETAIL_GATHER } vm_detail;
+#define VM_NO_SLOT UINT32_MAX
+/* An instruction on a texture or surface, in vm_code.extra. Slots are VM_NO_SLOT where an operand is absent. */
+typedef struct vm_lookup {
+    uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
+    uint8_t geometry, detail, channel; /* channel: that a gather takes */
+    bool texels;                    /* whole coordinates: numbers of texels */
+    uint8_t type, count, edge;      /* ptx_type of the values, how many; PTX_MOD_TRAP, CLAMP or ZERO */
+    bool formatted;                 /* a surface's x counts texels, values are converted */
+    bool wide[4];                   /* the register has 64 bits */
+    uint8_t operation;              /* ptx_mod of a reduction */
+} vm_lookup;
+void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
+/* The object of a lane's handle, or NULL with a fault recorded. */
+const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
+/* True if the geometry is the image's; else a fault is recorded. */
+bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
+/* A texel's channels: bits of floats (fractions where the format and `integer` say so) or of integers. */
+typedef union vm_texel { float f[4]; uint32_t u[4]; } vm_texel;
+void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
+uint32_t vm_texel_border(const vm_texture *texture, float value); /* as the format has it */
+void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
+VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
+VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
+
+/* ---- atomic.c ---- */
+/* One update of i->size bytes at `at`; the old value. */
+uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
+void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
+
+/* ---- slow.c, vm_half.c: arithmetic that is rare enough to go lane by lane ---- */
+enum { VM_ADD, VM_SUB, VM_MUL, VM_FMA, VM_DIV, VM_RCP, VM_SQRT, VM_MIN, VM_MAX, VM_ABS, VM_NEG, VM_EX2, VM_TANH };
+void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
+int vm_host_rounding(unsigned rounding);           /* of <fenv.h> */
+float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags);
+void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
+void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);
+double vm_half_get(unsigned type, uint32_t bits);
+uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
+double vm_half_fma(double a, double b, double c);
+/* Rounds to `mantissa` bits and an exponent range; the bits of that format. rounding: PTX_MOD_RN RZ RM RP RNA. */
+uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding);
+#endif

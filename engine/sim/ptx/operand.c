@@ -1,0 +1,534 @@
+/* operand.c - operands as written, and their match with what a form wants. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ptx_internal.h"
+
+/* ---- operands as written ---- */
+
+static bool ptx_signed_offset(ptx_parser *p, int64_t *offset)
+{
+    if (!ptx_is(p, '+') && !ptx_is(p, '-'))
+        return true;
+    return ptx_integer(p, offset);
+}
+
+static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw);
+static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw);
+
+/* After the comma in [texture, {x, y}] or [texture, x]. */
+static bool ptx_raw_coordinates(ptx_parser *p, ptx_raw *raw)
+{
+    raw->coordinates = true;
+    raw->first = p->part_count;
+    if (ptx_is(p, '{'))
+        return ptx_raw_parts(p, raw) && ptx_expect(p, ']');
+    if (!ptx_raw_part(p, raw))
+        return false;
+    if (ptx_is(p, ','))
+        return ptx_unsupported(p, p->token.line, "a sampler apart from its texture (.texmode_independent) is not "
+                                                 "supported by the simulated device");
+    return ptx_expect(p, ']');
+}
+
+static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
+{
+    ptx_next(p);
+    if (p->token.kind == PTX_TOKEN_NAME &&
+        !(p->token.name->binding && p->token.name->binding->kind == PTX_BIND_CONSTANT)) {
+        raw->kind = PTX_RAW_ADDRESS_NAME;
+        raw->name = p->token.name;
+        ptx_next(p);
+        if (ptx_accept(p, ','))
+            return ptx_raw_coordinates(p, raw);
+        if (!ptx_signed_offset(p, &raw->offset))
+            return false;
+    } else {
+        raw->kind = PTX_RAW_ADDRESS_VALUE;
+        if (!ptx_integer(p, &raw->offset))
+            return false;
+    }
+    return ptx_expect(p, ']');
+}
+
+static bool is_sink(const ptx_name *name)
+{
+    return name->length == 1 && name->text[0] == '_';
+}
+
+/* `|%p` */
+static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
+{
+    ptx_next(p);
+    if (p->token.kind != PTX_TOKEN_NAME)
+        return ptx_error(p, p->token.line, "Parsing error near %s: a predicate register is wanted here", ptx_shown(p));
+    raw->second = p->token.name;
+    raw->second_sink = is_sink(p->token.name);
+    ptx_next(p);
+    return true;
+}
+
+/* ".b2", ".h10", ".b7531" after a register. */
+static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
+{
+    const char *text = p->token.text;
+    size_t count = p->token.length - 1;
+    unsigned bits = text[0] == 'b' ? 8 : 16, places = text[0] == 'b' ? 8 : 4;
+    uint32_t select = bits | (uint32_t)count << 5;
+    for (size_t k = 0; k < count && count <= 4; k++) {
+        if (text[k + 1] < '0' || (unsigned)(text[k + 1] - '0') >= places)
+            count = 5;
+        else
+            select |= (uint32_t)(text[k + 1] - '0') << (8 + 4 * k);
+    }
+    if ((text[0] != 'b' && text[0] != 'h') || count == 0 || count > 4)
+        return ptx_error(p, p->token.line, "%s selects no part of a register", ptx_shown(p));
+    raw->select = select;
+    ptx_next(p);
+    return true;
+}
+
+/* A name, with `+4` or `|%p` after it, or a constant; not an address, not a vector. */
+static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
+{
+    raw->negate = ptx_is(p, '!') && ptx_peek(p) != '(' && !(ptx_peek(p) >= '0' && ptx_peek(p) <= '9');
+    raw->minus = ptx_is(p, '-') && !raw->negate && (ptx_peek(p) == '%' || ptx_peek(p) == '_' || ptx_peek(p) == '$');
+    if (raw->negate || raw->minus)
+        ptx_next(p);
+    if (p->token.kind != PTX_TOKEN_NAME ||
+        (p->token.name->binding && p->token.name->binding->kind == PTX_BIND_CONSTANT)) {
+        raw->kind = PTX_RAW_VALUE;
+        return ptx_expression(p, &raw->value);
+    }
+    raw->kind = is_sink(p->token.name) ? PTX_RAW_SINK : PTX_RAW_NAME;
+    raw->name = p->token.name;
+    ptx_next(p);
+    if (p->token.kind == PTX_TOKEN_DIRECTIVE)
+        return ptx_selector(p, raw);
+    if (ptx_is(p, '|'))
+        return ptx_raw_second(p, raw);
+    return raw->kind == PTX_RAW_SINK || ptx_signed_offset(p, &raw->offset);
+}
+
+static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw)
+{
+    if (p->part_count == PTX_MAX_PARTS)
+        return ptx_error(p, p->token.line, "an instruction has more than %d vector elements", PTX_MAX_PARTS);
+    ptx_raw *part = &p->parts[p->part_count++];
+    *part = (ptx_raw){0};
+    raw->count++;
+    return ptx_raw_simple(p, part);
+}
+
+/* {a, b, ...} */
+static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw)
+{
+    raw->first = p->part_count;
+    do {
+        ptx_next(p);
+        if (!ptx_raw_part(p, raw))
+            return false;
+    } while (ptx_is(p, ','));
+    return ptx_expect(p, '}');
+}
+
+bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
+{
+    *raw = (ptx_raw){0};
+    if (ptx_is(p, '['))
+        return ptx_raw_address(p, raw);
+    if (!ptx_is(p, '{'))
+        return ptx_raw_simple(p, raw);
+    raw->kind = PTX_RAW_VECTOR;
+    return ptx_raw_parts(p, raw) && (!ptx_is(p, '|') || ptx_raw_second(p, raw));
+}
+
+/* ---- matching operands with a form ---- */
+
+/* Notes why a form does not fit; "!" first: because of something that is not supported. */
+static bool ptx_mismatch(ptx_parser *p, const char *format, ...) KILN__PRINTF(2, 3);
+static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p->why, sizeof p->why, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static char type_class(ptx_type type)
+{
+    return ptx_type_name(type)[0]; /* b u s f, t of tf32, p of pred; bf16 counts as f */
+}
+
+static bool is_real(ptx_type type)
+{
+    return type_class(type) == 'f' || type == PTX_BF16 || type == PTX_BF16X2;
+}
+
+static bool is_plain_bits(ptx_type type)
+{
+    return type_class(type) == 'b' && !is_real(type);
+}
+
+/* May a register of type `reg` hold an operand of type `want`? Integers of either sign agree, untyped ones with all. */
+bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
+{
+    if (want == PTX_PRED || reg == PTX_PRED)
+        return want == reg;
+    unsigned wanted = ptx_type_bytes(want), width = ptx_type_bytes(reg);
+    if (width < wanted || (width > wanted && (!relaxed || reg == PTX_B128)))
+        return false;
+    if (is_plain_bits(want) || is_plain_bits(reg) || want == PTX_TF32)
+        return true;
+    if (want == PTX_U16X2 || want == PTX_S16X2)
+        return !is_real(reg);
+    return is_real(want) ? want == reg || (want == PTX_F16X2 && !is_real(reg)) || (want == PTX_BF16X2 && !is_real(reg))
+                         : !is_real(reg);
+}
+
+const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name)
+{
+    const ptx_binding *binding = ptx_lookup(p, name);
+    if (!binding && !p->memory)
+        ptx_mismatch(p, "unknown name '%.100s'", name->text);
+    return binding;
+}
+
+static bool ptx_match_reg(ptx_parser *p, const ptx_raw *raw, ptx_type type, bool relaxed, ptx_operand *operand)
+{
+    if (raw->kind != PTX_RAW_NAME)
+        return ptx_mismatch(p, "a register is wanted");
+    const ptx_binding *binding = ptx_known(p, raw->name);
+    if (!binding)
+        return false;
+    if (binding->kind != PTX_BIND_REG || raw->offset)
+        return ptx_mismatch(p, "'%.100s' is not a register", raw->name->text);
+    if (!ptx_reg_fits(type, (ptx_type)binding->type, relaxed))
+        return ptx_mismatch(p, "register '%.60s' of type .%s does not fit a .%s operand", raw->name->text,
+                        ptx_type_name((ptx_type)binding->type), ptx_type_name(type));
+    operand->kind = PTX_OPERAND_REG;
+    operand->index = binding->index;
+    operand->negate = raw->negate;
+    return true;
+}
+
+bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand)
+{
+    operand->kind = PTX_OPERAND_IMM;
+    if (!ptx_convert(raw->value, type, &operand->imm))
+        return ptx_mismatch(p, "%s constant does not fit a .%s operand",
+                        raw->value.kind >= PTX_FLOAT32 ? "a floating-point" : "an integer", ptx_type_name(type));
+    return true;
+}
+
+static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_type type, bool relaxed,
+                             ptx_operand *operand)
+{
+    if (raw->kind == PTX_RAW_VALUE)
+        return ptx_match_value(p, raw, type, operand);
+    if (raw->kind != PTX_RAW_NAME)
+        return ptx_mismatch(p, "a register or a constant is wanted");
+    const ptx_binding *binding = ptx_known(p, raw->name);
+    if (!binding)
+        return false;
+    if (binding->kind != PTX_BIND_SREG)
+        return ptx_match_reg(p, raw, type, relaxed, operand);
+    if (raw->offset || ptx_type_bytes((ptx_type)binding->type) != ptx_type_bytes(type) || is_real(type))
+        return ptx_mismatch(p, "special register '%s' does not fit a .%s operand", raw->name->text,
+                            ptx_type_name(type));
+    if (op != PTX_OP_MOV && op != PTX_OP_CVT)
+        return ptx_mismatch(p, "special register '%s' is read by mov and cvt only", raw->name->text);
+    operand->kind = PTX_OPERAND_SREG;
+    operand->index = binding->index;
+    return true;
+}
+
+/* mov and cvta: also the address of something. */
+static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand)
+{
+    const ptx_binding *binding = raw->kind == PTX_RAW_NAME ? ptx_known(p, raw->name) : NULL;
+    if (raw->kind == PTX_RAW_NAME && !binding)
+        return false;
+    if (!binding || (binding->kind != PTX_BIND_SYMBOL && binding->kind != PTX_BIND_FUNCTION))
+        return ptx_match_source(p, PTX_OP_MOV, raw, type, false, operand);
+    if (ptx_type_bytes(type) < 4 || is_real(type) || type == PTX_B128)
+        return ptx_mismatch(p, "the address of '%.100s' does not fit a .%s operand", raw->name->text,
+                            ptx_type_name(type));
+    bool function = binding->kind == PTX_BIND_FUNCTION;
+    if (function && raw->offset)
+        return ptx_mismatch(p, "'%.100s' is a function: nothing can be added to its address", raw->name->text);
+    operand->kind = function ? PTX_OPERAND_FUNCTION : PTX_OPERAND_SYMBOL;
+    operand->index = binding->index;
+    operand->offset = raw->offset;
+    return true;
+}
+
+static bool is_destination(char kind)
+{
+    return kind == 'V' || kind == 'X';
+}
+
+/* {a, b}: elements of `type`, appended to the function's. */
+static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, ptx_type type, ptx_pattern pattern,
+                             ptx_operand *operand)
+{
+    if (raw->kind != PTX_RAW_VECTOR || raw->count != count)
+        return ptx_mismatch(p, "a vector of %u elements is wanted", count);
+    if (!ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + count, sizeof *p->elements))
+        return false;
+    operand->kind = PTX_OPERAND_VECTOR;
+    operand->index = (uint32_t)p->element_count;
+    operand->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        const ptx_raw *part = &p->parts[raw->first + i];
+        ptx_operand element = {.type = (uint8_t)type};
+        if (part->second || part->negate || part->minus || part->select)
+            return ptx_mismatch(p, "'|', '!', '-' and selected parts do not belong into a vector");
+        if (is_destination(pattern.kind) && part->kind == PTX_RAW_SINK)
+            element.kind = PTX_OPERAND_SINK;
+        else if (!(is_destination(pattern.kind)
+                       ? ptx_match_reg(p, part, type, pattern.relaxed, &element)
+                       : ptx_match_source(p, PTX_OP_COUNT, part, type, pattern.relaxed, &element)))
+            return false;
+        p->elements[operand->index + i] = element;
+    }
+    p->element_count += count;
+    return true;
+}
+
+/* How many coordinates the geometry of the instruction takes, an array's index included; 0: it has none. */
+static unsigned ptx_coordinates(const ptx_insn *insn)
+{
+    if (ptx_has(insn, PTX_MOD_1D))
+        return 1;
+    if (ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D))
+        return 2;
+    return ptx_has(insn, PTX_MOD_3D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_CUBE) ||
+           ptx_has(insn, PTX_MOD_ACUBE) ? 4 : 0;
+}
+
+static bool ptx_layered(const ptx_insn *insn)
+{
+    return ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE);
+}
+
+/* [object] or [object, {coordinates}]: a vector of the object's register and the coordinates. */
+static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
+                             ptx_operand *operand)
+{
+    const unsigned wanted = ptx_coordinates(insn);
+    if (raw->kind != PTX_RAW_ADDRESS_NAME || raw->offset)
+        return ptx_mismatch(p, "a texture or surface object in [] is wanted");
+    if (raw->count != wanted)
+        return ptx_mismatch(p, "%u coordinates are wanted, not %u", wanted, raw->count);
+    const ptx_binding *binding = ptx_known(p, raw->name);
+    if (!binding || !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
+        return false;
+    if (binding->kind != PTX_BIND_REG || !ptx_reg_fits(PTX_B64, (ptx_type)binding->type, false))
+        return ptx_mismatch(p, "'%.100s' is not a register of 64 bits with an object's handle", raw->name->text);
+    *operand = (ptx_operand){.kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count,
+                             .count = 1 + wanted};
+    p->elements[operand->index] = (ptx_operand){.kind = PTX_OPERAND_REG, .type = PTX_B64, .index = binding->index};
+    for (unsigned i = 0; i < wanted; i++) {
+        const ptx_raw *part = &p->parts[raw->first + i];
+        const ptx_type of = i == 0 && ptx_layered(insn) ? PTX_U32 : type;
+        ptx_operand element = {.type = (uint8_t)of};
+        if (part->second || part->negate)
+            return ptx_mismatch(p, "'|' and '!' do not belong into a vector");
+        if (!ptx_match_source(p, PTX_OP_COUNT, part, of, false, &element))
+            return false;
+        p->elements[operand->index + 1 + i] = element;
+    }
+    p->element_count += 1 + wanted;
+    return true;
+}
+
+/* mov.b64 %rd, {%r1, %r2}: the elements share the width. */
+static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_pattern pattern, ptx_operand *operand)
+{
+    static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
+    if (raw->kind != PTX_RAW_VECTOR || (raw->count != 2 && raw->count != 4))
+        return ptx_mismatch(p, "a vector of 2 or 4 elements is wanted");
+    unsigned width = ptx_type_bytes(type) / raw->count;
+    if (width == 0)
+        return ptx_mismatch(p, "a .%s does not split into %u elements", ptx_type_name(type), (unsigned)raw->count);
+    return ptx_match_vector(p, raw, raw->count, by_width[width], pattern, operand);
+}
+
+static bool is_address_type(ptx_type type)
+{
+    return ptx_type_bytes(type) >= 4 && ptx_type_bytes(type) <= 8 && !is_real(type) && type != PTX_TF32;
+}
+
+static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
+                              ptx_operand *operand)
+{
+    operand->kind = PTX_OPERAND_ADDRESS;
+    operand->offset = raw->offset;
+    if (raw->coordinates)
+        return ptx_mismatch(p, "an address in [] is wanted, without coordinates");
+    if (raw->kind == PTX_RAW_ADDRESS_VALUE)
+        return true;
+    if (raw->kind != PTX_RAW_ADDRESS_NAME)
+        return ptx_mismatch(p, "an address in [] is wanted");
+    const ptx_binding *binding = ptx_known(p, raw->name);
+    if (!binding)
+        return false;
+    if (binding->kind == PTX_BIND_REG) {
+        if (!is_address_type((ptx_type)binding->type))
+            return ptx_mismatch(p, "register '%.60s' of type .%s cannot hold an address", raw->name->text,
+                            ptx_type_name((ptx_type)binding->type));
+        operand->base = PTX_BASE_REG;
+        operand->index = binding->index;
+        return true;
+    }
+    if (binding->kind != PTX_BIND_SYMBOL)
+        return ptx_mismatch(p, "'%.100s' is neither a register nor a variable", raw->name->text);
+    const ptx_symbol *symbol = &p->symbols[binding->index];
+    bool several = insn->op == PTX_OP_CP_ASYNC || insn->op == PTX_OP_CP_BULK || insn->op == PTX_OP_CP_REDUCE_BULK;
+    if (!several && symbol->space != insn->space &&
+        !(insn->space == PTX_SPACE_GENERIC && symbol->space == PTX_SPACE_GLOBAL))
+        return ptx_mismatch(p, "variable '%.100s' lies in another state space", raw->name->text);
+    uint64_t bytes = (uint64_t)ptx_type_bytes(type) * insn->vector;
+    if (symbol->space == PTX_SPACE_PARAM &&
+        (raw->offset < 0 || bytes > symbol->bytes || (uint64_t)raw->offset > symbol->bytes - bytes))
+        return ptx_mismatch(p, "bytes %" PRId64 " to %" PRId64 " are outside of parameter '%.60s' of %" PRIu64 " bytes",
+                            raw->offset, (int64_t)((uint64_t)raw->offset + bytes - 1), raw->name->text, symbol->bytes);
+    operand->base = PTX_BASE_SYMBOL;
+    operand->index = binding->index;
+    return true;
+}
+
+static ptx_type ptx_pattern_type(const ptx_insn *insn, ptx_pattern pattern)
+{
+    if (pattern.width == PTX_FIXED)
+        return (ptx_type)pattern.type;
+    ptx_type type = (ptx_type)insn->types[pattern.type];
+    if (pattern.width == PTX_WRITTEN)
+        return type;
+    switch (type) {
+    case PTX_U16: return PTX_U32;
+    case PTX_S16: return PTX_S32;
+    case PTX_U32: return PTX_U64;
+    case PTX_S32: return PTX_S64;
+    default: return type;
+    }
+}
+
+/* The second destination of `d|p`. */
+static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern pattern, ptx_operand *operand)
+{
+    if (!raw->second)
+        return pattern.pred != 2 || ptx_mismatch(p, "a second destination as in 'd|p' is wanted");
+    if (!pattern.pred)
+        return ptx_mismatch(p, "there is no second destination");
+    if (raw->second_sink)
+        return true;
+    ptx_raw second = {.kind = PTX_RAW_NAME, .name = raw->second};
+    ptx_operand pred = {0};
+    if (!ptx_match_reg(p, &second, PTX_PRED, false, &pred))
+        return false;
+    operand->pred = pred.index + 1;
+    return true;
+}
+
+static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern, const ptx_raw *raw,
+                              ptx_operand *operand, ptx_name **label)
+{
+    ptx_type type = ptx_pattern_type(insn, pattern);
+    *operand = (ptx_operand){.type = (uint8_t)type};
+    if (raw->negate && pattern.kind != 'p')
+        return ptx_mismatch(p, "'!' is not allowed here");
+    if ((raw->minus && pattern.kind != 'y') || (raw->select && pattern.kind != 'y' && pattern.kind != 'Y'))
+        return ptx_mismatch(p, raw->minus ? "'-' is not allowed here" : "no part of a register can be selected here");
+    if (!ptx_match_second(p, raw, pattern, operand))
+        return false;
+    if (pattern.count && (pattern.count > 1 || raw->kind == PTX_RAW_VECTOR))
+        return ptx_match_vector(p, raw, pattern.count, type, pattern, operand);
+    if (!pattern.count && (insn->vector > 1 || raw->kind == PTX_RAW_VECTOR) && strchr("vV", pattern.kind))
+        return ptx_match_vector(p, raw, insn->vector, type, pattern, operand);
+    switch (pattern.kind) {
+    case 'D':
+        if (raw->kind == PTX_RAW_SINK) {
+            operand->kind = PTX_OPERAND_SINK;
+            return true;
+        }
+        return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
+    case 'y':
+        if (!ptx_match_source(p, (ptx_op)insn->op, raw, type, false, operand))
+            return false;
+        operand->negate = raw->minus;
+        operand->count = raw->select;
+        return true;
+    case 'Y':
+        operand->count = raw->select;
+        return ptx_match_reg(p, raw, type, false, operand);
+    case 'd':
+    case 'r':
+    case 'V':
+        return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
+    case 'p':
+        if (raw->kind != PTX_RAW_VALUE || insn->op != PTX_OP_VOTE || raw->negate)
+            return ptx_match_reg(p, raw, type, false, operand);
+        return ptx_match_value(p, raw, PTX_U32, operand); /* a constant: 0 or not */
+    case 's':
+    case 'v':
+        return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
+    case 'i':
+        return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, type, operand)
+                                          : ptx_mismatch(p, "a constant is wanted");
+    case 'm':
+        return ptx_match_movable(p, raw, type, operand);
+    case 'X':
+    case 'x':
+        return ptx_match_split(p, raw, type, pattern, operand);
+    case 'o':
+        return ptx_match_object(p, raw, type, insn, operand);
+    case 'g': { /* without the array's index */
+        const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D) ? 1 : ptx_has(insn, PTX_MOD_A2D) ? 2 : 0);
+        return count == 1 && raw->kind != PTX_RAW_VECTOR && type == PTX_S32
+                   ? ptx_match_source(p, PTX_OP_COUNT, raw, type, false, operand)
+                   : ptx_match_vector(p, raw, count, type, pattern, operand);
+    }
+    case 'a':
+        return ptx_match_address(p, raw, type, insn, operand);
+    case 'l':
+        if (raw->kind != PTX_RAW_NAME || raw->offset)
+            return ptx_mismatch(p, "a label is wanted");
+        operand->kind = PTX_OPERAND_LABEL;
+        operand->type = PTX_NONE;
+        *label = raw->name;
+        return true;
+    default: { /* 't' */
+        const ptx_binding *binding = raw->kind == PTX_RAW_NAME ? ptx_known(p, raw->name) : NULL;
+        if (raw->kind == PTX_RAW_NAME && !binding)
+            return false;
+        if (!binding || binding->kind != PTX_BIND_TARGETS)
+            return ptx_mismatch(p, "the label of a .branchtargets is wanted");
+        *operand = (ptx_operand){.kind = PTX_OPERAND_TARGETS, .index = binding->index, .count = binding->count};
+        return true;
+    }
+    }
+}
+
+bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
+                           ptx_name **label)
+{
+    if (count < form->operands_needed || count > form->operand_count)
+        return ptx_mismatch(p, "%u operands are wanted, not %u", (unsigned)form->operands_needed, count);
+    size_t elements = p->element_count;
+    for (unsigned i = 0; i < count; i++) {
+        if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {
+            char why[sizeof p->why];
+            memcpy(why, p->why, sizeof why);
+            if (why[0] != '!')
+                snprintf(p->why, sizeof p->why, "operand %u: %.150s", i + 1, why);
+            p->element_count = elements;
+            return false;
+        }
+    }
+    insn->operand_count = (uint8_t)count;
+    return true;
+}

@@ -1,0 +1,255 @@
+/* ptx_internal.h - what the files of the PTX front end share, in the order a text passes through them: ptx_lex.c
+ * (tokens, names, scopes, the log), ptx_expr.c (constants), ptx_module.c, ptx_variable.c, ptx_function.c, ptx_source.c
+ * (directives), ptx_body.c (statements), ptx_insn.c with ptx_spelling.c, ptx_operand.c and ptx_call.c (instructions),
+ * ptx_table.c (ops.def), ptx_flow.c (post-dominators). */
+#ifndef KILN_SIM_PTX_INTERNAL_H
+#define KILN_SIM_PTX_INTERNAL_H
+
+#include "ptx.h"
+
+/* ---- the table ---- */
+
+typedef struct ptx_slot {
+    uint64_t mods[PTX_MOD_WORDS];
+    uint64_t types;      /* bit set of ptx_type */
+    uint8_t spaces;      /* bit set of ptx_space */
+    bool optional;
+} ptx_slot;
+
+typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
+
+typedef struct ptx_pattern {   /* of one operand */
+    char kind;                 /* as ops.def names them */
+    uint8_t width, type;       /* a ptx_type, or which of the written types */
+    uint8_t pred;              /* 0: no second destination, 1: allowed, 2: required */
+    uint8_t count;             /* elements of V and v; 0: insn->vector */
+    bool relaxed, optional;
+} ptx_pattern;
+
+typedef struct ptx_form {
+    uint8_t slot_count, operand_count, operands_needed;
+    ptx_slot slots[16];
+    ptx_pattern operands[PTX_MAX_OPERANDS];
+} ptx_form;
+
+typedef enum ptx_suffix_kind { PTX_SUFFIX_UNKNOWN, PTX_SUFFIX_TYPE, PTX_SUFFIX_SPACE, PTX_SUFFIX_MOD } ptx_suffix_kind;
+typedef struct ptx_suffix { ptx_suffix_kind kind; unsigned value; } ptx_suffix;
+
+ptx_suffix ptx_suffix_find(const char *text, size_t length);
+bool ptx_type_find(const char *text, size_t length, ptx_type *type);
+ptx_space ptx_mod_space(ptx_mod mod); /* the space that "shared::cta" and its like stand for, else GENERIC */
+const char *const *ptx_op_forms(ptx_op op); /* ends in NULL */
+bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is malformed (a test compiles them all) */
+/* The longest prefix of `text`, in whole dotted parts, that is an opcode; its length, 0 if none. */
+size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
+/* The same among PTX opcodes that the device does not run; NULL if none. */
+const char *ptx_op_later(const char *text, size_t length);
+const char *ptx_op_later_name(unsigned index); /* NULL: past the last */
+bool ptx_suffix_later(const char *text, size_t length);
+
+/* ---- names and scopes ---- */
+
+typedef enum ptx_binding_kind {
+    PTX_BIND_REG, PTX_BIND_RANGE, PTX_BIND_SREG, PTX_BIND_SYMBOL, PTX_BIND_FUNCTION, PTX_BIND_LABEL, PTX_BIND_TARGETS,
+    PTX_BIND_PROTOTYPE, PTX_BIND_CONSTANT
+} ptx_binding_kind;
+
+typedef struct ptx_binding {
+    struct ptx_binding *shadowed;   /* what the name meant outside */
+    struct ptx_binding *next;       /* in the same scope */
+    struct ptx_name *name;
+    uint32_t depth, index, count;   /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value */
+    uint8_t kind, type;
+} ptx_binding;
+
+typedef struct ptx_name {
+    const char *text;
+    uint32_t length, hash;
+    const char *string;             /* of a label of .debug_str: what it labels */
+    ptx_binding *binding, *range;   /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
+} ptx_name;
+
+#define PTX_MAX_DEPTH 64            /* of nested scopes, parentheses, braces */
+#define PTX_DEPTH_BUILTIN 0u
+#define PTX_DEPTH_MODULE 1u
+
+/* ---- tokens ---- */
+
+typedef enum ptx_token_kind {
+    PTX_TOKEN_END, PTX_TOKEN_NAME, PTX_TOKEN_DIRECTIVE /* text without the dot */, PTX_TOKEN_NUMBER, PTX_TOKEN_STRING,
+    PTX_TOKEN_PUNCTUATION, PTX_TOKEN_BAD
+} ptx_token_kind;
+
+typedef enum ptx_number_kind { PTX_SIGNED, PTX_UNSIGNED, PTX_FLOAT32, PTX_FLOAT64 } ptx_number_kind;
+typedef struct ptx_value {
+    uint64_t bits;        /* of an integer, or of the float or double */
+    uint8_t kind;
+} ptx_value;
+
+typedef struct ptx_token {
+    ptx_token_kind kind;
+    uint32_t line;
+    const char *text;
+    size_t length;
+    ptx_value value;
+    ptx_name *name;
+    char character;       /* of PUNCTUATION; two-character operators: '<' + '<' is 'l', 'r' >>, 'e' ==, 'n' !=, 'L' <=,
+                             'G' >=, 'a' &&, 'o' || */
+} ptx_token;
+
+/* ---- an operand as written, before a form says what it may be ---- */
+
+typedef enum ptx_raw_kind {
+    PTX_RAW_NAME, PTX_RAW_VALUE, PTX_RAW_ADDRESS_NAME, PTX_RAW_ADDRESS_VALUE, PTX_RAW_VECTOR, PTX_RAW_SINK
+} ptx_raw_kind;
+
+typedef struct ptx_raw {
+    uint8_t kind;
+    bool negate, second_sink, minus, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
+    uint32_t select;       /* of PTX_SELECT_BITS() and so on */
+    ptx_name *name, *second;
+    ptx_value value;
+    int64_t offset;
+    uint32_t first, count; /* VECTOR, coordinates: of parser->parts */
+} ptx_raw;
+
+#define PTX_MAX_PARTS 128
+
+typedef struct ptx_fixup {     /* a branch to a label that may not have been seen yet */
+    ptx_name *name;
+    uint32_t line, insn, operand; /* insn UINT32_MAX: `operand` counts elements */
+    struct ptx_fixup *next;
+} ptx_fixup;
+
+typedef struct ptx_scope {
+    ptx_binding *bindings;
+    ptx_fixup *fixups;
+    uint64_t frame;            /* bytes of call parameters in use outside */
+} ptx_scope;
+
+typedef struct ptx_spelling {  /* "add.s32" read once */
+    const char *text;
+    uint32_t length, hash;
+    ptx_op op;
+    uint64_t forms;            /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
+    uint8_t types[4], space, vector;
+    uint64_t mods[PTX_MOD_WORDS];
+} ptx_spelling;
+
+typedef struct ptx_loc_note { uint32_t loc; ptx_name *label; } ptx_loc_note; /* .loc ... function_name label */
+
+typedef struct ptx_parser {
+    const kiln_allocator *mem;
+    ptx_module *module;
+    kiln__arena scratch;
+    kiln__text *log;
+    unsigned errors;
+    bool memory, invalid;      /* memory is out; an error other than an unsupported instruction */
+
+    const char *start, *cursor, *end;
+    uint32_t line;
+    ptx_token token;           /* the current one */
+    ptx_name **names; size_t name_count, name_capacity;
+    ptx_spelling **spellings; size_t spelling_count, spelling_capacity;
+    ptx_form *forms[PTX_OP_COUNT];
+    uint8_t form_count[PTX_OP_COUNT];
+
+    uint32_t depth, nested_ranges; /* ranges declared below a function's outermost scope */
+    ptx_scope scopes[PTX_MAX_DEPTH + 1];
+
+    ptx_symbol *symbols; size_t symbol_count, symbol_capacity;
+    ptx_function *functions; size_t function_count, function_capacity;
+    ptx_loc *locs; size_t loc_count, loc_capacity;
+    ptx_loc_note *loc_notes; size_t loc_note_count, loc_note_capacity; /* resolved at the end: labels come last */
+    uint32_t *loc_index; size_t loc_index_capacity, loc_index_count;
+    const char **files; size_t file_count, file_capacity;
+    uint64_t init_bytes;       /* allocated for initialisers */
+
+    /* of the function being read; function: index, or UINT32_MAX */
+    uint32_t function, loc;
+    ptx_insn *insns; size_t insn_count, insn_capacity;
+    ptx_operand *elements; size_t element_count, element_capacity;
+    ptx_reg *regs; size_t reg_count, reg_capacity;
+    ptx_prototype *prototypes; size_t prototype_count, prototype_capacity;
+    uint64_t frame_bytes;
+    uint32_t brx_count;
+
+    ptx_raw parts[PTX_MAX_PARTS]; uint32_t part_count; /* elements of the vectors of the instruction being read */
+    char why[200];             /* the last mismatch of an instruction with a form */
+} ptx_parser;
+
+/* lexer */
+bool ptx_names_init(ptx_parser *p);
+void ptx_next(ptx_parser *p);
+char ptx_peek(ptx_parser *p); /* the next character that is neither space nor comment; '\0' at the end */
+ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length); /* NULL: memory */
+bool ptx_is(const ptx_parser *p, char punctuation);
+bool ptx_is_directive(const ptx_parser *p, const char *name);
+bool ptx_accept(ptx_parser *p, char punctuation);
+bool ptx_expect(ptx_parser *p, char punctuation);
+bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_t *value);
+/* A line of the log; false, so that a check can end in `return ptx_error(...)`. */
+bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
+bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
+bool ptx_out_of_memory(ptx_parser *p);
+const char *ptx_shown(ptx_parser *p); /* the current token for a message */
+/* kiln__grow with its failure noted. */
+bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
+
+/* names */
+ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index); /* in the current scope */
+ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* NULL: unknown, or memory */
+bool ptx_declare_range(ptx_parser *p, ptx_name *prefix, ptx_type type, uint32_t count);
+bool ptx_declare_reg(ptx_parser *p, ptx_name *name, ptx_type type);
+bool ptx_scope_push(ptx_parser *p);
+void ptx_scope_pop(ptx_parser *p); /* resolves the labels of the scope */
+
+/* constants */
+bool ptx_expression(ptx_parser *p, ptx_value *value);
+bool ptx_integer(ptx_parser *p, int64_t *value);
+bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits); /* false: a float where an integer belongs */
+
+/* variables */
+bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
+bool ptx_align(ptx_parser *p, uint32_t *align);
+bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
+bool ptx_attribute(ptx_parser *p, bool *managed); /* sets *managed if it says so; NULL: no variable's */
+bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
+bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
+uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */
+
+/* functions */
+typedef struct ptx_declarator {
+    ptx_name *name;
+    ptx_type type;
+    uint64_t bytes;
+    uint32_t align, line;
+    bool pointer;
+} ptx_declarator;
+bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" */
+bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
+bool ptx_alias(ptx_parser *p);
+void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size); /* a copy that lives with the module */
+
+/* source lines */
+uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc);
+bool ptx_loc_directive(ptx_parser *p);
+bool ptx_file_directive(ptx_parser *p);
+bool ptx_section(ptx_parser *p);
+void ptx_skip_statement(ptx_parser *p);
+
+/* bodies */
+bool ptx_body(ptx_parser *p); /* from after '{' to its '}' */
+bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate);
+bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length);
+const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t length, uint32_t line);
+bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
+bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
+                    ptx_name **label);
+bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed);
+const ptx_binding *ptx_known(ptx_parser *p, ptx_name *name);
+bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand);
+bool ptx_call(ptx_parser *p, ptx_insn *insn);
+bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand *elements);
+
+#endif

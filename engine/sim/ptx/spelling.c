@@ -1,0 +1,218 @@
+/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and which of the opcode's forms they fit. Each
+ * spelling of a text is read once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ptx_internal.h"
+
+static bool ptx_forms_compile(ptx_parser *p, ptx_op op)
+{
+    const char *const *texts = ptx_op_forms(op);
+    uint8_t count = 0;
+    while (texts[count])
+        count++;
+    ptx_form *forms = kiln__arena_alloc(&p->scratch, count * sizeof *forms);
+    if (!forms)
+        return ptx_out_of_memory(p);
+    for (uint8_t i = 0; i < count; i++)
+        ptx_form_compile(texts[i], &forms[i]);
+    p->forms[op] = forms;
+    p->form_count[op] = count;
+    return true;
+}
+
+/* Do the suffixes fill the form's slots? Types in order, the others in any. */
+static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count)
+{
+    uint32_t filled = 0;
+    for (unsigned i = 0; i < count; i++) {
+        ptx_suffix suffix = suffixes[i];
+        bool found = false;
+        for (unsigned s = 0; s < form->slot_count && !found; s++) {
+            const ptx_slot *slot = &form->slots[s];
+            if (filled >> s & 1)
+                continue;
+            if (suffix.kind == PTX_SUFFIX_TYPE)
+                found = slot->types >> suffix.value & 1;
+            else if (suffix.kind == PTX_SUFFIX_SPACE)
+                found = slot->spaces >> suffix.value & 1;
+            else
+                found = slot->mods[suffix.value / 64] >> suffix.value % 64 & 1;
+            if (found)
+                filled |= 1u << s;
+            else if (suffix.kind == PTX_SUFFIX_TYPE && slot->types)
+                break;
+        }
+        if (!found)
+            return false;
+    }
+    for (unsigned s = 0; s < form->slot_count; s++)
+        if (!(filled >> s & 1) && !form->slots[s].optional)
+            return false;
+    return true;
+}
+
+static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsigned *types)
+{
+    ptx_space space = PTX_SPACE_GENERIC;
+    if (suffix.kind == PTX_SUFFIX_TYPE) {
+        if (*types < KILN__COUNT(spelling->types))
+            spelling->types[(*types)++] = (uint8_t)suffix.value;
+        return;
+    }
+    if (suffix.kind == PTX_SUFFIX_SPACE) {
+        space = (ptx_space)suffix.value;
+    } else {
+        spelling->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64;
+        space = ptx_mod_space((ptx_mod)suffix.value);
+        if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
+            spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
+    }
+    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async names the destination's first */
+        spelling->space = (uint8_t)space;
+}
+
+static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, size_t length)
+{
+    const char *later = ptx_op_later(text, length);
+    if (later)
+        return ptx_unsupported(p, line, "instruction '%s' is not supported by the simulated device", later);
+    const char *names[PTX_OP_COUNT];
+    for (unsigned i = 0; i < PTX_OP_COUNT; i++)
+        names[i] = ptx_op_name((ptx_op)i);
+    const char *dot = memchr(text, '.', length);
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(dot ? (size_t)(dot - text) : length), text);
+    const char *near = kiln__nearest(word, names, PTX_OP_COUNT);
+    return ptx_error(p, line, "Unknown instruction '%s'%s%s%s", word, near ? "; did you mean '" : "", near ? near : "",
+                     near ? "'?" : "");
+}
+
+static bool has_mod(const ptx_spelling *spelling, ptx_mod mod)
+{
+    return spelling->mods[mod / 64] >> mod % 64 & 1;
+}
+
+/* Splits "add.cc.u32" and finds the forms it fits. */
+static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
+{
+    const char *text = spelling->text, *end = text + spelling->length;
+    size_t length = ptx_op_find(text, spelling->length, &spelling->op);
+    const char *later = ptx_op_later(text, spelling->length);
+    if (!length || (later && strlen(later) > length))
+        return ptx_unknown_opcode(p, line, text, spelling->length);
+    ptx_suffix suffixes[24];
+    unsigned count = 0, types = 0;
+    spelling->vector = 1;
+    for (const char *at = text + length; at < end;) {
+        at++; /* the dot */
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        size_t size = (size_t)((dot ? dot : end) - at);
+        ptx_suffix suffix = ptx_suffix_find(at, size);
+        if (suffix.kind == PTX_SUFFIX_UNKNOWN && ptx_suffix_later(at, size))
+            return ptx_unsupported(p, line, "modifier '.%.*s' of '%s' is not supported by the simulated device",
+                                   (int)size, at, ptx_op_name(spelling->op));
+        if (suffix.kind == PTX_SUFFIX_UNKNOWN || count == KILN__COUNT(suffixes))
+            return ptx_error(p, line, "Unknown modifier '.%.*s' of instruction '%s'", (int)(size > 60 ? 60 : size), at,
+                             ptx_op_name(spelling->op));
+        if (suffix.kind == PTX_SUFFIX_MOD && (suffix.value == PTX_MOD_ROW || suffix.value == PTX_MOD_COL) &&
+            (has_mod(spelling, PTX_MOD_ROW) || has_mod(spelling, PTX_MOD_COL)))
+            suffix.value += PTX_MOD_ROW_2 - PTX_MOD_ROW; /* .row.col is not .col.row */
+        suffixes[count++] = suffix;
+        ptx_spelling_suffix(spelling, suffix, &types);
+        at += size;
+    }
+    if (!p->forms[spelling->op] && !ptx_forms_compile(p, spelling->op))
+        return false;
+    for (unsigned i = 0; i < p->form_count[spelling->op]; i++)
+        if (ptx_fill_slots(&p->forms[spelling->op][i], suffixes, count))
+            spelling->forms |= UINT64_C(1) << i;
+    return spelling->forms ||
+           ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),
+                     (int)(spelling->length > 120 ? 120 : spelling->length), text);
+}
+
+static bool ptx_spellings_widen(ptx_parser *p)
+{
+    size_t capacity = p->spelling_capacity ? p->spelling_capacity * 2 : 256;
+    ptx_spelling **wider = kiln__calloc(p->mem, capacity, sizeof(ptx_spelling *));
+    if (!wider)
+        return ptx_out_of_memory(p);
+    for (size_t i = 0; i < p->spelling_capacity; i++) {
+        if (!p->spellings[i])
+            continue;
+        size_t at = p->spellings[i]->hash & (capacity - 1);
+        while (wider[at])
+            at = (at + 1) & (capacity - 1);
+        wider[at] = p->spellings[i];
+    }
+    kiln__free(p->mem, p->spellings);
+    p->spellings = wider;
+    p->spelling_capacity = capacity;
+    return true;
+}
+
+const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t length, uint32_t line)
+{
+    if (p->spelling_count * 2 >= p->spelling_capacity && !ptx_spellings_widen(p))
+        return NULL;
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    hash ^= hash >> 15;
+    size_t at = hash & (p->spelling_capacity - 1);
+    for (; p->spellings[at]; at = (at + 1) & (p->spelling_capacity - 1)) {
+        ptx_spelling *spelling = p->spellings[at];
+        if (spelling->hash == hash && spelling->length == length && memcmp(spelling->text, text, length) == 0)
+            return spelling;
+    }
+    ptx_spelling *spelling = kiln__arena_alloc(&p->scratch, sizeof *spelling);
+    if (!spelling) {
+        ptx_out_of_memory(p);
+        return NULL;
+    }
+    *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
+    if (!ptx_read_spelling(p, spelling, line))
+        return NULL; /* not kept: each use is told */
+    p->spellings[at] = spelling;
+    p->spelling_count++;
+    return spelling;
+}
+
+static bool is_suffix_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
+}
+
+/* From the current name on: "add" and its suffixes, which may stand apart ("add .u32"). The text points into the
+ * source or, if it had to be put together, into the scratch arena. */
+bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
+{
+    const char *start = p->token.text, *stop = start + p->token.length; /* of what stands together */
+    bool apart = false;
+    kiln__text joined = {.mem = p->mem};
+    while (ptx_peek(p) == '.') {
+        const char *dot = p->cursor, *at = dot + 1;
+        while (at < p->end && is_suffix_char(*at))
+            at++;
+        if (dot != stop && !apart) {
+            apart = true;
+            kiln__text_add(&joined, start, (size_t)(stop - start));
+        }
+        if (apart)
+            kiln__text_add(&joined, dot, (size_t)(at - dot));
+        p->cursor = stop = at;
+    }
+    *text = start;
+    *length = (size_t)(stop - start);
+    if (apart) {
+        const char *copy = joined.failed ? NULL : kiln__arena_strndup(&p->scratch, joined.data, joined.length);
+        *length = joined.length;
+        kiln__text_free(&joined);
+        if (!copy)
+            return ptx_out_of_memory(p);
+        *text = copy;
+    }
+    ptx_next(p);
+    return true;
+}

@@ -1,0 +1,285 @@
+/* access.c - memory lane by lane: every window, every size, and the faults. The fast paths of vm_exec_memory.inc come
+ * here when lanes touch several allocations or something is wrong. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_machine.h"
+
+uint64_t vm_lane_address(const vm_warp *w, const vm_code *i, uint32_t slot, uint32_t lane)
+{
+    if (i->flags & VM_ADDR32)
+        return (uint32_t)(vm_r32(w, slot)[lane] + (uint32_t)i->imm);
+    return vm_r64(w, slot)[lane] + i->imm;
+}
+
+static unsigned char *bad(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, const char *window,
+                          uint64_t address, uint32_t bytes, bool write, const char *where)
+{
+    vm_fault_raise(w, i, lane, kind, address, bytes, "%s%s of %u bytes at %s address 0x%" PRIx64 "%s%s",
+                   kind == VM_FAULT_MISALIGNED ? "misaligned " : "invalid ", write ? "write" : "read", bytes, window,
+                   address, *where ? ", " : "", where);
+    return NULL;
+}
+
+unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t bytes,
+                        bool write)
+{
+    vm_run_state *run = w->runner->run;
+    const char *window = "global";
+    char where[200] = "";
+    unsigned char *host = NULL;
+    uint64_t asked = address;
+    if (space == PTX_SPACE_GENERIC) {
+        if (address >= VM_GLOBAL_BASE)
+            space = PTX_SPACE_GLOBAL;
+        else if (address - VM_SHARED_BASE < VM_SHARED_WINDOW)
+            space = PTX_SPACE_SHARED, address -= VM_SHARED_BASE;
+        else if (address >= VM_LOCAL_BASE && address < VM_CONST_BASE)
+            space = PTX_SPACE_LOCAL, address -= VM_LOCAL_BASE;
+        else if (address - VM_PARAM_BASE < UINT32_MAX)
+            space = PTX_SPACE_PARAM, address -= VM_PARAM_BASE;
+    }
+    bool inside = false;
+    switch (space) {
+    case PTX_SPACE_SHARED:
+        window = "shared";
+        inside = address <= VM_SHARED_WINDOW && (address + bytes <= run->shared_gap ||
+                 (address >= run->shared_dynamic && address + bytes <= run->shared_end));
+        host = inside ? w->block->shared + address : NULL;
+        if (!inside)
+            snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
+                     run->shared_gap + (run->shared_end - run->shared_dynamic));
+        break;
+    case PTX_SPACE_LOCAL:
+        window = "local";
+        inside = address < run->local_bytes && bytes <= run->local_bytes - address;
+        host = inside ? w->block->local + (size_t)(w->index * VM_LANES + lane) * run->local_bytes + address : NULL;
+        if (!inside)
+            snprintf(where, sizeof where, "a thread has %u bytes of local memory", run->local_bytes);
+        break;
+    case PTX_SPACE_PARAM:
+        window = "param";
+        inside = !write && address < run->kernel->ptx->param_bytes && bytes <= run->kernel->ptx->param_bytes - address;
+        host = inside ? (unsigned char *)(uintptr_t)run->launch->params + address : NULL;
+        break;
+    default: {
+        vm_runner *runner = w->runner;
+        const vm_span *c = &runner->cache[i->e];
+        inside = (address >= c->base && address < c->end && bytes <= c->end - address) ||
+                 vm_refill(w, i, address, address + bytes);
+        host = inside ? c->host + (address - c->base) : NULL;
+        if (!inside && address < 4096)
+            snprintf(where, sizeof where, "a null pointer");
+        else if (!inside)
+            vm_describe(run->device, address, where, sizeof where);
+        break;
+    }
+    }
+    if (inside && address % bytes != 0)
+        return bad(w, i, lane, VM_FAULT_MISALIGNED, window, asked, bytes, write, "");
+    if (!inside)
+        return bad(w, i, lane, VM_FAULT_ADDRESS, window, asked, bytes, write, where);
+    return host;
+}
+
+/* One element, as wide as it is. Accesses that order others are single host atomics; a b128 is two halves. */
+VM_RACY static uint64_t get(const unsigned char *p, unsigned size, bool strong)
+{
+    if (strong) {
+        switch (size) {
+        case 1: return __atomic_load_n((const vm_u8 *)p, __ATOMIC_ACQUIRE);
+        case 2: return __atomic_load_n((const vm_u16 *)(const void *)p, __ATOMIC_ACQUIRE);
+        case 4: return __atomic_load_n((const vm_u32 *)(const void *)p, __ATOMIC_ACQUIRE);
+        default: return __atomic_load_n((const vm_u64 *)(const void *)p, __ATOMIC_ACQUIRE);
+        }
+    }
+    switch (size) {
+    case 1: return *(const vm_u8 *)p;
+    case 2: return *(const vm_u16 *)(const void *)p;
+    case 4: return *(const vm_u32 *)(const void *)p;
+    default: return *(const vm_u64 *)(const void *)p;
+    }
+}
+
+VM_RACY static void put(unsigned char *p, unsigned size, uint64_t value, bool strong)
+{
+    if (strong) {
+        switch (size) {
+        case 1: __atomic_store_n((vm_u8 *)p, (uint8_t)value, __ATOMIC_RELEASE); return;
+        case 2: __atomic_store_n((vm_u16 *)(void *)p, (uint16_t)value, __ATOMIC_RELEASE); return;
+        case 4: __atomic_store_n((vm_u32 *)(void *)p, (uint32_t)value, __ATOMIC_RELEASE); return;
+        default: __atomic_store_n((vm_u64 *)(void *)p, value, __ATOMIC_RELEASE); return;
+        }
+    }
+    switch (size) {
+    case 1: *(vm_u8 *)p = (uint8_t)value; return;
+    case 2: *(vm_u16 *)(void *)p = (uint16_t)value; return;
+    case 4: *(vm_u32 *)(void *)p = (uint32_t)value; return;
+    default: *(vm_u64 *)(void *)p = value; return;
+    }
+}
+
+static uint64_t extend(uint64_t value, unsigned size, uint8_t flags)
+{
+    if (flags & VM_SIGNED && size < 8) {
+        unsigned shift = 64 - 8 * size;
+        value = (uint64_t)((int64_t)(value << shift) >> shift);
+    }
+    return flags & VM_REG16 ? (uint16_t)value : value;
+}
+
+/* A spin loop reads what another path or block writes: after a few of these the warp gives way. */
+static void note_spin(vm_warp *w, const vm_code *i)
+{
+    if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
+        w->event |= VM_EVENT_YIELD;
+}
+
+void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
+    note_spin(w, i);
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        const unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, false);
+        if (!p)
+            return;
+        for (uint32_t k = 0; k < i->count * half; k++) {
+            uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+            uint64_t value = extend(get(p + k * size, size, i->flags & VM_STRONG), size, i->flags);
+            if (i->flags & VM_REG64)
+                vm_r64(w, slot)[lane] = value;
+            else
+                vm_r32(w, slot)[lane] = (uint32_t)value;
+        }
+    }
+}
+
+void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
+    VM_EACH(lane, m)
+    {
+        uint64_t address = vm_lane_address(w, i, i->a, lane);
+        unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, true);
+        if (!p)
+            return;
+        for (uint32_t k = 0; k < i->count * half; k++) {
+            uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+            uint64_t value = i->flags & VM_REG64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
+            put(p + k * size, size, value, i->flags & VM_STRONG);
+        }
+    }
+}
+
+/* .param space inside functions: the callee's own parameters (b: 0) or the variables of its calls (b: 1). Addresses are
+ * known when the module loads, so they are checked there. Kernel parameters come here for the rarer sizes. */
+void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    const vm_function *function = w->frame->function;
+    bool entry = function->ptx->entry && i->b == 0, write = i->flags & VM_WRITES;
+    unsigned char *block = i->b ? w->frame->vars : w->frame->params;
+    size_t stride = i->b ? (size_t)function->ptx->frame_bytes : (size_t)function->ptx->param_bytes;
+    if (entry)
+        block = (unsigned char *)(uintptr_t)w->runner->run->launch->params, stride = 0;
+    unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
+    VM_EACH(lane, m)
+    {
+        unsigned char *p = block + lane * stride + i->imm;
+        for (uint32_t k = 0; k < i->count * half; k++, p += size) {
+            uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+            uint64_t value = 0;
+            if (write) {
+                value = i->flags & VM_REG64 ? vm_r64(w, slot)[lane] : vm_r32(w, slot)[lane];
+                memcpy(p, &value, size);
+                continue;
+            }
+            memcpy(&value, p, size);
+            value = extend(value, size, i->flags);
+            if (i->flags & VM_REG64)
+                vm_r64(w, slot)[lane] = value;
+            else
+                vm_r32(w, slot)[lane] = (uint32_t)value;
+        }
+    }
+}
+
+void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    uint32_t result = 0;
+    VM_EACH(lane, m)
+    {
+        uint64_t a = i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane];
+        bool in = false;
+        vm_span span;
+        switch (i->space) {
+        case PTX_SPACE_SHARED: in = a - VM_SHARED_BASE < VM_SHARED_WINDOW; break;
+        case PTX_SPACE_LOCAL: in = a >= VM_LOCAL_BASE && a < VM_CONST_BASE; break;
+        case PTX_SPACE_PARAM: in = a - VM_PARAM_BASE < UINT32_MAX; break;
+        case PTX_SPACE_CONST:
+        case PTX_SPACE_GLOBAL: {
+            bool constant = false, read_only = false;
+            bool found = vm_find(w->runner->run->device, a, &span, &constant, &read_only);
+            in = i->space == PTX_SPACE_CONST ? found && constant : found ? !constant : a >= VM_GLOBAL_BASE;
+            break;
+        }
+        default: break;
+        }
+        result |= (uint32_t)in << lane;
+    }
+    vm_set_pred(w, i->d, result, m);
+}
+
+/* cp.async completes at once: waiting for it then never waits, which every correct program allows for.
+ * d: shared address, a: global address, b: source size or 0; count: 0, or the predicate c (2: its opposite) says that the
+ * source is ignored; imm: offset of a; extra: offset of d. */
+void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    static const unsigned char zero[16];
+    const int64_t *offset = i->extra;
+    uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
+    VM_EACH(lane, m)
+    {
+        uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
+        uint64_t from = vm_lane_address(w, i, i->a, lane);
+        uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
+        if (bytes > i->size)
+            bytes = i->size;
+        if (ignore >> lane & 1)
+            bytes = 0;
+        unsigned char *d = vm_reach(w, i, lane, PTX_SPACE_SHARED, (uint32_t)(to + (uint64_t)*offset), i->size, true);
+        const unsigned char *s = zero;
+        if (!d)
+            return;
+        if (bytes && from % i->size != 0) {
+            bad(w, i, lane, VM_FAULT_MISALIGNED, "global", from, i->size, false, "");
+            return;
+        }
+        for (uint32_t k = 0; k < bytes; k++) {
+            s = vm_reach(w, i, lane, PTX_SPACE_GLOBAL, from + k, 1, false);
+            if (!s)
+                return;
+            d[k] = *s;
+        }
+        memset(d + bytes, 0, i->size - bytes);
+    }
+}
+
+bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size)
+{
+    for (size_t n = 0; n + 1 < size; n++) {
+        const unsigned char *p = vm_reach(w, i, lane, PTX_SPACE_GENERIC, address + n, 1, false);
+        if (!p)
+            return false;
+        text[n] = (char)*p;
+        if (!text[n])
+            return true;
+    }
+    text[size - 1] = '\0';
+    return true;
+}

@@ -1,0 +1,332 @@
+/* block.c - a block: its warps in turn, and the barriers between them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_hooks.h"
+
+#define SLICE 32768u   /* instructions a warp runs before the next has its turn */
+
+vm_block *vm_block_new(vm_runner *runner)
+{
+    vm_run_state *run = runner->run;
+    const kiln_allocator *mem = run->device->mem;
+    vm_block *block = kiln__calloc(mem, 1, sizeof *block);
+    if (!block)
+        return NULL;
+    block->runner = runner;
+    block->warp_count = run->warps_per_block;
+    block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
+    uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
+    block->shared_raw = kiln__alloc(mem, (size_t)shared + 128);
+    block->local = kiln__alloc(mem, (size_t)run->local_bytes * run->warps_per_block * VM_LANES + 128);
+    if (!block->warps || !block->shared_raw || !block->local || (run->hooks && !run->hooks->block_new(block))) {
+        vm_block_free(block);
+        return NULL;
+    }
+    block->local_raw = block->local;
+    block->local = (unsigned char *)(((uintptr_t)block->local_raw + 63) & ~(uintptr_t)63);
+    block->shared = (unsigned char *)(((uintptr_t)block->shared_raw + 63) & ~(uintptr_t)63);
+    const uint32_t *size = run->launch->block;
+    for (uint32_t n = 0; n < block->warp_count * VM_LANES; n++) {
+        vm_warp *w = &block->warps[n / VM_LANES];
+        w->tid[0][n % VM_LANES] = n % size[0];
+        w->tid[1][n % VM_LANES] = n / size[0] % size[1];
+        w->tid[2][n % VM_LANES] = n / size[0] / size[1];
+    }
+    return block;
+}
+
+static void drop_frames(vm_block *block)
+{
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        /* After a fault paths are still inside calls: frames form a tree whose leaves the paths hold. */
+        for (uint32_t p = 0; p < w->path_count; p++) {
+            vm_frame *frame = w->paths[p].frame;
+            while (frame && frame->caller) {
+                vm_frame *caller = frame->caller;
+                for (uint32_t q = p + 1; q < w->path_count; q++)
+                    for (vm_frame *f = w->paths[q].frame; f; f = f->caller)
+                        if (f == frame)
+                            goto shared; /* the last path that is inside frees it */
+                vm_frame_free(w, frame);
+                frame = caller;
+                continue;
+            shared:
+                break;
+            }
+        }
+        if (w->root)
+            vm_frame_free(w, w->root);
+        w->root = NULL;
+        w->path_count = 0;
+    }
+}
+
+void vm_block_free(vm_block *block)
+{
+    if (!block)
+        return;
+    const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_children_free(block);
+    if (block->warps)
+        drop_frames(block);
+    if (block->runner->run->hooks)
+        block->runner->run->hooks->block_free(block);
+    kiln__free(mem, block->warps);
+    kiln__free(mem, block->shared_raw);
+    kiln__free(mem, block->local_raw ? block->local_raw : block->local);
+    kiln__free(mem, block);
+}
+
+static void spend(vm_block *block, vm_warp *w, uint64_t steps);
+
+bool vm_block_start(vm_block *block, uint64_t number)
+{
+    vm_run_state *run = block->runner->run;
+    const uint32_t *grid = run->launch->grid;
+    block->number = number;
+    block->id[0] = (uint32_t)(number % grid[0]);
+    block->id[1] = (uint32_t)(number / grid[0] % grid[1]);
+    block->id[2] = (uint32_t)(number / grid[0] / grid[1]);
+    block->live = run->block_threads;
+    block->next_warp = 0;
+    vm_children_reset(block);
+    memset(block->barriers, 0, sizeof block->barriers);
+    memset(block->shared, VM_POISON, (size_t)(run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap));
+    memset(block->local, VM_POISON, (size_t)run->local_bytes * run->warps_per_block * VM_LANES);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        uint32_t left = run->block_threads - k * VM_LANES;
+        uint32_t mask = left >= VM_LANES ? VM_ALL : (1u << left) - 1;
+        w->block = block;
+        w->runner = block->runner;
+        w->index = k;
+        w->dead = ~mask;
+        w->event = 0;
+        w->cc = w->cluster_arrived = w->path_count = w->sync_used = w->spins = w->yields = 0;
+        w->current = VM_PATHS;
+        w->issued = w->lanes = w->idle = w->charge = 0;
+        w->root = vm_frame_new(w, run->kernel, NULL);
+        if (!w->root)
+            return false;
+        vm_path_add(w, run->kernel->code, mask, NULL, w->root);
+    }
+    if (run->hooks)
+        run->hooks->block_start(block);
+    /* A block costs something even if its kernel is empty, and its memory was cleared. */
+    uint64_t cleared = run->shared_end + (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
+    spend(block, &block->warps[0], 1 + (cleared >> 16));
+    return true;
+}
+
+/* ---- barriers ---- */
+
+/* Lets all paths go that wait at the barrier, and hands out what bar.red found. */
+static void open_barrier(vm_block *block, uint32_t id)
+{
+    vm_barrier *barrier = &block->barriers[id];
+    const struct vm_hooks *hooks = block->runner->run->hooks;
+    if (hooks)
+        hooks->barrier(block, id);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        if (id == VM_BARRIERS)
+            w->cluster_arrived = 0;
+        for (uint32_t p = 0; p < w->path_count; p++) {
+            vm_path *path = &w->paths[p];
+            if (path->state != VM_PATH_BARRIER || path->barrier != id)
+                continue;
+            const vm_code *i = path->pc++;
+            path->state = VM_PATH_READY;
+            if (i->size == 0) /* no result */
+                continue;
+            unsigned char *d = path->frame->regs + i->d;
+            if (i->size == 1) {
+                VM_EACH(lane, path->arrived)((vm_u32 *)(void *)d)[lane] = barrier->count;
+            } else {
+                uint32_t value = (i->size == 2 ? barrier->all : barrier->any) ? VM_ALL : 0;
+                uint32_t *p32 = (uint32_t *)(void *)d;
+                *p32 = (*p32 & ~path->arrived) | (value & path->arrived);
+            }
+        }
+    }
+    *barrier = (vm_barrier){0};
+}
+
+void vm_barriers_check(vm_block *block)
+{
+    for (uint32_t id = 0; id <= VM_BARRIERS; id++) {
+        const vm_barrier *barrier = &block->barriers[id];
+        if (barrier->arrived && (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live))
+            open_barrier(block, id);
+    }
+}
+
+/* a: id, b: thread count or 0; size: 0 sync, 1 popc, 2 and, 3 or; c: predicate, flags 1: negated; flags 2: arrive. */
+void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_block *block = w->block;
+    uint32_t lane = (uint32_t)__builtin_ctz(m), id = vm_r32(w, i->a)[lane];
+    uint32_t need = i->b ? vm_r32(w, i->b)[lane] : 0;
+    if (id >= VM_BARRIERS) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u: there are barriers 0 to 15", id);
+        return;
+    }
+    if (i->b && (need == 0 || need % VM_LANES != 0)) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u for %u threads: not a multiple of 32", id, need);
+        return;
+    }
+    vm_barrier *barrier = &block->barriers[id];
+    if (barrier->arrived == 0) {
+        barrier->all = true;
+        barrier->need = need;
+    } else if (barrier->need != need) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u for %u threads while others wait there for %u",
+                       id, need, barrier->need);
+        return;
+    }
+    if (i->size) {
+        uint32_t p = (*vm_pred(w, i->c) ^ (i->flags & 1 ? VM_ALL : 0)) & m;
+        barrier->count += (uint32_t)__builtin_popcount(p);
+        barrier->all = barrier->all && p == m;
+        barrier->any = barrier->any || p != 0;
+    }
+    /* With a count, a warp that is whole as far as it lives stands for 32 threads. */
+    barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : (uint32_t)__builtin_popcount(m);
+    if (!(i->flags & 2)) {
+        vm_path *path = &w->paths[w->current];
+        vm_warp_save(w);
+        path->pc = i;
+        path->arrived = m;
+        path->state = VM_PATH_BARRIER;
+        path->barrier = (uint8_t)id;
+        w->event |= VM_EVENT_SWITCH;
+    }
+    if (barrier->need ? barrier->arrived >= barrier->need : barrier->arrived >= block->live)
+        open_barrier(block, id);
+}
+
+/* No warp can move: says where each waits. */
+static void deadlock(vm_block *block)
+{
+    if (block->runner->run->hooks)
+        block->runner->run->hooks->deadlock(block);
+    vm_warp *first = NULL;
+    const vm_path *at = NULL;
+    char text[300] = "";
+    size_t used = 0;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_warp *w = &block->warps[k];
+        for (uint32_t p = 0; p < w->path_count; p++) {
+            vm_path *path = &w->paths[p];
+            vm_fault place = {0};
+            vm_fault_at(w, path->frame, path->pc, &place);
+            if (!first)
+                first = w, at = path;
+            int wrote = snprintf(text + used, sizeof text - used, "%swarp %u mask 0x%08x %s line %u", used ? ", " : "", k,
+                                 path->mask, path->state == VM_PATH_BARRIER ? "at a barrier," : "at a warp operation,",
+                                 place.file_line ? place.file_line : place.ptx_line);
+            used += wrote > 0 && (size_t)wrote < sizeof text - used ? (size_t)wrote : 0;
+        }
+    }
+    vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
+    for (uint32_t k = 0; !first && k < block->warp_count; k++) /* lanes that live are in a path; but a launch must end */
+        if (block->warps[k].root)
+            first = &block->warps[k], at = &root, root.frame = first->root;
+    if (!first)
+        return;
+    first->frame = at->frame;
+    vm_fault_raise(first, at->pc, (uint32_t)__builtin_ctz(at->mask), VM_FAULT_DEADLOCK, 0, 0,
+                   "deadlock, %u of %u threads live: %s", block->live, block->runner->run->block_threads, text);
+}
+
+static bool block_ready(const vm_block *block)
+{
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        if (vm_warp_ready(&block->warps[k]))
+            return true;
+    return false;
+}
+
+/* Lanes that wait for others at a post-dominator need not: these may stand at a barrier that needs those. */
+static bool part_all(vm_block *block)
+{
+    bool any = false;
+    if (block->runner->run->hooks)
+        block->runner->run->hooks->stuck(block);
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        any |= vm_warp_part(&block->warps[k]);
+    return any;
+}
+
+static uint64_t budget_of(const vm_run_state *run)
+{
+    return run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
+}
+
+/* Counts work against the launch's budget; a launch that has spent it, or is asked to stop, ends. */
+static void spend(vm_block *block, vm_warp *w, uint64_t steps)
+{
+    vm_run_state *run = block->runner->run;
+    uint64_t budget = budget_of(run);
+    uint64_t spent = atomic_fetch_add_explicit(&run->family->steps, steps, memory_order_relaxed) + steps;
+    bool stopped = run->launch->stop && __atomic_load_n(run->launch->stop, __ATOMIC_RELAXED);
+    if ((spent <= budget && !stopped) || w->path_count == 0)
+        return;
+    const vm_path *path = &w->paths[0];
+    w->frame = path->frame;
+    if (stopped)
+        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STOPPED, 0, 0, "stopped on request");
+    else
+        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STEPS, 0, 0,
+                       "the launch has run %llu instructions of warps, its budget: an endless loop?",
+                       (unsigned long long)budget);
+}
+
+bool vm_block_run(vm_block *block, uint64_t quantum)
+{
+    vm_runner *runner = block->runner;
+    vm_run_state *run = runner->run;
+    const struct vm_hooks *hooks = run->hooks;
+    uint64_t spent = 0, budget = budget_of(run);
+    uint32_t blocked = 0;
+    while (block->live && spent < quantum) {
+        vm_warp *w = &block->warps[block->next_warp];
+        block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
+        if (!vm_warp_ready(w)) {
+            if (++blocked >= block->warp_count && !block_ready(block) && !part_all(block)) {
+                deadlock(block);
+                break;
+            }
+            continue;
+        }
+        blocked = 0;
+        uint64_t before = w->issued, left = budget - atomic_load_explicit(&run->family->steps, memory_order_relaxed);
+        uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
+        vm_warp_run(w, left < slice ? left + 1 : slice);
+        spent += w->issued - before;
+        runner->clock += w->issued - before;
+        spent += w->charge;
+        spend(block, w, w->issued - before + w->charge);
+        w->charge = 0;
+        if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
+            break;
+        if (hooks && hooks->enough(block))
+            break;
+        if (w->gave_way) /* it spins on another warp or block */
+            spent += SLICE;
+    }
+    if (block->live && !atomic_load(&run->family->stop) && !(hooks && hooks->enough(block)))
+        return false;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        runner->counters.warp_instructions += block->warps[k].issued;
+        runner->counters.lane_instructions += block->warps[k].lanes;
+    }
+    if (hooks)
+        hooks->block_end(block);
+    runner->counters.blocks++;
+    runner->counters.warps += block->warp_count;
+    drop_frames(block);
+    return true;
+}

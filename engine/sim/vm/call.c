@@ -1,0 +1,301 @@
+/* call.c - calls: each has a frame with the callee's registers, its parameter blocks (one a lane) and the .param
+ * variables of the calls it makes. Lanes that call together return together. */
+#include <string.h>
+
+#include "vm_machine.h"
+
+/* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. */
+struct vm_chunk { struct vm_chunk *next; };
+#define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
+
+static unsigned size_class(size_t bytes)
+{
+    unsigned n = 0;
+    while (((size_t)64 << n) < bytes)
+        n++;
+    return n;
+}
+
+void *vm_pool_get(vm_runner *runner, size_t bytes)
+{
+    unsigned n = size_class(bytes);
+    if (n >= KILN__COUNT(runner->pool.free))
+        return NULL;
+    struct vm_chunk *chunk = runner->pool.free[n];
+    if (!chunk) {
+        if (runner->pool.bytes + ((size_t)64 << n) > POOL_MOST)
+            return NULL;
+        runner->pool.bytes += (size_t)64 << n;
+        return kiln__alloc(runner->run->device->mem, (size_t)64 << n);
+    }
+    runner->pool.free[n] = chunk->next;
+    return chunk;
+}
+
+void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes)
+{
+    unsigned n = size_class(bytes);
+    struct vm_chunk *chunk = pointer;
+    chunk->next = runner->pool.free[n];
+    runner->pool.free[n] = chunk;
+}
+
+void vm_pool_clear(vm_runner *runner)
+{
+    for (unsigned n = 0; n < KILN__COUNT(runner->pool.free); n++)
+        while (runner->pool.free[n]) {
+            struct vm_chunk *chunk = runner->pool.free[n];
+            runner->pool.free[n] = chunk->next;
+            kiln__free(runner->run->device->mem, chunk);
+        }
+}
+
+vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
+{
+    enum { ALIGN = 64 };
+    size_t params = function->ptx->entry ? 0 : (size_t)function->ptx->param_bytes * VM_LANES;
+    size_t vars = (size_t)function->ptx->frame_bytes * VM_LANES;
+    size_t head = (sizeof(vm_frame) + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size_t bytes = head + ALIGN + function->reg_bytes + params + vars;
+    vm_frame *frame = vm_pool_get(w->runner, bytes);
+    if (!frame)
+        return NULL;
+    memset(frame, 0, sizeof *frame);
+    frame->bytes = bytes;
+    frame->caller = caller;
+    frame->function = function;
+    frame->depth = caller ? caller->depth + 1 : 0;
+    frame->chain = bytes + (caller ? caller->chain : 0);
+    frame->regs = (unsigned char *)(((uintptr_t)frame + head + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1));
+    frame->params = frame->regs + function->reg_bytes;
+    frame->vars = frame->params + params;
+    frame->local_base = caller ? caller->local_top : 0;
+    frame->local_top = frame->local_base + function->local_bytes;
+    memset(frame->regs, 0, function->reg_bytes + params + vars); /* so that runs repeat */
+    vm_charge(w, bytes >> 14);
+    memset(frame->regs, 0xff, 4);                                /* the predicate that always holds */
+    return frame;
+}
+
+void vm_frame_free(vm_warp *w, vm_frame *frame)
+{
+    vm_pool_put(w->runner, frame, frame->bytes);
+}
+
+/* Copies between the variables of a frame's call and the callee's parameter block. `in`: arguments, else results. */
+static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
+{
+    size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
+    uint32_t count = in ? call->argument_count : call->result_count;
+    unsigned char *save = w->base[0], *constants = w->base[1];
+    w->base[0] = caller->regs;
+    w->base[1] = caller->function->constants;
+    for (uint32_t k = 0; k < count; k++) {
+        const vm_transfer *t = (in ? call->arguments : call->results) + k;
+        const ptx_function *f = callee->function->ptx; /* returns are the first of its parameters */
+        size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
+        VM_EACH(lane, lanes)
+        {
+            unsigned char *there = callee->params + lane * block + to;
+            if (t->is_register && in) {
+                uint64_t value = t->wide ? vm_r64(w, t->slot)[lane] : vm_r32(w, t->slot)[lane];
+                memcpy(there, &value, t->bytes);
+            } else if (t->is_register) {
+                uint64_t value = 0;
+                memcpy(&value, there, t->bytes);
+                if (t->wide)
+                    vm_r64(w, t->slot)[lane] = value;
+                else
+                    vm_r32(w, t->slot)[lane] = (uint32_t)value;
+            } else if (in) {
+                memcpy(there, caller->vars + lane * vars + t->from, t->bytes);
+            } else {
+                memcpy(caller->vars + lane * vars + t->from, there, t->bytes);
+            }
+        }
+    }
+    w->base[0] = save;
+    w->base[1] = constants;
+}
+
+static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_function *callee, uint32_t lanes,
+                  const vm_code *back)
+{
+    vm_frame *caller = w->frame;
+    uint32_t lane = (uint32_t)__builtin_ctz(lanes);
+    if (!callee->code) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "call of '%s', which has no body", callee->ptx->name);
+        return;
+    }
+    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > VM_FRAMES_MAX ||
+        (callee->local_bytes && caller->local_top + callee->local_bytes > w->runner->run->local_bytes)) {
+        vm_fault_raise(w, i, lane, VM_FAULT_STACK, 0, 0, "stack overflow: call of '%s' at depth %u", callee->ptx->name,
+                       caller->depth + 1);
+        return;
+    }
+    vm_frame *frame = vm_frame_new(w, callee, caller);
+    if (!frame) {
+        vm_fault_raise(w, i, lane, VM_FAULT_MEMORY, 0, 0, "out of host memory in a call of '%s'", callee->ptx->name);
+        return;
+    }
+    frame->call = call;
+    frame->back = back;
+    frame->join = (vm_sync){.pc = NULL, .expected = lanes, .parent = w->sync, .frame = frame};
+    transfer(w, caller, frame, call, lanes, true);
+    w->paths[w->current] = (vm_path){.pc = callee->code, .mask = lanes, .sync = &frame->join, .frame = frame};
+    vm_warp_select(w, &w->paths[w->current]);
+}
+
+/* The lanes that wait at the return go on without the rest. */
+void vm_frame_return(vm_warp *w, vm_frame *frame)
+{
+    uint32_t lanes = frame->join.waiting;
+    if (!lanes)
+        return;
+    transfer(w, frame->caller, frame, frame->call, lanes, false);
+    frame->join.waiting = 0;
+    frame->join.expected &= ~lanes;
+    vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
+}
+
+/* All lanes of a call have returned (or left the kernel). `resume`: as the running path, whose lanes they are. */
+void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
+{
+    uint32_t lanes = frame->join.waiting;
+    if (lanes) {
+        transfer(w, frame->caller, frame, frame->call, lanes, false);
+        if (resume) {
+            w->paths[w->current] =
+                (vm_path){.pc = frame->back, .mask = lanes, .sync = frame->join.parent, .frame = frame->caller};
+            vm_warp_select(w, &w->paths[w->current]);
+        } else {
+            vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
+        }
+    }
+    vm_frame_free(w, frame);
+}
+
+void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_frame *frame = w->frame;
+    if (!frame->caller) {
+        vm_op_exit(w, i, m);
+        return;
+    }
+    vm_leave(w, w->sync, &frame->join, m);
+    frame->join.waiting |= m;
+    w->mask &= ~m;
+    bool complete = frame->join.waiting == frame->join.expected;
+    if (w->mask) /* so not complete */
+        return;
+    if (complete)
+        vm_frame_finish(w, frame, true);
+    else
+        vm_path_drop(w);
+}
+
+/* An indirect call's lists against the function that the pointer names. */
+static bool fits(const vm_function *callee, const vm_call *call)
+{
+    const ptx_function *f = callee->ptx;
+    if (f->return_count != call->result_count || f->param_count != call->argument_count)
+        return false;
+    for (uint32_t k = 0; k < f->return_count + f->param_count; k++) {
+        const vm_transfer *t = k < f->return_count ? &call->results[k] : &call->arguments[k - f->return_count];
+        if (callee->module->ptx->symbols[f->params[k]].bytes != t->bytes)
+            return false;
+    }
+    return true;
+}
+
+void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_call *call = i->extra;
+    if (call->builtin) {
+        vm_builtin_run(w, i, m);
+        return;
+    }
+    /* Lanes outside the guard, or with another target, wait at the return like any others that parted. */
+    uint32_t lanes = m;
+    const vm_function *callee = call->callee;
+    if (!callee) {
+        const vm_module *module = w->frame->function->module;
+        uint32_t first = (uint32_t)__builtin_ctz(m);
+        const vm_u64 *target = vm_r64(w, i->a);
+        uint64_t want = i->flags & VM_ADDR32 ? vm_r32(w, i->a)[first] : target[first];
+        uint64_t index = (want - VM_CODE_BASE) / 16;
+        if (want < VM_CODE_BASE || want % 16 || index >= module->ptx->function_count ||
+            module->ptx->functions[index].entry) {
+            vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0, "call through 0x%llx, which is no function",
+                           (unsigned long long)want);
+            return;
+        }
+        callee = &module->functions[index];
+        if (!fits(callee, call)) {
+            vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0,
+                           "call through a pointer to '%s', whose parameters do not fit the prototype", callee->ptx->name);
+            return;
+        }
+        VM_EACH(lane, m)
+        if ((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : target[lane]) != want)
+            lanes &= ~(1u << lane);
+    }
+    const vm_code *back = w->pc;
+    if (lanes != w->mask) { /* the instruction after such a call is a meeting point */
+        uint32_t others = m & ~lanes, passed = w->mask & ~m;
+        w->sync = vm_part(w, back);
+        w->mask = lanes;
+        if (others)
+            vm_path_add(w, i, others, w->sync, w->frame);
+        if (passed)
+            vm_send(w, back, passed, w->sync);
+    }
+    enter(w, i, call, callee, lanes, back);
+}
+
+/* At the head of a function: parameters whose address it takes move into its local memory. */
+void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_function *function = w->frame->function;
+    const ptx_symbol *symbol = &function->module->ptx->symbols[i->b];
+    uint32_t local = w->runner->run->local_bytes;
+    VM_EACH(lane, m)
+    memcpy(w->block->local + (size_t)(w->index * VM_LANES + lane) * local + w->frame->local_base + i->imm,
+           w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
+}
+
+/* alloca (c: 0), stacksave (1), stackrestore (2): a path's lanes share one stack height. */
+void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    vm_frame *frame = w->frame;
+    uint64_t value = frame->local_top;
+    if (i->c == 0) {
+        uint64_t most = 0;
+        VM_EACH(lane, m)
+        {
+            uint64_t ask = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+            most = ask > most ? ask : most;
+        }
+        uint64_t align = i->imm, base = (frame->local_top + align - 1) & ~(align - 1);
+        if (most > VM_LOCAL_BYTES_MAX || base + most > w->runner->run->local_bytes) {
+            vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_STACK, 0, 0,
+                           "stack overflow: alloca of %llu bytes", (unsigned long long)most);
+            return;
+        }
+        frame->local_top = (uint32_t)(base + most);
+        value = base;
+    } else if (i->c == 2) {
+        uint32_t lane = (uint32_t)__builtin_ctz(m);
+        uint64_t top = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+        if (top >= frame->local_base + frame->function->local_bytes && top <= frame->local_top)
+            frame->local_top = (uint32_t)top;
+        return;
+    }
+    VM_EACH(lane, m)
+    {
+        if (i->flags & VM_REG64)
+            vm_r64(w, i->d)[lane] = value;
+        else
+            vm_r32(w, i->d)[lane] = (uint32_t)value;
+    }
+}

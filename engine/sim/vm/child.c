@@ -1,0 +1,532 @@
+/* child.c - what kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
+ *
+ * What a block launches waits in the block's list and runs, in the order of the calls, when the block has ended (or
+ * when it synchronises): one of the orders that streams, events and the absence of either allow, and the same in every
+ * run.
+ * What goes into a grid's tail stream waits in the grid's list until all its blocks, with theirs, have ended. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_hooks.h"
+#include "vm_runtime.h"
+
+#define PENDING_DEFAULT 2048u        /* cudaLimitDevRuntimePendingLaunchCount */
+#define SYNC_DEPTH_DEFAULT 2u        /* cudaLimitDevRuntimeSyncDepth */
+#define HANDLES_MOST 4096u           /* streams and events of a block that live at once */
+#define LAUNCH_STEPS 64u             /* what a launch counts against the step budget */
+
+/* Memory that a kernel writes a launch's parameters into. */
+typedef struct vm_buffer {
+    uint64_t address;
+    uint32_t bytes;                  /* what there is room for */
+    bool taken;
+    bool shaped;                     /* cudaGetParameterBufferV2: what to launch is known already */
+    uint32_t wanted, kernel, shared; /* wanted: bytes that were asked for */
+    uint32_t grid[3], block[3];
+} vm_buffer;
+
+struct vm_children {
+    vm_task *first, **last;
+    uint32_t pending;                /* tasks in the list */
+    uint32_t taken;                  /* buffers that await their launch */
+    vm_buffer *buffers;
+    size_t buffer_count, buffer_capacity;
+    uint64_t *handles;
+    size_t handle_count, handle_capacity;
+    uint64_t next_handle;
+    uint32_t *errors;                /* cudaGetLastError, by thread; NULL: none so far */
+};
+
+static struct vm_children *children_of(vm_block *block)
+{
+    struct vm_children *c = block->children;
+    if (!c) {
+        c = kiln__calloc(block->runner->run->device->mem, 1, sizeof *c);
+        if (!c)
+            return NULL;
+        c->last = &c->first;
+        block->children = c;
+    }
+    return c;
+}
+
+void vm_task_free(const kiln_allocator *mem, vm_task *task)
+{
+    kiln__free(mem, task);
+}
+
+void vm_children_reset(vm_block *block)
+{
+    struct vm_children *c = block->children;
+    const kiln_allocator *mem = block->runner->run->device->mem;
+    if (!c)
+        return;
+    while (c->first) {
+        vm_task *task = c->first;
+        c->first = task->next;
+        vm_task_free(mem, task);
+    }
+    c->last = &c->first;
+    c->pending = c->taken = 0;
+    for (size_t k = 0; k < c->buffer_count; k++)
+        c->buffers[k].taken = false;
+    c->handle_count = 0;
+    kiln__free(mem, c->errors);
+    c->errors = NULL;
+}
+
+void vm_children_free(vm_block *block)
+{
+    struct vm_children *c = block->children;
+    vm_device *device = block->runner->run->device;
+    if (!c)
+        return;
+    vm_children_reset(block);
+    for (size_t k = 0; k < c->buffer_count; k++)
+        vm_free(device, c->buffers[k].address);
+    kiln__free(device->mem, c->buffers);
+    kiln__free(device->mem, c->handles);
+    kiln__free(device->mem, c);
+    block->children = NULL;
+}
+
+/* ---- errors ---- */
+
+static size_t thread_of(const vm_warp *w, uint32_t lane)
+{
+    return (size_t)w->index * VM_LANES + lane;
+}
+
+uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error)
+{
+    struct vm_children *c = children_of(w->block);
+    if (c && !c->errors)
+        c->errors = kiln__calloc(w->runner->run->device->mem, (size_t)w->block->warp_count * VM_LANES,
+                                 sizeof *c->errors);
+    if (c && c->errors)
+        c->errors[thread_of(w, lane)] = error;
+    return error;
+}
+
+uint32_t vm_child_error(vm_warp *w, uint32_t lane, bool clear)
+{
+    struct vm_children *c = w->block->children;
+    if (!c || !c->errors)
+        return VM_CUDA_SUCCESS;
+    uint32_t error = c->errors[thread_of(w, lane)];
+    if (clear)
+        c->errors[thread_of(w, lane)] = VM_CUDA_SUCCESS;
+    return error;
+}
+
+uint64_t vm_child_limit(const vm_run_state *run, uint32_t which)
+{
+    static const uint64_t usual[VM_LIMITS] = {1024, 1 << 20, 8 << 20, SYNC_DEPTH_DEFAULT, PENDING_DEFAULT};
+    return run->launch->limits ? run->launch->limits[which] : usual[which];
+}
+
+/* ---- parameter buffers ---- */
+
+/* A buffer of the block for `bytes` of parameters; NULL with *error. */
+static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
+{
+    enum { PARAMETERS_MOST = 32764, GRAIN = 64 };
+    struct vm_children *c = children_of(w->block);
+    vm_device *device = w->runner->run->device;
+    if (bytes > PARAMETERS_MOST) {
+        *error = VM_CUDA_INVALID_VALUE;
+        return NULL;
+    }
+    if (c && (uint64_t)c->pending + c->taken >= vm_child_limit(w->runner->run, VM_LIMIT_PENDING)) {
+        *error = VM_CUDA_PENDING;
+        return NULL;
+    }
+    *error = VM_CUDA_MEMORY;
+    if (!c)
+        return NULL;
+    uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
+    vm_buffer *found = NULL;
+    for (size_t k = c->buffer_count; k-- > 0 && !found;)
+        if (!c->buffers[k].taken && c->buffers[k].bytes == size)
+            found = &c->buffers[k];
+    vm_charge(w, c->buffer_count >> 6);
+    if (!found) {
+        if (!kiln__grow(device->mem, &c->buffers, &c->buffer_capacity, c->buffer_count + 1, sizeof *c->buffers))
+            return NULL;
+        vm_allocation *made = vm_allocate(device, size, "parameter buffer");
+        if (!made)
+            return NULL;
+        found = &c->buffers[c->buffer_count++];
+        *found = (vm_buffer){.address = made->base, .bytes = size};
+    }
+    found->taken = true;
+    found->shaped = false;
+    found->wanted = (uint32_t)bytes;
+    c->taken++;
+    return found;
+}
+
+static vm_buffer *buffer_at(vm_warp *w, uint64_t address)
+{
+    struct vm_children *c = w->block->children;
+    if (c)
+        vm_charge(w, c->buffer_count >> 6);
+    for (size_t k = c ? c->buffer_count : 0; k-- > 0;)
+        if (c->buffers[k].taken && c->buffers[k].address == address)
+            return &c->buffers[k];
+    return NULL;
+}
+
+bool vm_child_kernel(const vm_warp *w, uint64_t pointer, uint32_t *kernel)
+{
+    const vm_module *module = w->runner->run->launch->module;
+    uint64_t index = (pointer - VM_CODE_BASE) / 16;
+    if (pointer < VM_CODE_BASE || pointer % 16 || index >= module->ptx->function_count ||
+        !module->ptx->functions[index].entry || !module->functions[index].code)
+        return false;
+    *kernel = (uint32_t)index;
+    return true;
+}
+
+uint64_t vm_child_buffer(vm_warp *w, uint32_t lane, uint64_t bytes)
+{
+    uint32_t error;
+    const vm_buffer *buffer = take_buffer(w, bytes, &error);
+    if (buffer)
+        return buffer->address;
+    vm_child_fail(w, lane, error);
+    return 0;
+}
+
+uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const uint32_t grid[3],
+                             const uint32_t block[3], uint32_t shared)
+{
+    uint32_t kernel, error = VM_CUDA_FUNCTION;
+    vm_buffer *buffer = NULL;
+    if (vm_child_kernel(w, pointer, &kernel))
+        buffer = take_buffer(w, w->runner->run->launch->module->ptx->functions[kernel].param_bytes, &error);
+    if (!buffer) {
+        vm_child_fail(w, lane, error);
+        return 0;
+    }
+    buffer->shaped = true;
+    buffer->kernel = kernel;
+    buffer->shared = shared;
+    memcpy(buffer->grid, grid, sizeof buffer->grid);
+    memcpy(buffer->block, block, sizeof buffer->block);
+    return buffer->address;
+}
+
+/* ---- launches ---- */
+
+/* Whether the grid may be launched at all: the device's own limits, the kernel's directives, what a run needs. */
+static uint32_t check_launch(const vm_run_state *parent, const vm_launch *launch)
+{
+    enum { GRID_YZ = 65535, BLOCK_Z = 64 };
+    vm_run_state run = {.device = parent->device, .launch = launch};
+    vm_fault fault;
+    vm_fault_kind kind = vm_launch_prepare(&run, &fault);
+    if (kind != VM_OK)
+        return kind == VM_FAULT_STACK ? VM_CUDA_RESOURCES : VM_CUDA_CONFIGURATION;
+    const ptx_function *f = run.kernel->ptx;
+    bool fits = launch->grid[0] <= INT32_MAX && launch->grid[1] <= GRID_YZ && launch->grid[2] <= GRID_YZ &&
+                launch->block[2] <= BLOCK_Z && run.block_threads <= vm_max_threads(f);
+    for (unsigned axis = 0; axis < 3; axis++)
+        fits = fits && (f->req_threads[axis] == 0 || f->req_threads[axis] == launch->block[axis]) &&
+               f->req_cluster[axis] <= 1;
+    return fits ? VM_CUDA_SUCCESS : VM_CUDA_CONFIGURATION;
+}
+
+static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
+{
+    vm_run_state *run = block->runner->run;
+    struct vm_children *c = block->children;
+    if (stream != VM_STREAM_TAIL) {
+        *c->last = task;
+        c->last = &task->next;
+        c->pending++;
+        return;
+    }
+    pthread_mutex_lock(&run->family->lock);
+    vm_task **last = &run->tails;
+    while (*last)
+        last = &(*last)->next;
+    *last = task;
+    run->tail_count++;
+    pthread_mutex_unlock(&run->family->lock);
+}
+
+/* The tail streams of all blocks are one, so its length is bounded for the grid. */
+static uint32_t check_stream(vm_warp *w, uint64_t stream)
+{
+    vm_run_state *run = w->runner->run;
+    struct vm_children *c = w->block->children;
+    if (stream == VM_STREAM_TAIL) {
+        pthread_mutex_lock(&run->family->lock);
+        bool full = run->tail_count >= vm_child_limit(run, VM_LIMIT_PENDING);
+        pthread_mutex_unlock(&run->family->lock);
+        return full ? VM_CUDA_PENDING : VM_CUDA_SUCCESS;
+    }
+    if (stream <= VM_STREAM_LAST)
+        return VM_CUDA_SUCCESS;
+    for (size_t k = 0; c && k < c->handle_count; k++)
+        if (c->handles[k] == stream && vm_is_stream(stream))
+            return VM_CUDA_SUCCESS;
+    return VM_CUDA_INVALID_VALUE; /* as of an H200, rather than an invalid handle */
+}
+
+static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer, uint64_t stream)
+{
+    const vm_run_state *run = w->runner->run;
+    vm_device *device = run->device;
+    uint32_t error = check_stream(w, stream);
+    if (error != VM_CUDA_SUCCESS)
+        return error;
+    if (stream != VM_STREAM_TAIL && run->depth + 1 >= VM_NEST_MAX)
+        return VM_CUDA_DEPTH;
+    size_t bytes = (size_t)run->launch->module->ptx->functions[buffer->kernel].param_bytes;
+    if (bytes > buffer->wanted)
+        return VM_CUDA_INVALID_VALUE;
+    vm_launch launch = {.module = run->launch->module, .kernel = (int)buffer->kernel, .dynamic_shared = buffer->shared,
+                        .stop = run->launch->stop, .hooks = run->launch->hooks, .watch = run->launch->watch, .limits = run->launch->limits,
+                        .print = run->launch->print, .user = run->launch->user};
+    memcpy(launch.grid, buffer->grid, sizeof launch.grid);
+    memcpy(launch.block, buffer->block, sizeof launch.block);
+    error = check_launch(run, &launch);
+    if (error != VM_CUDA_SUCCESS)
+        return error;
+    const void *params = vm_pointer(device, buffer->address, buffer->bytes); /* a kernel may have freed it */
+    if (!params)
+        return VM_CUDA_INVALID_VALUE;
+    vm_task *task = kiln__calloc(device->mem, 1, sizeof *task + bytes + 1);
+    if (!task)
+        return VM_CUDA_MEMORY;
+    task->is_launch = true;
+    task->at = i;
+    memcpy(task->block, w->block->id, sizeof task->block);
+    task->launch = launch;
+    task->launch.params = memcpy(task + 1, params, bytes);
+    enqueue(w->block, task, stream);
+    vm_charge(w, LAUNCH_STEPS);
+    return VM_CUDA_SUCCESS;
+}
+
+/* The buffer goes back, whether the launch succeeds or not. */
+static uint32_t launch_buffer(vm_warp *w, const vm_code *i, uint32_t lane, vm_buffer *buffer, uint64_t stream)
+{
+    uint32_t error = try_launch(w, i, buffer, stream);
+    buffer->taken = false;
+    w->block->children->taken--;
+    return error == VM_CUDA_SUCCESS ? error : vm_child_fail(w, lane, error);
+}
+
+uint32_t vm_child_launch(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t stream)
+{
+    vm_buffer *buffer = buffer_at(w, address);
+    if (!buffer || !buffer->shaped)
+        return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
+    return launch_buffer(w, i, lane, buffer, stream);
+}
+
+uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t pointer, uint64_t address,
+                            const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream)
+{
+    uint32_t kernel;
+    vm_buffer *buffer = buffer_at(w, address);
+    if (!vm_child_kernel(w, pointer, &kernel))
+        return vm_child_fail(w, lane, VM_CUDA_FUNCTION);
+    if (!buffer && address == 0) /* a kernel without parameters needs none */
+        buffer = buffer_at(w, vm_child_buffer(w, lane, 0));
+    if (!buffer)
+        return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
+    buffer->kernel = kernel;
+    buffer->shared = shared;
+    memcpy(buffer->grid, grid, sizeof buffer->grid);
+    memcpy(buffer->block, block, sizeof buffer->block);
+    return launch_buffer(w, i, lane, buffer, stream);
+}
+
+/* ---- streams and events ---- */
+
+uint64_t vm_child_handle(vm_warp *w, bool stream)
+{
+    struct vm_children *c = children_of(w->block);
+    if (!c || c->handle_count >= HANDLES_MOST ||
+        !kiln__grow(w->runner->run->device->mem, &c->handles, &c->handle_capacity, c->handle_count + 1,
+                    sizeof *c->handles))
+        return 0;
+    uint64_t handle = VM_HANDLE_BASE + 2 * ++c->next_handle + (stream ? 0 : 1);
+    c->handles[c->handle_count++] = handle;
+    return handle;
+}
+
+bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream)
+{
+    const struct vm_children *c = w->block->children;
+    for (size_t k = 0; c && k < c->handle_count; k++)
+        if (c->handles[k] == handle)
+            return vm_is_stream(handle) == stream;
+    return false;
+}
+
+bool vm_child_stream_known(vm_warp *w, uint64_t stream)
+{
+    return stream <= VM_STREAM_LAST || vm_child_handle_known(w, stream, true);
+}
+
+bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream)
+{
+    struct vm_children *c = w->block->children;
+    for (size_t k = 0; c && k < c->handle_count; k++)
+        if (c->handles[k] == handle && vm_is_stream(handle) == stream) {
+            c->handles[k] = c->handles[--c->handle_count];
+            return true;
+        }
+    return false;
+}
+
+/* ---- copies and fills ---- */
+
+/* [address, address + (depth - 1) * slice + (height - 1) * pitch + width) does not wrap, and rows do not overlap. */
+static bool extent_fits(const vm_task *t, uint64_t address, uint64_t pitch, uint64_t slice)
+{
+    uint64_t rows, slices, end;
+    if ((t->height > 1 && pitch < t->width) || (t->depth > 1 && t->height && slice / t->height < t->width))
+        return false;
+    return !__builtin_mul_overflow(t->height - 1, pitch, &rows) &&
+           !__builtin_mul_overflow(t->depth - 1, slice, &slices) &&
+           !__builtin_add_overflow(address, rows, &end) && !__builtin_add_overflow(end, slices, &end) &&
+           !__builtin_add_overflow(end, t->width, &end);
+}
+
+uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream)
+{
+    if (!what->width || !what->height || !what->depth)
+        return VM_CUDA_SUCCESS;
+    if (!extent_fits(what, what->target, what->target_pitch, what->target_slice) ||
+        (what->source && !extent_fits(what, what->source, what->source_pitch, what->source_slice)))
+        return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
+    /* Neither shared nor local memory. */
+    if (what->target < VM_GLOBAL_BASE || (what->source && what->source < VM_GLOBAL_BASE))
+        return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
+    const vm_run_state *run = w->runner->run;
+    struct vm_children *c = children_of(w->block);
+    uint32_t error = c ? check_stream(w, stream) : VM_CUDA_MEMORY;
+    if (error == VM_CUDA_SUCCESS && (uint64_t)c->pending + c->taken >= vm_child_limit(run, VM_LIMIT_PENDING))
+        error = VM_CUDA_PENDING;
+    vm_task *task = error == VM_CUDA_SUCCESS ? kiln__alloc(run->device->mem, sizeof *task) : NULL;
+    if (!task)
+        return vm_child_fail(w, lane, error == VM_CUDA_SUCCESS ? VM_CUDA_MEMORY : error);
+    *task = *what;
+    task->next = NULL;
+    task->at = i;
+    memcpy(task->block, w->block->id, sizeof task->block);
+    enqueue(w->block, task, stream);
+    return VM_CUDA_SUCCESS;
+}
+
+static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kind, uint64_t address)
+{
+    vm_family *family = run->family;
+    char where[200];
+    vm_describe(run->device, address, where, sizeof where);
+    pthread_mutex_lock(&family->lock);
+    vm_fault *fault = family->fault;
+    if (fault->kind == VM_OK) {
+        memset(fault, 0, sizeof *fault);
+        fault->kind = kind;
+        fault->address = address;
+        fault->bytes = task->width > UINT32_MAX ? UINT32_MAX : (uint32_t)task->width;
+        memcpy(fault->block, task->block, sizeof fault->block);
+        snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
+        const char *what = task->source ? "copy" : "fill";
+        if (kind == VM_FAULT_STEPS)
+            snprintf(fault->message, sizeof fault->message, "the launch has spent its budget in a %s by kernel '%.80s'",
+                     what, fault->kernel);
+        else
+            snprintf(fault->message, sizeof fault->message,
+                     "%s of %" PRIu64 " bytes at 0x%" PRIx64 ", %s: enqueued by kernel '%.80s', block (%u,%u,%u)", what,
+                     task->width, address, where, fault->kernel, task->block[0], task->block[1], task->block[2]);
+    }
+    pthread_mutex_unlock(&family->lock);
+    atomic_store(&family->stop, 1);
+}
+
+void vm_task_move(vm_run_state *run, const vm_task *t)
+{
+    uint64_t budget = run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
+    for (uint64_t z = 0; z < t->depth; z++)
+        for (uint64_t y = 0; y < t->height; y++) {
+            uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;
+            uint64_t from = t->source + z * t->source_slice + y * t->source_pitch;
+            vm_span span;
+            bool constant = false, read_only = false;
+            if (!vm_find(run->device, to, &span, &constant, &read_only) || read_only || t->width > span.end - to) {
+                move_fault(run, t, VM_FAULT_ADDRESS, to);
+                return;
+            }
+            unsigned char *target = span.host + (to - span.base);
+            const void *source = t->source ? vm_pointer(run->device, from, t->width) : NULL;
+            if (t->source && !source) {
+                move_fault(run, t, VM_FAULT_ADDRESS, from);
+                return;
+            }
+            if (source)
+                memmove(target, source, (size_t)t->width);
+            else
+                memset(target, t->value, (size_t)t->width);
+            if (atomic_fetch_add(&run->family->steps, 1 + (t->width >> 12)) > budget) {
+                move_fault(run, t, VM_FAULT_STEPS, to);
+                return;
+            }
+        }
+}
+
+/* ---- running ---- */
+
+static void run_task(vm_run_state *run, const vm_task *task)
+{
+    if (!task->is_launch) {
+        vm_task_move(run, task);
+        return;
+    }
+    vm_run_state child = {.device = run->device, .family = run->family, .launch = &task->launch,
+                          .depth = run->depth + 1, .launcher = run->kernel->ptx->name};
+    vm_fault fault;
+    if (vm_launch_prepare(&child, &fault) == VM_OK) /* as it was when it was launched */
+        vm_grid_run(&child);
+}
+
+/* The host's stack grows by one grid a level, and VM_NEST_MAX bounds the levels. */
+void vm_children_run(vm_block *block)
+{
+    struct vm_children *c = block->children;
+    vm_runner *runner = block->runner;
+    if (!c || !c->first)
+        return;
+    atomic_store(&runner->generation, UINT64_MAX); /* nothing in its caches will be used before they are cleared */
+    while (c->first && !atomic_load(&runner->run->family->stop)) {
+        vm_task *task = c->first;
+        c->first = task->next;
+        c->last = c->first ? c->last : &c->first;
+        c->pending--;
+        run_task(runner->run, task);
+        vm_task_free(runner->run->device->mem, task);
+    }
+    if (runner->run->hooks)
+        runner->run->hooks->children(block);
+}
+
+uint32_t vm_child_synchronize(vm_warp *w, uint32_t m)
+{
+    const vm_run_state *run = w->runner->run;
+    if (run->depth >= vm_child_limit(run, VM_LIMIT_SYNC_DEPTH)) {
+        VM_EACH(lane, m)
+        vm_child_fail(w, lane, VM_CUDA_SYNC_DEPTH);
+        return VM_CUDA_SYNC_DEPTH;
+    }
+    w->event |= VM_EVENT_SWITCH;
+    vm_children_run(w->block);
+    return VM_CUDA_SUCCESS;
+}

@@ -1,0 +1,502 @@
+/* memory.c - global memory: allocations with their own host memory, found by address. Most have an address of the
+ * device's own; memory that host and device share is known under the host's pointer (vm_alloc_host, vm_adopt). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_hooks.h"
+
+#define HOST_ALIGN 64u      /* at least what the widest access of a kernel needs */
+#define RED_ZONE 512u
+#define CHECKED_ZONE (1u << 26) /* of addresses alone: an index that is far off still finds no neighbour */
+#define ADDRESS_ALIGN 512u
+#define PAGE 4096u          /* alignment of memory that the host shares, as of an operating system's pages */
+#define LARGE_BYTES (2u << 20)
+
+vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
+{
+    vm_device *device = kiln__calloc(mem, 1, sizeof *device);
+    if (!device)
+        return NULL;
+    if (mem) {
+        device->mem_copy = *mem;
+        device->mem = &device->mem_copy;
+    }
+    device->limits = *limits;
+    device->next_address = VM_GLOBAL_BASE;
+    atomic_init(&device->generation, 1);
+    if (pthread_rwlock_init(&device->lock, NULL) != 0) {
+        kiln__free(mem, device);
+        return NULL;
+    }
+    return device;
+}
+
+static void release(vm_device *device, vm_allocation *allocation)
+{
+    if (allocation->shadow)
+        device->hooks->shadow_free(device, allocation->shadow, allocation->bytes);
+    kiln__free(device->mem, allocation->raw);
+    kiln__free(device->mem, allocation);
+}
+
+void vm_bury(vm_device *device)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (vm_runner *runner = device->runners; runner; runner = runner->next) {
+        uint64_t seen = atomic_load(&runner->generation);
+        oldest = seen < oldest ? seen : oldest;
+    }
+    for (vm_allocation **at = &device->graveyard; *at;) {
+        vm_allocation *gone = *at;
+        if (gone->freed > oldest) {
+            at = &gone->next;
+            continue;
+        }
+        *at = gone->next;
+        device->used -= gone->counted;
+        release(device, gone);
+    }
+}
+
+void vm_device_free(vm_device *device)
+{
+    if (!device)
+        return;
+    vm_bury(device);
+    for (size_t k = 0; k < device->live_count; k++)
+        release(device, device->live[k]);
+    kiln__free(device->mem, device->live);
+    for (size_t k = 0; k < device->object_count; k++)
+        kiln__free(device->mem, device->objects[k]);
+    kiln__free(device->mem, device->objects);
+    pthread_rwlock_destroy(&device->lock);
+    kiln_allocator mem = device->mem_copy;
+    kiln__free(device->mem ? &mem : NULL, device);
+}
+
+/* The allocation that holds `address`, or the one before it: index + 1, 0 if all lie behind. Under the lock. */
+static size_t search(const vm_device *device, uint64_t address)
+{
+    size_t low = 0, high = device->live_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (device->live[middle]->base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static vm_allocation *lookup(const vm_device *device, uint64_t address, uint64_t bytes)
+{
+    size_t at = search(device, address);
+    if (at == 0)
+        return NULL;
+    vm_allocation *found = device->live[at - 1];
+    uint64_t offset = address - found->base;
+    return offset <= found->bytes && bytes <= found->bytes - offset && offset + bytes > 0 ? found : NULL;
+}
+
+/* Address space that nothing has had before; 0 if there is none left. Under the lock. */
+static uint64_t claim(vm_device *device, uint64_t bytes, uint64_t align)
+{
+    uint64_t base = device->next_address, zone = device->hooks ? CHECKED_ZONE : RED_ZONE, past;
+    if (bytes > VM_GLOBAL_END - VM_GLOBAL_BASE)
+        return 0;
+    do { /* around memory of the host that happens to lie there */
+        base = (base + align - 1) & ~(align - 1);
+        if (base >= VM_GLOBAL_END || bytes + zone > VM_GLOBAL_END - base)
+            return 0;
+        size_t at = search(device, base + bytes + zone - 1);
+        const vm_allocation *last = at ? device->live[at - 1] : NULL;
+        past = last && last->base + last->bytes > base ? last->base + last->bytes + zone : base;
+    } while (past != base && (base = past, true));
+    device->next_address = base + bytes + zone;
+    return base;
+}
+
+/* True if [base, base + bytes) is free and no window of another address space. Under the lock. */
+static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
+{
+    uint64_t end;
+    if (bytes == 0 || __builtin_add_overflow(base, bytes, &end) || (base < VM_GLOBAL_BASE && end > VM_SHARED_BASE))
+        return false;
+    size_t at = search(device, end - 1);
+    return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
+}
+
+/* Lists `made`, whose base and bytes are set and free. Under the lock; false: no memory, and nothing changed. */
+static bool insert(vm_device *device, vm_allocation *made)
+{
+    if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
+        return false;
+    size_t at = search(device, made->base);
+    memmove(device->live + at + 1, device->live + at, (device->live_count - at) * sizeof *device->live);
+    device->live[at] = made;
+    device->live_count++;
+    device->used += made->counted;
+    for (size_t k = 0; k < KILN__COUNT(device->freed); k++) /* the host's allocator uses addresses again */
+        if (device->freed[k].base < made->base + made->bytes &&
+            made->base < device->freed[k].base + device->freed[k].bytes)
+            device->freed[k].bytes = 0;
+    return true;
+}
+
+/* Where an allocation's address comes from. */
+typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
+
+static vm_allocation *allocate(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
+                               const char *name)
+{
+    if (bytes == 0 || (counts && bytes > device->limits.memory) || bytes > SIZE_MAX / 2)
+        return NULL;
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (!made)
+        return NULL;
+    uint64_t host_align = how == PLACE_HOST ? PAGE : HOST_ALIGN;
+    pthread_rwlock_wrlock(&device->lock);
+    if (!counts || bytes <= device->limits.memory - device->used)
+        made->raw = kiln__alloc(device->mem, (size_t)(bytes + host_align));
+    bool placed = made->raw != NULL;
+    if (placed) {
+        made->host = (unsigned char *)(((uintptr_t)made->raw + host_align - 1) & ~(uintptr_t)(host_align - 1));
+        made->base = how == PLACE_NEW  ? claim(device, bytes, bytes >= LARGE_BYTES ? LARGE_BYTES : ADDRESS_ALIGN)
+                     : how == PLACE_AT ? address
+                                       : (uintptr_t)made->host;
+        made->bytes = bytes;
+        made->counted = counts ? bytes : 0;
+        made->shared = how == PLACE_HOST;
+        made->name = name;
+        if (device->hooks)
+            made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST); /* the host writes unseen */
+        placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
+                 insert(device, made);
+    }
+    pthread_rwlock_unlock(&device->lock);
+    if (!placed) {
+        release(device, made);
+        return NULL;
+    }
+    memset(made->host, how == PLACE_HOST ? 0 : VM_POISON, (size_t)bytes);
+    return made;
+}
+
+vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
+{
+    return allocate(device, PLACE_NEW, 0, bytes, true, name);
+}
+
+vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name)
+{
+    return allocate(device, PLACE_HOST, 0, bytes, true, name);
+}
+
+uint64_t vm_alloc(vm_device *device, uint64_t bytes)
+{
+    vm_allocation *made = vm_allocate(device, bytes, NULL);
+    return made ? made->base : 0;
+}
+
+void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts)
+{
+    vm_allocation *made = allocate(device, PLACE_HOST, 0, bytes, counts, NULL);
+    return made ? made->host : NULL;
+}
+
+uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    uint64_t base = claim(device, bytes, align);
+    pthread_rwlock_unlock(&device->lock);
+    return base;
+}
+
+bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    return allocate(device, PLACE_AT, address, bytes, true, NULL) != NULL;
+}
+
+bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
+{
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (!made)
+        return false;
+    *made = (vm_allocation){.base = address, .bytes = bytes, .host = host, .read_only = read_only,
+                            .shared = address == (uintptr_t)host};
+    pthread_rwlock_wrlock(&device->lock);
+    if (device->hooks) /* what it holds was written by others */
+        made->shadow = device->hooks->shadow_new(device, bytes, true);
+    /* What lies among the device's own addresses was reserved; the host's pointers must stay clear of them. */
+    bool clear = !made->shared || address >= device->next_address || address < VM_GLOBAL_BASE;
+    bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) && insert(device, made);
+    pthread_rwlock_unlock(&device->lock);
+    if (!done)
+        release(device, made);
+    return done;
+}
+
+bool vm_take(vm_device *device, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    bool room = bytes <= device->limits.memory - device->used;
+    device->used += room ? bytes : 0;
+    pthread_rwlock_unlock(&device->lock);
+    return room;
+}
+
+void vm_give(vm_device *device, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    device->used -= bytes;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+bool vm_free(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    bool right = found && found->base == address;
+    if (right) {
+        size_t at = search(device, address);
+        memmove(device->live + at - 1, device->live + at, (device->live_count - at) * sizeof *device->live);
+        device->live_count--;
+        device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
+        device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
+        found->freed = atomic_fetch_add(&device->generation, 1) + 1;
+        found->next = device->graveyard; /* a running kernel may still look at it until it sees the generation */
+        device->graveyard = found;
+        vm_bury(device);
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return right;
+}
+
+void vm_runner_enter(vm_device *device, vm_runner *runner)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    runner->next = device->runners;
+    device->runners = runner;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_runner_leave(vm_device *device, vm_runner *runner)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_runner **at = &device->runners;
+    while (*at && *at != runner)
+        at = &(*at)->next;
+    if (*at)
+        *at = runner->next;
+    vm_bury(device);
+    pthread_rwlock_unlock(&device->lock);
+}
+
+void vm_runner_update(vm_runner *runner, uint64_t generation)
+{
+    vm_device *device = runner->run->device;
+    atomic_store(&runner->generation, generation);
+    pthread_rwlock_wrlock(&device->lock);
+    vm_bury(device);
+    pthread_rwlock_unlock(&device->lock);
+}
+
+/* True if [address, address + bytes) lies in `first` and in those that follow it without a gap, here and on the host:
+ * memory that was mapped piece by piece is copied as one. */
+static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
+{
+    size_t at = search(device, first->base);
+    uint64_t end = first->base + first->bytes;
+    while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
+           device->live[at]->host == first->host + (end - first->base))
+        end += device->live[at++]->bytes;
+    return bytes <= end - address;
+}
+
+const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    const void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    pthread_rwlock_unlock(&device->lock);
+    return pointer;
+}
+
+void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, bytes ? 1 : 0);
+    void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    for (size_t at = pointer ? search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
+        const vm_allocation *a = device->live[at];
+        uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;
+        if (a->shadow)
+            device->hooks->shadow_write(a->shadow, address - a->base, here);
+        address += here;
+        bytes -= here;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return pointer;
+}
+
+const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, 1);
+    found = found && address - found->base < found->bytes ? found : NULL;
+    pthread_rwlock_unlock(&device->lock);
+    return found;
+}
+
+void vm_set_internal(vm_device *device, uint64_t address)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->internal = true;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+bool vm_was_freed(vm_device *device, uint64_t address)
+{
+    bool was = false;
+    pthread_rwlock_rdlock(&device->lock);
+    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
+        was |= device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes;
+    pthread_rwlock_unlock(&device->lock);
+    return was;
+}
+
+bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found) {
+        *base = found->base;
+        *bytes = found->bytes;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+bool vm_about(vm_device *device, uint64_t address, vm_info *info)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    const vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        *info = (vm_info){found->base, found->bytes, found->owner, found->name != NULL, found->shared};
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    size_t at = search(device, address + bytes - 1);
+    bool found = at > 0 && device->live[at - 1]->base + device->live[at - 1]->bytes > address;
+    pthread_rwlock_unlock(&device->lock);
+    return found;
+}
+
+void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found)
+        found->owner = owner;
+    pthread_rwlock_unlock(&device->lock);
+}
+
+uint64_t vm_memory_used(const vm_device *device)
+{
+    vm_device *locked = (vm_device *)(uintptr_t)device; /* the lock is not part of the value */
+    pthread_rwlock_rdlock(&locked->lock);
+    uint64_t used = device->used;
+    pthread_rwlock_unlock(&locked->lock);
+    return used;
+}
+
+void *vm_storage_new(vm_device *device, uint64_t bytes)
+{
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
+        return NULL;
+    pthread_rwlock_wrlock(&device->lock);
+    bool room = bytes <= device->limits.memory && device->used <= device->limits.memory - bytes;
+    void *made = room ? kiln__alloc(device->mem, (size_t)bytes) : NULL;
+    if (made)
+        device->used += bytes;
+    pthread_rwlock_unlock(&device->lock);
+    if (made)
+        memset(made, VM_POISON, (size_t)bytes);
+    return made;
+}
+
+void vm_storage_free(vm_device *device, void *storage, uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&device->lock);
+    device->used -= bytes;
+    pthread_rwlock_unlock(&device->lock);
+    kiln__free(device->mem, storage);
+}
+
+bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    vm_allocation *found = lookup(device, address, 1);
+    if (found) {
+        *span = (vm_span){found->base, found->base + found->bytes, found->host};
+        *constant = found->constant;
+        *read_only = found->constant || found->read_only;
+    }
+    pthread_rwlock_unlock(&device->lock);
+    return found != NULL;
+}
+
+bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high)
+{
+    vm_runner *runner = w->runner;
+    for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
+        if (low >= runner->recent[k].base && high <= runner->recent[k].end && high > low) {
+            runner->cache[i->e] = runner->recent[k];
+            return true;
+        }
+    vm_span span;
+    bool constant, read_only;
+    if (!vm_find(runner->run->device, low, &span, &constant, &read_only) || high > span.end || high < low ||
+        (read_only && i->flags & VM_WRITES))
+        return false;
+    runner->cache[i->e] = span;
+    if (!read_only) /* what is remembered here serves stores too */
+        runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
+    return true;
+}
+
+void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    size_t at = search(device, address);
+    const vm_allocation *before = at ? device->live[at - 1] : NULL;
+    const vm_allocation *after = at < device->live_count ? device->live[at] : NULL;
+    for (unsigned k = 0; k < KILN__COUNT(device->freed); k++)
+        if (device->freed[k].bytes && address - device->freed[k].base < device->freed[k].bytes) {
+            snprintf(text, size, "in an allocation of %" PRIu64 " bytes that was freed", device->freed[k].bytes);
+            pthread_rwlock_unlock(&device->lock);
+            return;
+        }
+    if (before && address - before->base < before->bytes)
+        snprintf(text, size, "at offset %" PRIu64 " of %s%s%s (%" PRIu64 " bytes at 0x%" PRIx64 ")",
+                 address - before->base, before->name ? "'" : "an allocation", before->name ? before->name : "",
+                 before->name ? "'" : "", before->bytes, before->base);
+    else if (before && address - before->base < before->bytes + (1u << 20))
+        snprintf(text, size, "%" PRIu64 " bytes past the end of %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 address - before->base - before->bytes, before->name ? "'" : "the allocation",
+                 before->name ? before->name : "", before->name ? "'" : "", before->bytes, before->base);
+    else if (after && after->base - address < (1u << 20))
+        snprintf(text, size, "%" PRIu64 " bytes before %s%s%s of %" PRIu64 " bytes at 0x%" PRIx64,
+                 after->base - address, after->name ? "'" : "the allocation", after->name ? after->name : "",
+                 after->name ? "'" : "", after->bytes, after->base);
+    else
+        snprintf(text, size, "in no allocation");
+    pthread_rwlock_unlock(&device->lock);
+}

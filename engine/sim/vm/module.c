@@ -1,0 +1,112 @@
+/* module.c - what is known of a module that is loaded: its variables, kernels and what they need. */
+#include <string.h>
+
+#include "vm_machine.h"
+
+void vm_module_unload(vm_device *device, vm_module *module)
+{
+    if (!module)
+        return;
+    if (module->storage)
+        for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
+            if (module->storage[s])
+                vm_free(device, module->storage[s]->base);
+    if (module->error_texts)
+        vm_free(device, module->error_texts->base);
+    ptx_free(device->mem, module->ptx);
+    kiln__arena_free(&module->arena);
+    kiln__free(device->mem, module);
+}
+
+bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes)
+{
+    for (uint32_t s = 0; s < module->ptx->symbol_count; s++)
+        if (module->storage[s] && strcmp(module->ptx->symbols[s].name, name) == 0) {
+            *address = module->address[s];
+            *bytes = module->ptx->symbols[s].bytes;
+            return true;
+        }
+    return false;
+}
+
+const ptx_module *vm_module_ptx(const vm_module *module)
+{
+    return module->ptx;
+}
+
+int vm_module_kernel(const vm_module *module, const char *name)
+{
+    for (uint32_t f = 0; f < module->ptx->function_count; f++)
+        if (module->ptx->functions[f].entry && strcmp(module->ptx->functions[f].name, name) == 0)
+            return (int)f;
+    return -1;
+}
+
+/* Registers that are live at once, taking a register to live from its first mention to its last. */
+static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
+{
+    enum { BASE = 8, LEAST = 16, MOST = 255 };
+    uint32_t *first = kiln__calloc(module->device->mem, (size_t)f->reg_count + 1, sizeof *first);
+    uint32_t *last = kiln__calloc(module->device->mem, (size_t)f->reg_count + 1, sizeof *last);
+    int32_t *change = kiln__calloc(module->device->mem, (size_t)f->insn_count + 2, sizeof *change);
+    uint32_t most = 0, live = 0;
+    for (uint32_t k = 0; first && last && change && k < f->insn_count; k++)
+        for (uint32_t n = 0; n < f->insns[k].operand_count && n < PTX_MAX_OPERANDS; n++) {
+            const ptx_operand *o = &f->insns[k].operands[n];
+            bool many = o->kind == PTX_OPERAND_VECTOR || o->kind == PTX_OPERAND_LIST;
+            for (uint32_t j = 0; j < (many ? o->count : 1); j++) {
+                const ptx_operand *one = many ? &f->elements[o->index + j] : o;
+                if (one->kind != PTX_OPERAND_REG && !(one->kind == PTX_OPERAND_ADDRESS && one->base == PTX_BASE_REG))
+                    continue;
+                first[one->index] = first[one->index] ? first[one->index] : k + 1;
+                last[one->index] = k + 1;
+            }
+        }
+    for (uint32_t r = 0; first && last && change && r < f->reg_count; r++) {
+        int32_t words = f->regs[r].type == PTX_PRED ? 0 : ptx_type_bytes((ptx_type)f->regs[r].type) > 4 ? 2 : 1;
+        if (first[r])
+            change[first[r] - 1] += words, change[last[r]] -= words;
+    }
+    for (uint32_t k = 0; change && k <= f->insn_count; k++) {
+        live += (uint32_t)change[k];
+        most = live > most ? live : most;
+    }
+    kiln__free(module->device->mem, first);
+    kiln__free(module->device->mem, last);
+    kiln__free(module->device->mem, change);
+    most += BASE;
+    return most < LEAST ? LEAST : most > MOST ? MOST : most;
+}
+
+/* As ptxas keeps to .minnctapersm: it spills rather than let fewer blocks fit. Every SM since 5.0 has as many registers. */
+static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
+{
+    enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };
+    const uint32_t *given = f->req_threads[0] ? f->req_threads : f->max_threads;
+    if (!f->min_blocks || !given[0])
+        return registers;
+    uint64_t most = OF_SM / ((uint64_t)vm_max_threads(f) * f->min_blocks) / UNIT * UNIT;
+    most = most < LEAST ? LEAST : most;
+    return registers < most ? registers : (uint32_t)most;
+}
+
+uint32_t vm_max_threads(const ptx_function *f)
+{
+    enum { MOST = 1024 };
+    const uint32_t *limit = f->req_threads[0] ? f->req_threads : f->max_threads;
+    if (!limit[0])
+        return MOST;
+    uint64_t threads = (uint64_t)limit[0] * (limit[1] ? limit[1] : 1) * (limit[2] ? limit[2] : 1);
+    return threads < MOST ? (uint32_t)threads : MOST;
+}
+
+void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources)
+{
+    const vm_function *f = &module->functions[kernel];
+    const ptx_function *p = f->ptx;
+    *resources = (vm_resources){.static_shared = f->static_shared, .local_bytes = f->closure_local,
+                                .const_bytes = module->const_bytes, .param_bytes = p->param_bytes, .max_threads = vm_max_threads(p)};
+    resources->register_estimate = registers_for_blocks(p, estimate_registers(module, p));
+    if (p->max_registers && resources->register_estimate > p->max_registers)
+        resources->register_estimate = p->max_registers;
+}

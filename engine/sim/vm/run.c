@@ -1,0 +1,295 @@
+/* run.c - a launch: blocks in order of start over host threads, several resident on each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_hooks.h"
+
+#define QUANTUM (1u << 20)     /* warp instructions of a block before the next resident one has its turn */
+#define RESIDENT 8u            /* blocks that take turns on one host thread; more only where all must be resident */
+
+static bool runner_init(vm_runner *runner, vm_run_state *run)
+{
+    memset(runner, 0, sizeof *runner);
+    runner->run = run;
+    atomic_init(&runner->generation, UINT64_MAX);
+    uint32_t count = run->launch->module->cache_count;
+    runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
+    if (!runner->cache)
+        return false;
+    if (run->hooks && !run->hooks->runner_begin(runner)) {
+        kiln__free(run->device->mem, runner->cache);
+        return false;
+    }
+    vm_runner_enter(run->device, runner); /* the first turn of a warp clears the caches */
+    return true;
+}
+
+static void runner_end(vm_runner *runner)
+{
+    const kiln_allocator *mem = runner->run->device->mem;
+    vm_runner_leave(runner->run->device, runner);
+    for (size_t k = 0; k < runner->block_count; k++)
+        vm_block_free(runner->blocks[k]);
+    vm_block_free(runner->spare);
+    kiln__free(mem, runner->blocks);
+    kiln__free(mem, runner->cache);
+    if (runner->run->hooks)
+        runner->run->hooks->runner_free(runner);
+    vm_pool_clear(runner);
+}
+
+static void out_of_memory(vm_run_state *run)
+{
+    vm_fault *fault = run->family->fault;
+    pthread_mutex_lock(&run->family->lock);
+    if (fault->kind == VM_OK) {
+        fault->kind = VM_FAULT_MEMORY;
+        snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
+        snprintf(fault->message, sizeof fault->message, "out of host memory for the blocks of kernel '%.80s'",
+                 run->kernel->ptx->name);
+    }
+    pthread_mutex_unlock(&run->family->lock);
+    atomic_store(&run->family->stop, 1);
+}
+
+static bool admit(vm_runner *runner)
+{
+    vm_run_state *run = runner->run;
+    uint64_t number = atomic_fetch_add(&run->next_block, 1);
+    if (number >= run->block_count)
+        return false;
+    if (run->chosen)
+        number = run->hooks->chosen(run, number);
+    vm_block *block = runner->spare ? runner->spare : vm_block_new(runner);
+    runner->spare = NULL;
+    if (!block || !kiln__grow(run->device->mem, &runner->blocks, &runner->block_capacity, runner->block_count + 1,
+                              sizeof *runner->blocks)) {
+        vm_block_free(block);
+        out_of_memory(run);
+        return false;
+    }
+    runner->blocks[runner->block_count++] = block;
+    if (!vm_block_start(block, number)) {
+        out_of_memory(run);
+        return false;
+    }
+    return true;
+}
+
+static void *work(void *argument)
+{
+    vm_runner *runner = argument;
+    vm_run_state *run = runner->run;
+    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0;
+    bool more = true;
+    while (!atomic_load(&run->family->stop)) {
+        while (more && runner->block_count < target)
+            more = admit(runner);
+        if (runner->block_count == 0 || atomic_load(&run->family->stop))
+            break;
+        at %= runner->block_count;
+        vm_block *block = runner->blocks[at];
+        if (!vm_block_run(block, QUANTUM)) {
+            at++;
+            if (target < most && target == runner->block_count)
+                target++; /* it may wait for one that has not started */
+            continue;
+        }
+        vm_children_run(block);
+        memmove(runner->blocks + at, runner->blocks + at + 1,
+                (--runner->block_count - at) * sizeof *runner->blocks);
+        if (runner->spare)
+            vm_block_free(block);
+        else
+            runner->spare = block;
+    }
+    atomic_store(&runner->generation, UINT64_MAX);
+    return NULL;
+}
+
+/* The same in a thread of its own, which another grid may have when it is done. */
+static void *help(void *argument)
+{
+    vm_family *family = ((vm_runner *)argument)->run->family;
+    work(argument);
+    atomic_fetch_add(&family->spare, 1);
+    return NULL;
+}
+
+static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...) KILN__PRINTF(3, 4);
+static vm_fault_kind refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fault->kind = kind;
+    vsnprintf(fault->message, sizeof fault->message, format, arguments);
+    va_end(arguments);
+    return kind;
+}
+
+vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
+{
+    const vm_launch *launch = run->launch;
+    const vm_module *module = launch->module;
+    if (launch->kernel < 0 || (uint32_t)launch->kernel >= module->ptx->function_count ||
+        !module->ptx->functions[launch->kernel].entry || !module->functions[launch->kernel].code)
+        return refuse(fault, VM_FAULT_INSTRUCTION, "the module has no kernel %d", launch->kernel);
+    run->kernel = &module->functions[launch->kernel];
+    const char *name = run->kernel->ptx->name;
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1];
+    threads = threads > 1024 ? threads : threads * launch->block[2];
+    uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1];
+    if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 ||
+        blocks > UINT64_MAX / 2 / launch->grid[2])
+        return refuse(fault, VM_FAULT_INSTRUCTION,
+                      "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
+                      name, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+                      launch->block[2]);
+    run->block_threads = (uint32_t)threads;
+    run->warps_per_block = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
+    run->block_count = blocks * launch->grid[2];
+    run->shared_gap = run->kernel->static_shared;
+    run->shared_dynamic = run->kernel->uses_dynamic ? module->dynamic_base : run->shared_gap;
+    run->shared_end = run->shared_dynamic + launch->dynamic_shared;
+    if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
+        run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
+        return refuse(fault, VM_FAULT_INSTRUCTION,
+                      "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
+                      name, (unsigned long long)(run->shared_gap + launch->dynamic_shared),
+                      (unsigned long long)run->device->limits.shared_per_block);
+    if (run->kernel->closure_local > VM_LOCAL_BYTES_MAX)
+        return refuse(fault, VM_FAULT_STACK,
+                      "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
+                      name, (unsigned long long)run->kernel->closure_local, VM_LOCAL_BYTES_MAX);
+    run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
+    run->cooperative = launch->cooperative;
+    run->hooks = launch->hooks;
+    if (run->hooks)
+        run->hooks->grid(run);
+    return VM_OK;
+}
+
+/* Takes up to `most` of the host threads that are free. */
+static unsigned borrow(vm_family *family, uint64_t most)
+{
+    int spare = atomic_load(&family->spare), take;
+    do {
+        take = spare <= 0 ? 0 : (uint64_t)spare > most ? (int)most : spare;
+    } while (take && !atomic_compare_exchange_weak(&family->spare, &spare, spare - take));
+    return (unsigned)take;
+}
+
+/* What a runner has seen joins what is known of the launch. */
+static void collect(vm_runner *runner)
+{
+    vm_family *family = runner->run->family;
+    pthread_mutex_lock(&family->lock);
+    family->counters.warp_instructions += runner->counters.warp_instructions;
+    family->counters.lane_instructions += runner->counters.lane_instructions;
+    family->counters.blocks += runner->counters.blocks;
+    family->counters.warps += runner->counters.warps;
+    if (runner->run->hooks)
+        runner->run->hooks->runner_end(runner);
+    pthread_mutex_unlock(&family->lock);
+}
+
+/* The memory that the grid of a cooperative launch meets in: its size, then the barrier's counter. */
+static bool workspace_open(vm_run_state *run)
+{
+    enum { WORKSPACE = 64 };
+    if (!run->cooperative)
+        return true;
+    run->workspace = vm_alloc(run->device, WORKSPACE);
+    uint32_t *room = run->workspace ? vm_pointer(run->device, run->workspace, WORKSPACE) : NULL;
+    if (!room)
+        return false;
+    memset(room, 0, WORKSPACE);
+    room[0] = WORKSPACE;
+    return true;
+}
+
+/* All blocks of a grid, and what they launch. */
+static void run_blocks(vm_run_state *run)
+{
+    const kiln_allocator *mem = run->device->mem;
+    unsigned helping = borrow(run->family, run->block_count - 1), threads = 1 + helping;
+    run->resident = RESIDENT;
+    if (run->cooperative)
+        run->resident = (size_t)((run->block_count + threads - 1) / threads);
+    atomic_init(&run->next_block, 0);
+    run->grid_id = atomic_fetch_add(&run->family->grids, 1) + 1;
+    vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
+    pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
+    unsigned ready = 0, started = 0;
+    bool room = workspace_open(run);
+    while (room && runners && helpers && ready < threads && runner_init(&runners[ready], run))
+        ready++;
+    if (ready == 0) {
+        out_of_memory(run);
+    } else {
+        while (started + 1 < ready && pthread_create(&helpers[started], NULL, help, &runners[started + 1]) == 0)
+            started++;
+        atomic_fetch_add(&run->family->spare, (int)(helping - started));
+        work(&runners[0]);
+        for (unsigned k = 0; k < started; k++)
+            pthread_join(helpers[k], NULL);
+    }
+    if (ready == 0)
+        atomic_fetch_add(&run->family->spare, (int)helping);
+    for (unsigned k = 0; k < ready; k++) {
+        collect(&runners[k]);
+        runner_end(&runners[k]);
+    }
+    if (run->workspace)
+        vm_free(run->device, run->workspace);
+    kiln__free(mem, runners);
+    kiln__free(mem, helpers);
+}
+
+void vm_grid_run(vm_run_state *run)
+{
+    run_blocks(run);
+    while (run->tails) { /* a chain of them may be endless, so each is run from here and not from the one before */
+        vm_task *task = run->tails;
+        run->tails = task->next;
+        vm_run_state next = {.device = run->device, .family = run->family, .launch = &task->launch, .depth = run->depth,
+                             .launcher = run->kernel->ptx->name};
+        vm_fault fault;
+        if (!atomic_load(&run->family->stop) && vm_launch_prepare(&next, &fault) == VM_OK)
+            run_blocks(&next);
+        vm_task_free(run->device->mem, task);
+        if (!next.tails)
+            continue;
+        vm_task **last = &next.tails; /* what it leaves comes before what the one before left */
+        while (*last)
+            last = &(*last)->next;
+        *last = run->tails;
+        run->tails = next.tails;
+    }
+}
+
+vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *counters, vm_fault *fault)
+{
+    vm_fault own;
+    vm_family family = {.fault = fault ? fault : &own};
+    vm_run_state run = {.device = device, .family = &family, .launch = launch};
+    memset(family.fault, 0, sizeof *family.fault);
+    if (counters)
+        memset(counters, 0, sizeof *counters);
+    if (vm_launch_prepare(&run, family.fault) != VM_OK)
+        return family.fault->kind;
+    unsigned threads = device->limits.threads ? device->limits.threads : kiln__cpu_count();
+    enum { THREADS_MOST = 256 };
+    atomic_init(&family.spare, (int)(threads > THREADS_MOST ? THREADS_MOST : threads) - 1);
+    if ((run.hooks && !run.hooks->begin(&run)) || pthread_mutex_init(&family.lock, NULL) != 0)
+        return refuse(family.fault, VM_FAULT_MEMORY, "out of host memory");
+    if (run.serial)
+        atomic_store(&family.spare, 0);
+    vm_grid_run(&run);
+    pthread_mutex_destroy(&family.lock);
+    if (run.hooks)
+        run.hooks->end(&run);
+    if (counters)
+        *counters = family.counters;
+    return family.fault->kind;
+}

@@ -1,0 +1,408 @@
+/* runtime.c - the functions of the device runtime (libcudadevrt) by name: both generations, cuda* and __cudaCDP2*,
+ * are the same here. */
+#include <string.h>
+
+#include "vm_runtime.h"
+
+/* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, those of the parameters). In the last, a digit is
+ * a size, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
+#define VM_RUNTIME_MAP(X)                                                                                              \
+    X(BUFFER, "GetParameterBuffer", 8, "88") X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                           \
+    X(LAUNCH, "LaunchDevice", 4, "88cc48") X(LAUNCH_V2, "LaunchDeviceV2", 4, "88")                                     \
+    X(SYNCHRONIZE, "DeviceSynchronize", 4, "")                                                                         \
+    X(LAST_ERROR, "GetLastError", 4, "") X(PEEK_ERROR, "PeekAtLastError", 4, "")                                       \
+    X(ERROR_NAME, "GetErrorName", 8, "4") X(ERROR_STRING, "GetErrorString", 8, "4")                                    \
+    X(DEVICE_COUNT, "GetDeviceCount", 4, "8") X(DEVICE, "GetDevice", 4, "8")                                           \
+    X(ATTRIBUTE, "DeviceGetAttribute", 4, "844") X(LIMIT, "DeviceGetLimit", 4, "84")                                   \
+    X(CACHE_CONFIG, "DeviceGetCacheConfig", 4, "8") X(SHARED_CONFIG, "DeviceGetSharedMemConfig", 4, "8")               \
+    X(VERSION, "RuntimeGetVersion", 4, "8")                                                                            \
+    X(STREAM_CREATE, "StreamCreateWithFlags", 4, "84") X(STREAM_DESTROY, "StreamDestroy", 4, "8")                      \
+    X(STREAM_WAIT, "StreamWaitEvent", 4, "884")                                                                        \
+    X(EVENT_CREATE, "EventCreateWithFlags", 4, "84") X(EVENT_DESTROY, "EventDestroy", 4, "8")                          \
+    X(EVENT_RECORD, "EventRecord", 4, "88") X(EVENT_RECORD_FLAGS, "EventRecordWithFlags", 4, "884")                    \
+    X(FUNCTION_ATTRIBUTES, "FuncGetAttributes", 4, "88")                                                               \
+    X(OCCUPANCY, "OccupancyMaxActiveBlocksPerMultiprocessor", 4, "8848")                                               \
+    X(OCCUPANCY_FLAGS, "OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 4, "88484")                               \
+    X(MALLOC, "Malloc", 4, "88") X(FREE, "Free", 4, "8")                                                               \
+    X(COPY, "MemcpyAsync", 4, "88848") X(COPY_2D, "Memcpy2DAsync", 4, "88888848")                                      \
+    X(COPY_3D, "Memcpy3DAsync", 4, "88")                                                                               \
+    X(FILL, "MemsetAsync", 4, "8488") X(FILL_2D, "Memset2DAsync", 4, "884888") X(FILL_3D, "Memset3DAsync", 4, "p4e8")
+typedef enum vm_runtime {
+#define VM_X(name, ...) VM_RUNTIME_##name,
+    VM_RUNTIME_MAP(VM_X)
+#undef VM_X
+} vm_runtime;
+
+static const struct { const char *name; uint32_t result; const char *parameters; } functions[] = {
+#define VM_X(name, text, result, parameters) {text, result, parameters},
+    VM_RUNTIME_MAP(VM_X)
+#undef VM_X
+};
+
+uint32_t vm_runtime_find(const char *name)
+{
+    static const char second[] = "__cudaCDP2", per_thread[] = "_ptsz";
+    if (strcmp(name, "__cudaDeviceSynchronizeDeprecationAvoidance") == 0)
+        return VM_RUNTIME_SYNCHRONIZE + 1;
+    bool generation_2 = strncmp(name, second, sizeof second - 1) == 0;
+    if (!generation_2 && strncmp(name, "cuda", 4) != 0)
+        return 0;
+    name += generation_2 ? sizeof second - 1 : 4;
+    size_t length = strlen(name);
+    if (length > sizeof per_thread && strcmp(name + length - (sizeof per_thread - 1), per_thread) == 0)
+        length -= sizeof per_thread - 1; /* the default stream of the thread: the same as that of the block */
+    for (uint32_t k = 0; k < KILN__COUNT(functions); k++)
+        if (strncmp(functions[k].name, name, length) == 0 && functions[k].name[length] == '\0')
+            return k + 1;
+    return 0;
+}
+
+static uint64_t size_of(char kind)
+{
+    return kind == 'c' ? 12 : kind == 'e' ? 24 : kind == 'p' ? 32 : (uint64_t)(kind - '0');
+}
+
+bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx)
+{
+    const char *parameters = functions[function].parameters;
+    bool fits = declared->return_count == 1 && declared->param_count == strlen(parameters) &&
+                ptx->symbols[declared->params[0]].bytes == functions[function].result;
+    for (uint32_t k = 0; fits && k < declared->param_count; k++)
+        fits = ptx->symbols[declared->params[1 + k]].bytes == size_of(parameters[k]);
+    return fits;
+}
+
+/* ---- names and texts of errors, in memory that kernels can read ---- */
+
+static const struct { uint32_t code; const char *name, *text; } errors[] = {
+#define VM_X(name, code, title, text) {code, title, text},
+    VM_CUDA_MAP(VM_X)
+#undef VM_X
+};
+
+bool vm_runtime_texts(vm_module *module, uint32_t function)
+{
+    uint64_t bytes = 0;
+    if (module->error_texts || (function != VM_RUNTIME_ERROR_NAME && function != VM_RUNTIME_ERROR_STRING))
+        return true;
+    for (size_t k = 0; k < KILN__COUNT(errors); k++)
+        bytes += strlen(errors[k].name) + strlen(errors[k].text) + 2;
+    module->error_texts = vm_allocate(module->device, bytes, "error texts");
+    if (!module->error_texts)
+        return false;
+    module->error_texts->constant = true;
+    char *at = (char *)module->error_texts->host;
+    for (size_t k = 0; k < KILN__COUNT(errors); k++) {
+        at = stpcpy(at, errors[k].name) + 1;
+        at = stpcpy(at, errors[k].text) + 1;
+    }
+    return true;
+}
+
+static uint64_t text_of(const vm_module *module, uint32_t code, bool name)
+{
+    uint64_t at = module->error_texts->base;
+    for (size_t k = 0; k < KILN__COUNT(errors); k++) {
+        if (errors[k].code == code || k + 1 == KILN__COUNT(errors))
+            return name ? at : at + strlen(errors[k].name) + 1;
+        at += strlen(errors[k].name) + strlen(errors[k].text) + 2;
+    }
+    return 0;
+}
+
+/* ---- arguments and results ---- */
+
+typedef struct call_state {
+    vm_warp *w;
+    const vm_code *i;
+    uint32_t lane;
+} call_state;
+
+static uint64_t argument(const call_state *s, uint32_t index)
+{
+    return vm_argument(s->w, s->i->extra, s->lane, index);
+}
+
+static uint32_t narrow(const call_state *s, uint32_t index)
+{
+    return (uint32_t)argument(s, index);
+}
+
+static void words(const call_state *s, uint32_t index, void *out, size_t bytes)
+{
+    vm_argument_bytes(s->w, s->i->extra, s->lane, index, out, bytes);
+}
+
+static uint32_t failed(const call_state *s, uint32_t error)
+{
+    return error == VM_CUDA_SUCCESS ? error : vm_child_fail(s->w, s->lane, error);
+}
+
+/* Writes what a pointer argument asks for; a bad pointer is the kernel's fault, as it is on a GPU. */
+static uint32_t put(const call_state *s, uint32_t index, const void *value, uint32_t bytes)
+{
+    unsigned char *to = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, index), bytes, true);
+    if (to)
+        memcpy(to, value, bytes);
+    return VM_CUDA_SUCCESS;
+}
+
+static uint32_t put_int(const call_state *s, uint32_t index, int value)
+{
+    return put(s, index, &value, sizeof value);
+}
+
+static uint32_t put_wide(const call_state *s, uint32_t index, uint64_t value)
+{
+    return put(s, index, &value, sizeof value);
+}
+
+/* ---- questions ---- */
+
+static uint32_t get_attribute(const call_state *s)
+{
+    const vm_limits *limits = &s->w->runner->run->device->limits;
+    int value;
+    if (narrow(s, 2) != 0)
+        return failed(s, VM_CUDA_DEVICE);
+    if (!limits->attribute || !limits->attribute(limits->user, (int)narrow(s, 1), &value))
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    return put_int(s, 0, value);
+}
+
+static uint32_t get_limit(const call_state *s)
+{
+    uint32_t which = narrow(s, 1);
+    if (which >= VM_LIMITS)
+        return failed(s, VM_CUDA_LIMIT);
+    return put_wide(s, 0, vm_child_limit(s->w->runner->run, which));
+}
+
+/* The members of cudaFuncAttributes up to preferredShmemCarveout, which every version of it has. */
+static uint32_t get_function(const call_state *s)
+{
+    struct {
+        uint64_t shared, constant, local;
+        int32_t threads, registers, ptx_version, binary_version, cache_ca, dynamic_most, carveout;
+    } out = {0};
+    const vm_run_state *run = s->w->runner->run;
+    const vm_module *module = run->launch->module;
+    uint32_t kernel;
+    if (!vm_child_kernel(s->w, argument(s, 1), &kernel))
+        return failed(s, VM_CUDA_FUNCTION);
+    vm_resources r;
+    vm_kernel_resources(module, (int)kernel, &r);
+    vm_charge(s->w, module->ptx->functions[kernel].insn_count >> 6);
+    out.shared = r.static_shared, out.constant = r.const_bytes, out.local = r.local_bytes;
+    out.threads = (int32_t)r.max_threads, out.registers = (int32_t)r.register_estimate;
+    out.ptx_version = out.binary_version = module->ptx->target;
+    uint64_t most = run->device->limits.shared_per_block;
+    out.dynamic_most = r.static_shared < most ? (int32_t)(most - r.static_shared) : 0;
+    out.carveout = -1;
+    return put(s, 0, &out, 24 + 7 * 4);
+}
+
+static uint32_t get_occupancy(const call_state *s)
+{
+    const vm_limits *limits = &s->w->runner->run->device->limits;
+    uint32_t kernel;
+    int blocks = 0, threads = (int)narrow(s, 2);
+    if (!vm_child_kernel(s->w, argument(s, 1), &kernel))
+        return failed(s, VM_CUDA_FUNCTION);
+    if (!limits->occupancy)
+        return failed(s, VM_CUDA_NOT_SUPPORTED);
+    const vm_module *module = s->w->runner->run->launch->module;
+    vm_resources r;
+    vm_kernel_resources(module, (int)kernel, &r);
+    vm_charge(s->w, module->ptx->functions[kernel].insn_count >> 6);
+    if (threads <= 0 || !limits->occupancy(limits->user, &r, threads, argument(s, 3), &blocks))
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    return put_int(s, 0, blocks);
+}
+
+/* ---- streams and events: work runs in the order of the calls, so both are only names ---- */
+
+static uint32_t create(const call_state *s, bool stream)
+{
+    /* Nothing else is allowed in a kernel, says the manual; but a GPU takes streams without a flag, too. */
+    enum { STREAM_DEFAULT = 0, STREAM_NON_BLOCKING = 1, DISABLE_TIMING = 2 };
+    uint32_t flags = narrow(s, 1);
+    if (stream ? flags != STREAM_NON_BLOCKING && flags != STREAM_DEFAULT : flags != DISABLE_TIMING)
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    uint64_t handle = vm_child_handle(s->w, stream);
+    return handle ? put_wide(s, 0, handle) : failed(s, VM_CUDA_MEMORY);
+}
+
+static uint32_t destroy(const call_state *s, bool stream)
+{
+    return failed(s, vm_child_handle_drop(s->w, argument(s, 0), stream) ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
+}
+
+static uint32_t record_or_wait(const call_state *s, uint32_t stream, uint32_t event)
+{
+    bool known = vm_child_stream_known(s->w, argument(s, stream)) &&
+                 vm_child_handle_known(s->w, argument(s, event), false);
+    return failed(s, known ? VM_CUDA_SUCCESS : VM_CUDA_HANDLE);
+}
+
+/* ---- memory ---- */
+
+static uint32_t allocate(const call_state *s)
+{
+    uint64_t bytes = argument(s, 1), made = bytes ? vm_alloc(s->w->runner->run->device, bytes) : 0;
+    if (bytes && !made)
+        return failed(s, VM_CUDA_MEMORY);
+    vm_charge(s->w, 1 + (bytes >> 14));
+    return put_wide(s, 0, made);
+}
+
+static uint32_t release(const call_state *s)
+{
+    uint64_t address = argument(s, 0);
+    s->w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
+    return failed(s, !address || vm_free(s->w->runner->run->device, address) ? VM_CUDA_SUCCESS : VM_CUDA_INVALID_VALUE);
+}
+
+static uint32_t copy(const call_state *s)
+{
+    vm_task t = {.target = argument(s, 0), .source = argument(s, 1), .width = argument(s, 2), .height = 1, .depth = 1};
+    if (!t.source && t.width)
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 4));
+}
+
+static uint32_t copy_2d(const call_state *s)
+{
+    vm_task t = {.target = argument(s, 0), .target_pitch = argument(s, 1), .source = argument(s, 2),
+                 .source_pitch = argument(s, 3), .width = argument(s, 4), .height = argument(s, 5), .depth = 1};
+    if (!t.source && t.width && t.height)
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 7));
+}
+
+/* cudaMemcpy3DParms: the arrays have to be absent. */
+static uint32_t copy_3d(const call_state *s)
+{
+    struct {
+        uint64_t source_array, source_at[3], source, source_pitch, source_size[2], target_array, target_at[3], target,
+                 target_pitch, target_size[2], extent[3];
+    } p;
+    const unsigned char *from = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, false);
+    if (!from)
+        return VM_CUDA_INVALID_VALUE; /* a fault was raised */
+    memcpy(&p, from, sizeof p);
+    vm_task t = {.width = p.extent[0], .height = p.extent[1], .depth = p.extent[2], .target_pitch = p.target_pitch,
+                 .source_pitch = p.source_pitch};
+    bool bad = p.source_array || p.target_array || !p.source || !p.target ||
+               __builtin_mul_overflow(p.source_pitch, p.source_size[1], &t.source_slice) ||
+               __builtin_mul_overflow(p.target_pitch, p.target_size[1], &t.target_slice);
+    if (bad)
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    t.source = p.source + p.source_at[2] * t.source_slice + p.source_at[1] * t.source_pitch + p.source_at[0];
+    t.target = p.target + p.target_at[2] * t.target_slice + p.target_at[1] * t.target_pitch + p.target_at[0];
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 1));
+}
+
+static uint32_t fill(const call_state *s)
+{
+    vm_task t = {.target = argument(s, 0), .value = (unsigned char)narrow(s, 1), .width = argument(s, 2), .height = 1,
+                 .depth = 1};
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
+}
+
+static uint32_t fill_2d(const call_state *s)
+{
+    vm_task t = {.target = argument(s, 0), .target_pitch = argument(s, 1), .value = (unsigned char)narrow(s, 2),
+                 .width = argument(s, 3), .height = argument(s, 4), .depth = 1};
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 5));
+}
+
+static uint32_t fill_3d(const call_state *s)
+{
+    struct { uint64_t pointer, pitch, size[2]; } p;
+    uint64_t extent[3];
+    words(s, 0, &p, sizeof p);
+    words(s, 2, extent, sizeof extent);
+    vm_task t = {.target = p.pointer, .target_pitch = p.pitch, .value = (unsigned char)narrow(s, 1), .width = extent[0],
+                 .height = extent[1], .depth = extent[2]};
+    if (__builtin_mul_overflow(p.pitch, p.size[1], &t.target_slice))
+        return failed(s, VM_CUDA_INVALID_VALUE);
+    return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
+}
+
+/* ---- launches ---- */
+
+static uint64_t buffer_for(const call_state *s)
+{
+    uint32_t grid[3], block[3];
+    words(s, 1, grid, sizeof grid);
+    words(s, 2, block, sizeof block);
+    return vm_child_buffer_for(s->w, s->lane, argument(s, 0), grid, block, narrow(s, 3));
+}
+
+static uint32_t launch_as(const call_state *s)
+{
+    uint32_t grid[3], block[3];
+    words(s, 2, grid, sizeof grid);
+    words(s, 3, block, sizeof block);
+    return vm_child_launch_as(s->w, s->i, s->lane, argument(s, 0), argument(s, 1), grid, block, narrow(s, 4),
+                              argument(s, 5));
+}
+
+static uint64_t call_one(const call_state *s, vm_runtime function)
+{
+    enum { RUNTIME_VERSION = 13000, PREFER_NONE = 0, FOUR_BYTE_BANKS = 1 };
+    const vm_module *module = s->w->frame->function->module;
+    switch (function) {
+    case VM_RUNTIME_BUFFER: return vm_child_buffer(s->w, s->lane, argument(s, 1));
+    case VM_RUNTIME_BUFFER_V2: return buffer_for(s);
+    case VM_RUNTIME_LAUNCH: return launch_as(s);
+    case VM_RUNTIME_LAUNCH_V2: return vm_child_launch(s->w, s->i, s->lane, argument(s, 0), argument(s, 1));
+    case VM_RUNTIME_SYNCHRONIZE: break; /* for all lanes at once: vm_runtime_run() */
+    case VM_RUNTIME_LAST_ERROR: return vm_child_error(s->w, s->lane, true);
+    case VM_RUNTIME_PEEK_ERROR: return vm_child_error(s->w, s->lane, false);
+    case VM_RUNTIME_ERROR_NAME: return text_of(module, narrow(s, 0), true);
+    case VM_RUNTIME_ERROR_STRING: return text_of(module, narrow(s, 0), false);
+    case VM_RUNTIME_DEVICE_COUNT: return put_int(s, 0, 1);
+    case VM_RUNTIME_DEVICE: return put_int(s, 0, 0);
+    case VM_RUNTIME_ATTRIBUTE: return get_attribute(s);
+    case VM_RUNTIME_LIMIT: return get_limit(s);
+    case VM_RUNTIME_CACHE_CONFIG: return put_int(s, 0, PREFER_NONE);
+    case VM_RUNTIME_SHARED_CONFIG: return put_int(s, 0, FOUR_BYTE_BANKS);
+    case VM_RUNTIME_VERSION: return put_int(s, 0, RUNTIME_VERSION);
+    case VM_RUNTIME_STREAM_CREATE: return create(s, true);
+    case VM_RUNTIME_STREAM_DESTROY: return destroy(s, true);
+    case VM_RUNTIME_STREAM_WAIT: return record_or_wait(s, 0, 1);
+    case VM_RUNTIME_EVENT_CREATE: return create(s, false);
+    case VM_RUNTIME_EVENT_DESTROY: return destroy(s, false);
+    case VM_RUNTIME_EVENT_RECORD:
+    case VM_RUNTIME_EVENT_RECORD_FLAGS: return record_or_wait(s, 1, 0);
+    case VM_RUNTIME_FUNCTION_ATTRIBUTES: return get_function(s);
+    case VM_RUNTIME_OCCUPANCY:
+    case VM_RUNTIME_OCCUPANCY_FLAGS: return get_occupancy(s);
+    case VM_RUNTIME_MALLOC: return allocate(s);
+    case VM_RUNTIME_FREE: return release(s);
+    case VM_RUNTIME_COPY: return copy(s);
+    case VM_RUNTIME_COPY_2D: return copy_2d(s);
+    case VM_RUNTIME_COPY_3D: return copy_3d(s);
+    case VM_RUNTIME_FILL: return fill(s);
+    case VM_RUNTIME_FILL_2D: return fill_2d(s);
+    case VM_RUNTIME_FILL_3D: return fill_3d(s);
+    }
+    return VM_CUDA_UNKNOWN;
+}
+
+void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function)
+{
+    bool together = function == VM_RUNTIME_SYNCHRONIZE;
+    uint64_t result = together ? vm_child_synchronize(w, m) : 0;
+    VM_EACH(lane, m)
+    {
+        const call_state state = {w, i, lane};
+        if (!together)
+            result = call_one(&state, (vm_runtime)function);
+        if (w->event & VM_EVENT_FAULT)
+            return;
+        vm_answer(w, i->extra, lane, result);
+    }
+}

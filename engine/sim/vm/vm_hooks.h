@@ -1,0 +1,48 @@
+/* vm_hooks.h - the one table through which the interpreter shows a launch to whoever looks on (counters, traces,
+ * checks). It is all that the interpreter knows of them: a launch without a table pays nothing.
+ *
+ * Functions of a runner and of a block are called by the host thread that runs it, several threads at once. */
+#ifndef KILN_SIM_VM_HOOKS_H
+#define KILN_SIM_VM_HOOKS_H
+
+#include "vm_machine.h"
+
+struct vm_hooks {
+    /* ---- a launch by the host (vm_launch.hooks) ---- */
+    /* May set run->serial: the launch keeps to one host thread. False: out of memory. */
+    bool (*begin)(vm_run_state *run);
+    void (*end)(vm_run_state *run);
+    /* A grid is about to run. May set run->block_count and run->chosen, so that only some of its blocks run. */
+    void (*grid)(vm_run_state *run);
+    uint64_t (*chosen)(const vm_run_state *run, uint64_t index); /* the block that runs as number `index`, ascending */
+    bool (*runner_begin)(vm_runner *runner); /* false: out of memory */
+    void (*runner_end)(vm_runner *runner);   /* all its blocks have run; under the family's lock */
+    void (*runner_free)(vm_runner *runner);
+
+    /* ---- a block ---- */
+    bool (*block_new)(vm_block *block);      /* false: out of memory */
+    void (*block_free)(vm_block *block);
+    void (*block_start)(vm_block *block);
+    void (*block_end)(vm_block *block);
+    bool (*enough)(const vm_block *block);   /* it need not run on */
+    void (*barrier)(vm_block *block, uint32_t barrier); /* it opens; the paths still wait */
+    void (*stuck)(vm_block *block);          /* nothing moves, lanes wait at reconvergence points */
+    void (*deadlock)(vm_block *block);       /* nothing will ever move */
+    void (*children)(vm_block *block);       /* what it launched has run */
+
+    /* ---- a warp ---- */
+    bool (*wants)(const vm_warp *w);         /* its next turn is shown instruction by instruction */
+    uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
+    /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. One that comes to wait for
+     * other lanes is shown again when it runs: unseen() takes the first time back. */
+    uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
+    void (*unseen)(vm_warp *w, const vm_code *i, uint32_t m);
+    void (*met)(vm_warp *w, const vm_code *i, uint32_t lanes); /* a warp operation has all its lanes */
+    void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
+
+    /* ---- memory (vm_device.hooks), under the device's lock ---- */
+    struct vm_shadow *(*shadow_new)(vm_device *device, uint64_t bytes, bool written); /* NULL: out of memory */
+    void (*shadow_free)(vm_device *device, struct vm_shadow *shadow, uint64_t bytes);
+    void (*shadow_write)(struct vm_shadow *shadow, uint64_t offset, uint64_t bytes); /* by the host */
+};
+#endif

@@ -1,0 +1,287 @@
+/* vm_math.h - what one lane computes, in a form that compilers turn into vector code. */
+#ifndef KILN_SIM_VM_MATH_H
+#define KILN_SIM_VM_MATH_H
+
+#include <math.h>
+#include <string.h>
+
+#include "vm_machine.h"
+
+#define VM_INLINE static inline __attribute__((always_inline, unused))
+
+VM_INLINE uint32_t vm_bits32(float x) { uint32_t r; memcpy(&r, &x, 4); return r; }
+VM_INLINE uint64_t vm_bits64(double x) { uint64_t r; memcpy(&r, &x, 8); return r; }
+VM_INLINE float vm_float(uint32_t x) { float r; memcpy(&r, &x, 4); return r; }
+VM_INLINE double vm_double(uint64_t x) { double r; memcpy(&r, &x, 8); return r; }
+
+/* Single-precision results that are no number have one form on the device, whatever the inputs. */
+VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
+
+/* Subnormals become zero of the same sign where the instruction says .ftz. */
+VM_INLINE float vm_in(float x, unsigned flags)
+{
+    uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
+    return vm_float((b & 0x7f800000u) == 0 ? b & keep : b);
+}
+VM_INLINE float vm_out(float x, unsigned flags)
+{
+    float r = vm_in(vm_canon(x), flags);
+    float s = r > 0 ? (r < 1 ? r : 1.0f) : 0.0f;
+    return flags & VM_SAT ? s : r;
+}
+/* .ftz judges a result before it is rounded to the subnormal grid: `scaled` is the same result computed from operands
+ * 2^24 times as large, so with all 24 bits. The scaling is exact wherever the result comes near the limit. */
+#define VM_SCALE 0x1p24f
+VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
+{
+    uint32_t keep = flags & VM_FTZ && fabsf(scaled) < 0x1p-102f ? 0x80000000u : VM_ALL;
+    return vm_float(vm_bits32(x) & keep);
+}
+VM_INLINE float vm_mulx(float a, float b, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags);
+    return vm_out(vm_tiny(a * b, a * VM_SCALE * b, flags), flags);
+}
+VM_INLINE float vm_fmax(float a, float b, float c, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags), c = vm_in(c, flags);
+    return vm_out(vm_tiny(__builtin_fmaf(a, b, c), __builtin_fmaf(a * VM_SCALE, b, c * VM_SCALE), flags), flags);
+}
+/* div.approx.ftz: by more than 2^126 it gives zero, or no number for an infinite dividend. */
+VM_INLINE float vm_divx(float a, float b, unsigned flags)
+{
+    a = vm_in(a, flags), b = vm_in(b, flags);
+    float r = fabsf(b) > 0x1p126f && fabsf(b) <= 0x1.fffffep127f ? a * copysignf(0.0f, b) : a / b;
+    return vm_out(r, flags);
+}
+VM_INLINE double vm_out64(double x, unsigned flags)
+{
+    double s = x > 0 ? (x < 1 ? x : 1.0) : 0.0;
+    return flags & VM_SAT ? s : x;
+}
+
+/* min and max: a number wins over no number, -0 is below +0. */
+VM_INLINE float vm_min32(float a, float b)
+{
+    float r = a < b || b != b ? a : b;
+    r = vm_float(a == b ? vm_bits32(a) | vm_bits32(b) : vm_bits32(r));
+    return vm_canon(r);
+}
+VM_INLINE float vm_max32(float a, float b)
+{
+    float r = a > b || b != b ? a : b;
+    r = vm_float(a == b ? vm_bits32(a) & vm_bits32(b) : vm_bits32(r));
+    return vm_canon(r);
+}
+VM_INLINE double vm_min64(double a, double b)
+{
+    double r = a < b || b != b ? a : b;
+    return vm_double(a == b ? vm_bits64(a) | vm_bits64(b) : vm_bits64(r));
+}
+VM_INLINE double vm_max64(double a, double b)
+{
+    double r = a > b || b != b ? a : b;
+    return vm_double(a == b ? vm_bits64(a) & vm_bits64(b) : vm_bits64(r));
+}
+VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
+{
+    uint32_t sign = (vm_bits32(a) ^ vm_bits32(b)) & 0x80000000u;
+    a = vm_in(a, flags), b = vm_in(b, flags);
+    bool none = a != a || b != b;
+    if (flags & (VM_XORSIGN | VM_ABSOLUTE))
+        a = fabsf(a), b = fabsf(b);
+    float r = max ? vm_max32(a, b) : vm_min32(a, b);
+    if (flags & VM_XORSIGN && r == r)
+        r = vm_float(vm_bits32(r) | sign);
+    return flags & VM_NANS && none ? vm_float(0x7fffffffu) : r;
+}
+
+/* Division of integers by zero is left open by the ISA; the device gives all ones, as the remainder too. */
+VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b) { return b ? a / b : VM_ALL; }
+VM_INLINE uint32_t vm_urem32(uint32_t a, uint32_t b) { return b ? a % b : VM_ALL; }
+VM_INLINE uint64_t vm_udiv64(uint64_t a, uint64_t b) { return b ? a / b : UINT64_MAX; }
+VM_INLINE uint64_t vm_urem64(uint64_t a, uint64_t b) { return b ? a % b : UINT64_MAX; }
+VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return -1;
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
+VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b) { return (int32_t)(uint32_t)(uint64_t)vm_sdiv64(a, b); }
+VM_INLINE int32_t vm_srem32(int32_t a, int32_t b) { return (int32_t)vm_srem64(a, b); }
+
+VM_INLINE uint64_t vm_umulhi64(uint64_t a, uint64_t b)
+{
+    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    uint64_t m = ah * bl + (al * bl >> 32), n = al * bh + (uint32_t)m;
+    return ah * bh + (m >> 32) + (n >> 32);
+}
+VM_INLINE uint64_t vm_smulhi64(uint64_t a, uint64_t b)
+{
+    return vm_umulhi64(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0);
+}
+VM_INLINE int32_t vm_clamp_s32(int64_t x) { return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x); }
+
+VM_INLINE uint32_t vm_clz64(uint64_t x) { return x ? (uint32_t)__builtin_clzll(x) : 64; }
+VM_INLINE uint32_t vm_clz32(uint32_t x) { return x ? (uint32_t)__builtin_clz(x) : 32; }
+VM_INLINE uint32_t vm_bfind64(uint64_t x, bool shift)
+{
+    return x == 0 ? VM_ALL : shift ? vm_clz64(x) : 63 - vm_clz64(x);
+}
+VM_INLINE uint32_t vm_bfind32(uint32_t x, bool shift)
+{
+    return x == 0 ? VM_ALL : shift ? vm_clz32(x) : 31 - vm_clz32(x);
+}
+VM_INLINE uint32_t vm_brev32(uint32_t x)
+{
+    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+    return __builtin_bswap32(x);
+}
+VM_INLINE uint64_t vm_brev64(uint64_t x)
+{
+    return (uint64_t)vm_brev32((uint32_t)x) << 32 | vm_brev32((uint32_t)(x >> 32));
+}
+/* Shift amounts clamp at the register's width. */
+VM_INLINE uint32_t vm_shl32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a << (b & 31); }
+VM_INLINE uint32_t vm_shr32(uint32_t a, uint32_t b) { return b > 31 ? 0 : a >> (b & 31); }
+VM_INLINE int32_t vm_sar32(int32_t a, uint32_t b) { return a >> (b > 31 ? 31 : b); }
+VM_INLINE uint64_t vm_shl64(uint64_t a, uint32_t b) { return b > 63 ? 0 : a << (b & 63); }
+VM_INLINE uint64_t vm_shr64(uint64_t a, uint32_t b) { return b > 63 ? 0 : a >> (b & 63); }
+VM_INLINE int64_t vm_sar64(int64_t a, uint32_t b) { return a >> (b > 63 ? 63 : b); }
+
+VM_INLINE uint64_t vm_bfe(uint64_t a, uint32_t pos, uint32_t len, unsigned width, bool is_signed)
+{
+    pos &= 0xff, len &= 0xff;
+    unsigned msb = width - 1, top = pos + len > width ? msb : pos + len - 1; /* the bit that extends the sign */
+    uint64_t sign = is_signed && len && a >> (top > msb ? msb : top) & 1 ? UINT64_MAX : 0;
+    if (len == 0)
+        return 0;
+    uint64_t field = pos > msb ? 0 : a >> pos;
+    unsigned have = pos > msb ? 0 : len < width - pos ? len : width - pos;
+    uint64_t keep = have >= 64 ? UINT64_MAX : ((uint64_t)1 << have) - 1;
+    return (field & keep) | (sign & ~keep);
+}
+VM_INLINE uint64_t vm_bfi(uint64_t a, uint64_t b, uint32_t pos, uint32_t len, unsigned width)
+{
+    pos &= 0xff, len &= 0xff;
+    if (pos >= width || len == 0)
+        return b;
+    uint64_t keep = (len >= 64 ? UINT64_MAX : ((uint64_t)1 << len) - 1) << pos;
+    return (b & ~keep) | (a << pos & keep);
+}
+VM_INLINE uint32_t vm_bmsk(uint32_t a, uint32_t b, bool clamp)
+{
+    if (clamp) {
+        if (a > 31 || b == 0)
+            return 0;
+        return (b > 31 ? VM_ALL : (1u << b) - 1) << a;
+    }
+    a &= 31, b &= 31;
+    return ((1u << b) - 1) << a;
+}
+VM_INLINE uint32_t vm_szext(uint32_t a, uint32_t b, bool clamp, bool is_signed)
+{
+    if (clamp && b > 31)
+        return a;
+    b &= 31;
+    if (b == 0)
+        return 0;
+    uint32_t keep = (1u << b) - 1, low = a & keep;
+    return is_signed && low >> (b - 1) & 1 ? low | ~keep : low;
+}
+VM_INLINE uint32_t vm_fns(uint32_t mask, uint32_t base, int32_t offset)
+{
+    if (base > 31)
+        return VM_ALL;
+    if (offset == 0)
+        return mask >> base & 1 ? base : VM_ALL;
+    int step = offset > 0 ? 1 : -1, left = offset > 0 ? offset : offset == INT32_MIN ? INT32_MAX : -offset;
+    for (int at = (int)base; at >= 0 && at < 32; at += step)
+        if (mask >> at & 1 && --left == 0)
+            return (uint32_t)at;
+    return VM_ALL;
+}
+/* Bit (a, b, c) of the table, for each bit: the table's ones as and-or of the inputs. */
+VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
+{
+    uint32_t r = 0;
+    for (uint32_t k = 0; k < 8; k++)
+        r |= (0 - (table >> k & 1)) & (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    return r;
+}
+VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint64_t v = (uint64_t)b << 32 | a;
+    uint32_t r = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned select = c >> 4 * k & 15;
+        uint32_t byte = (uint32_t)(v >> 8 * (select & 7)) & 0xff;
+        if (select & 8)
+            byte = byte >> 7 ? 0xff : 0;
+        r |= byte << 8 * k;
+    }
+    return r;
+}
+/* The named modes as the selector that does the same. */
+VM_INLINE uint32_t vm_prmt_selector(unsigned mode, uint32_t c)
+{
+    static const uint16_t table[6][4] = {
+        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
+        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    return table[mode][c & 3];
+}
+VM_INLINE uint32_t vm_dp4(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
+{
+    for (unsigned k = 0; k < 32; k += 8) {
+        int32_t x = (int32_t)(a >> k & 0xff), y = (int32_t)(b >> k & 0xff);
+        if (flags & 1)
+            x = (int8_t)(uint8_t)x;
+        if (flags & 2)
+            y = (int8_t)(uint8_t)y;
+        c += (uint32_t)(x * y);
+    }
+    return c;
+}
+VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        uint32_t x = a >> 16 * k & 0xffff, y = b >> 8 * (k + (flags & 4 ? 2 : 0)) & 0xff;
+        if (flags & 1)
+            x = (uint32_t)(int16_t)(uint16_t)x;
+        if (flags & 2)
+            y = (uint32_t)(int8_t)(uint8_t)y;
+        c += x * y;
+    }
+    return c;
+}
+VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
+
+/* Conversion to integers saturates; no number becomes 0 here (see vm_op_cvt for the other forms). */
+VM_INLINE int32_t vm_trunc_s32(float x)
+{
+    int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);
+    return r;
+}
+VM_INLINE uint32_t vm_trunc_u32(float x)
+{
+    return x >= 4294967296.0f ? VM_ALL : x > 0 ? (uint32_t)(int64_t)x : 0;
+}
+
+/* Approximate functions are computed in double and rounded once, so well inside the bounds that the ISA states. */
+VM_INLINE float vm_sin(float x) { return (float)sin((double)x); }
+VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
+VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
+VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
+VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
+/* rcp and rsqrt.approx.ftz.f64 take the upper word of a double and give one. */
+VM_INLINE double vm_upper(double x)
+{
+    uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;
+    return vm_double((b & 0x7ff0000000000000ull) == 0 ? b & 0x8000000000000000ull : b);
+}
+VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
+
+#endif

@@ -1,0 +1,380 @@
+/* warp.c - a warp as a set of paths. A path is lanes that run together: one pc, one mask. Where a branch parts lanes,
+ * a vm_sync remembers the branch's immediate post-dominator and who is expected there; the lanes become two paths, and
+ * those that reach the post-dominator wait until all expected lanes have come or left. Paths take turns, so lanes that
+ * spin on other lanes let them move; and lanes that wait too long at a post-dominator go on without the rest. */
+#include "vm_hooks.h"
+
+/* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
+ * spin on what these do next. */
+#define PATIENCE 2000000u
+#define PATIENCE_SPINS 16u  /* the same for lanes that look like spinning: times they gave way */
+#define TURN 4096u
+#define NOWHERE 256u        /* the end of a span that holds no address, not below the widest access */
+
+void vm_warp_select(vm_warp *w, const vm_path *path)
+{
+    w->current = (uint32_t)(path - w->paths);
+    w->pc = path->pc;
+    w->mask = path->mask;
+    w->sync = path->sync;
+    w->frame = path->frame;
+    w->base[0] = path->frame->regs;
+    w->base[1] = path->frame->function->constants;
+}
+
+void vm_warp_save(vm_warp *w)
+{
+    if (w->current == VM_PATHS)
+        return;
+    vm_path *path = &w->paths[w->current];
+    path->pc = w->pc;
+    path->mask = w->mask;
+    path->sync = w->sync;
+    path->frame = w->frame;
+}
+
+/* Lanes of different paths are disjoint, so there are never more than 32. */
+bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
+{
+    if (w->path_count == VM_PATHS)
+        return false;
+    w->paths[w->path_count++] =
+        (vm_path){.pc = pc, .mask = mask, .sync = sync, .frame = frame, .state = VM_PATH_READY};
+    return true;
+}
+
+void vm_path_drop(vm_warp *w)
+{
+    uint32_t last = --w->path_count;
+    if (w->current != last)
+        w->paths[w->current] = w->paths[last];
+    w->current = VM_PATHS;
+    w->mask = 0;
+    w->event |= VM_EVENT_SWITCH;
+}
+
+bool vm_warp_ready(const vm_warp *w)
+{
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == VM_PATH_READY)
+            return true;
+    return false;
+}
+
+static vm_sync *sync_new(vm_warp *w)
+{
+    if (w->sync_used == VM_ALL)
+        return NULL;
+    uint32_t at = (uint32_t)__builtin_ctz(~w->sync_used);
+    w->sync_used |= 1u << at;
+    return &w->syncs[at];
+}
+
+static void sync_release(vm_warp *w, vm_sync *sync)
+{
+    if (sync >= w->syncs && sync < w->syncs + VM_LANES)
+        w->sync_used &= ~(1u << (sync - w->syncs));
+}
+
+/* All that are still expected have come: they go on as one path; or nobody is expected any more. */
+static void settle(vm_warp *w, vm_sync *sync)
+{
+    if (sync->waiting != sync->expected)
+        return;
+    if (sync->pc == NULL) {
+        vm_frame_finish(w, sync->frame, false);
+        return;
+    }
+    w->idle = w->yields = 0;
+    if (sync->expected)
+        vm_path_add(w, sync->pc, sync->waiting, sync->parent, sync->frame);
+    sync_release(w, sync);
+}
+
+/* The lanes will not come to `sync` or its parents up to `until` (not included). */
+void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
+{
+    while (sync && sync != until) {
+        vm_sync *parent = sync->parent;
+        sync->expected &= ~lanes;
+        settle(w, sync);
+        sync = parent;
+    }
+}
+
+/* Where all paths come past that parted at some branch with this post-dominator. Weightless. */
+void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    (void)m;
+    for (;;) {
+        vm_sync *at = w->sync;
+        while (at && at->frame == w->frame && at->pc != i)
+            at = at->parent;
+        if (!at || at->frame != w->frame || at->pc != i)
+            return;
+        vm_leave(w, w->sync, at, w->mask); /* nothing, unless the flow jumped out past an inner meeting point */
+        at->waiting |= w->mask;
+        if (at->waiting != at->expected) {
+            vm_path_drop(w);
+            return;
+        }
+        w->idle = w->yields = 0;
+        w->mask = at->waiting;
+        w->sync = at->parent;
+        sync_release(w, at);
+    }
+}
+
+vm_sync *vm_part(vm_warp *w, const vm_code *meet)
+{
+    if (!meet || (w->sync && w->sync->pc == meet && w->sync->frame == w->frame))
+        return w->sync; /* a loop sheds lanes at the same branch again and again */
+    vm_sync *sync = sync_new(w);
+    if (!sync)
+        return w->sync; /* lanes may go on apart: only slower */
+    *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
+    return sync;
+}
+
+static void count_spin(vm_warp *w, const vm_code *i, const vm_code *target)
+{
+    if (target <= i && w->path_count > 1 && (++w->spins & 255) == 0)
+        w->event |= VM_EVENT_YIELD;
+}
+
+/* Sends lanes to `target`: to wait where they are to meet, or as a path of their own. */
+void vm_send(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync)
+{
+    if (sync && sync->pc == target && sync->frame == w->frame)
+        sync->waiting |= lanes;
+    else
+        vm_path_add(w, target, lanes, sync, w->frame);
+}
+
+void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (VM_LIKELY(m == w->mask)) {
+        w->pc = i->target;
+        count_spin(w, i, i->target);
+        return;
+    }
+    const vm_code *meet = i->extra;
+    vm_sync *sync = vm_part(w, meet);
+    uint32_t rest = w->mask & ~m;
+    w->sync = sync;
+    if (sync && sync->pc == w->pc && sync->frame == w->frame) { /* those that fall through are there already */
+        sync->waiting |= rest;
+        w->mask = m;
+        w->pc = i->target;
+        count_spin(w, i, i->target);
+        return;
+    }
+    w->mask = rest; /* before the other path is made: a lane is in one path only */
+    vm_send(w, i->target, m, sync);
+}
+
+void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *targets = i->extra; /* of b entries, then the meeting point or UINT32_MAX */
+    const vm_function *function = w->frame->function;
+    const vm_u32 *index = vm_r32(w, i->a);
+    const vm_code *meet = targets[i->b] == UINT32_MAX ? NULL : function->code + targets[i->b];
+    VM_EACH(lane, m)
+    {
+        if (index[lane] >= i->b) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "brx.idx index %u is not below %u", index[lane], i->b);
+            return;
+        }
+    }
+    uint32_t first = index[__builtin_ctz(m)], same = 0;
+    VM_EACH(lane, m) same |= (uint32_t)(index[lane] == first) << lane;
+    if (same == w->mask) {
+        w->pc = function->code + targets[first];
+        count_spin(w, i, w->pc);
+        return;
+    }
+    vm_sync *sync = vm_part(w, meet);
+    uint32_t rest = w->mask & ~m, left = m;
+    const vm_code *next = w->pc;
+    vm_path_drop(w);
+    while (left) {
+        uint32_t at = index[__builtin_ctz(left)], lanes = 0;
+        VM_EACH(lane, left) lanes |= (uint32_t)(index[lane] == at) << lane;
+        vm_send(w, function->code + targets[at], lanes, sync);
+        left &= ~lanes;
+    }
+    if (rest)
+        vm_send(w, next, rest, sync);
+    if (sync && sync->frame == w->frame && sync->pc == meet)
+        settle(w, sync); /* all targets may be where lanes meet */
+}
+
+void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    (void)i;
+    vm_block *block = w->block;
+    vm_sync *sync = w->sync;
+    w->dead |= m;
+    block->barriers[VM_BARRIERS].arrived -= (uint32_t)__builtin_popcount(w->cluster_arrived & m);
+    w->cluster_arrived &= ~m;
+    block->live -= (uint32_t)__builtin_popcount(m);
+    w->mask &= ~m;
+    if (w->mask == 0)
+        vm_path_drop(w);
+    vm_leave(w, sync, NULL, m);
+    if (w->dead == VM_ALL) {
+        vm_frame_free(w, w->root);
+        w->root = NULL;
+    }
+    for (uint32_t k = 0; k < w->path_count; k++)
+        if (w->paths[k].state == VM_PATH_WARP && k != w->current)
+            w->paths[k].state = VM_PATH_READY; /* fewer lanes to wait for: let them look again */
+    vm_barriers_check(block);
+}
+
+uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m, uint32_t need)
+{
+    need &= ~w->dead;
+    if (VM_LIKELY((need & ~m) == 0)) {
+        if (VM_UNLIKELY(w->runner->met))
+            w->runner->run->hooks->met(w, i, m);
+        return m;
+    }
+    bool any = i->masked == vm_op_warp_sync;
+    uint32_t have = m;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        const vm_path *path = &w->paths[k];
+        if (k != w->current && path->state == VM_PATH_WARP &&
+            (any ? path->pc->masked == vm_op_warp_sync : path->pc == i && path->frame == w->frame))
+            have |= path->arrived;
+    }
+    if (need & ~have) {
+        vm_path *path = &w->paths[w->current];
+        vm_warp_save(w);
+        path->pc = i;
+        path->arrived = m;
+        path->state = VM_PATH_WARP;
+        if (w->runner->run->hooks)
+            w->runner->run->hooks->unseen(w, i, m);
+        w->issued--; /* it is counted when it runs */
+        w->lanes -= (uint32_t)__builtin_popcount(m);
+        w->event |= VM_EVENT_SWITCH;
+        return 0;
+    }
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        vm_path *path = &w->paths[k];
+        if (k == w->current || path->state != VM_PATH_WARP ||
+            !(any ? path->pc->masked == vm_op_warp_sync : path->pc == i && path->frame == w->frame))
+            continue;
+        path->pc++;
+        path->state = VM_PATH_READY;
+    }
+    if (w->runner->met)
+        w->runner->run->hooks->met(w, i, have);
+    return have;
+}
+
+static bool next_path(vm_warp *w)
+{
+    uint32_t from = w->current == VM_PATHS ? 0 : w->current + 1;
+    for (uint32_t k = 0; k < w->path_count; k++) {
+        const vm_path *path = &w->paths[(from + k) % w->path_count];
+        if (path->state == VM_PATH_READY) {
+            vm_warp_select(w, path);
+            return true;
+        }
+    }
+    w->current = VM_PATHS;
+    return false;
+}
+
+/* Lanes at meeting points go on alone; the rest will do so too when it comes. False if there are none. */
+bool vm_warp_part(vm_warp *w)
+{
+    uint32_t before = w->path_count;
+    w->idle = w->yields = 0;
+    for (uint32_t k = 0; k < VM_LANES; k++) {
+        vm_sync *sync = &w->syncs[k];
+        if (!(w->sync_used >> k & 1) || sync->waiting == 0)
+            continue;
+        uint32_t waiting = sync->waiting;
+        sync->expected &= ~waiting;
+        sync->waiting = 0;
+        vm_path_add(w, sync->pc, waiting, sync->parent, sync->frame);
+    }
+    for (uint32_t k = 0, count = w->path_count; k < count; k++)
+        for (vm_frame *frame = w->paths[k].frame; frame->caller; frame = frame->caller)
+            vm_frame_return(w, frame);
+    return w->path_count > before;
+}
+
+/* The inner loop. Runs the path that is selected for at most `turn` instructions or until something happens. */
+static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
+{
+    uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->run->hooks->insn : NULL;
+    uint64_t lanes = 0, steps = 0, left = turn;
+    do {
+        const vm_code *i = w->pc++;
+        uint32_t g = *(const uint32_t *)(const void *)(w->base[0] + (i->guard & ~3u)) ^ (0 - (i->guard & 1));
+        uint32_t m = w->mask & g, step = i->guard >> 1 & 1; /* steps do not count */
+        lanes += (uint32_t)__builtin_popcount(m & (step - 1));
+        steps += step;
+        left--;
+        if (watched && !step)
+            m = show(w, i, m);
+        if (VM_LIKELY((m | w->dead) == VM_ALL && m))
+            i->full(w, i, m);
+        else if (m)
+            i->masked(w, i, m);
+    } while (VM_LIKELY(left && !w->event));
+    w->lanes += lanes;
+    w->issued += turn - left - steps;
+    w->idle += turn - left;
+    return turn - left;
+}
+static uint64_t run_path(vm_warp *w, uint64_t turn) { return run_loop(w, turn, false); }
+static uint64_t run_watched(vm_warp *w, uint64_t turn) { return run_loop(w, turn, true); }
+
+/* What was freed since the last look must not be found in the caches. */
+static void refresh(vm_runner *runner)
+{
+    uint64_t generation = atomic_load_explicit(&runner->run->device->generation, memory_order_acquire);
+    if (generation != atomic_load_explicit(&runner->generation, memory_order_relaxed)) {
+        uint32_t count = runner->run->launch->module->cache_count;
+        for (uint32_t k = 0; k < count; k++)
+            runner->cache[k] = (vm_span){.base = UINT64_MAX, .end = NOWHERE};
+        for (unsigned k = 0; k < KILN__COUNT(runner->recent); k++)
+            runner->recent[k] = (vm_span){.base = UINT64_MAX, .end = NOWHERE};
+        vm_runner_update(runner, generation);
+    }
+}
+
+void vm_warp_run(vm_warp *w, uint64_t quantum)
+{
+    w->event = 0;
+    w->gave_way = false;
+    const struct vm_hooks *hooks = w->runner->run->hooks;
+    bool watched = hooks && hooks->wants(w);
+    uint64_t spent = 0;
+    while (spent < quantum && next_path(w)) {
+        uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
+        uint64_t charge = w->charge;
+        refresh(w->runner);
+        spent += watched ? run_watched(w, turn) : run_path(w, turn);
+        spent += w->charge - charge;
+        if (w->current != VM_PATHS && w->paths[w->current].state == VM_PATH_READY)
+            vm_warp_save(w);
+        if (w->event & VM_EVENT_FAULT)
+            break;
+        bool yield = w->event & VM_EVENT_YIELD;
+        w->event = 0;
+        w->yields += yield;
+        if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS)
+            vm_warp_part(w);
+        w->gave_way = yield && w->path_count <= 1;
+        if (w->gave_way)
+            break; /* alone in the warp: other warps and blocks move */
+        if (yield)
+            spent += TURN;
+    }
+}

@@ -1,6 +1,0 @@
-/* The hot handlers for hosts with AVX-512 F, BW, DQ, VL; the build passes the options for this file. */
-#include "sim/vm_internal.h"
-#if defined(VM_HAVE_AVX512)
-#define VM_TABLE vm_table_avx512
-#include "sim/vm_exec.inc"
-#endif

@@ -1,3 +1,0 @@
-/* The hot handlers for any host. */
-#define VM_TABLE vm_table_base
-#include "sim/vm_exec.inc"

@@ -1,0 +1,133 @@
+/* crew.c - the processes that measure for a sweep, one for each of its devices. */
+#include <string.h>
+
+#include "runner.h"
+
+struct kiln__crew {
+    kiln_engine *engine;
+    size_t count;
+    kiln__runner **runners;
+    char (*ids)[sizeof((kiln_device_info *)0)->id];
+    struct pollfd *fds; /* room for all of them and one more */
+};
+
+/* ---- which devices ---- */
+
+static bool same_model(const kiln_device_info *a, const kiln_device_info *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->cc_major == b->cc_major && a->cc_minor == b->cc_minor &&
+           a->sm_count == b->sm_count && a->memory_bus_bits == b->memory_bus_bits;
+}
+
+/* A GPU stands there once; simulated devices may stand there as often as there are cores to interpret on. */
+static kiln_status check_devices(kiln__crew *crew, const kiln_tune_options *options, kiln_error **error)
+{
+    kiln_engine *engine = crew->engine;
+    memcpy(crew->ids[0], engine->info.id, sizeof crew->ids[0]);
+    for (size_t i = 0; i < options->device_count; i++) {
+        CUdevice device;
+        kiln_device_info info;
+        kiln_status status = kiln__engine_peer(engine, options->devices[i], &device, &info, error);
+        if (status != KILN_OK)
+            return status;
+        if (!same_model(&info, &engine->info))
+            return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s is %s and %s is %s: times of different models "
+                              "do not compare, so they cannot share a sweep", info.id, info.name, engine->info.id,
+                              engine->info.name);
+        for (size_t k = 0; k < i && !info.simulated; k++)
+            if (strcmp(crew->ids[k], info.id) == 0)
+                return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the device %s is named twice", info.id);
+        memcpy(crew->ids[i], info.id, sizeof crew->ids[i]);
+    }
+    return KILN_OK;
+}
+
+/* ---- the crew ---- */
+
+static kiln_status await_all(kiln__crew *crew, kiln_error **error)
+{
+    for (size_t ready = 0; ready < crew->count;) {
+        ready = 0;
+        for (size_t i = 0; i < crew->count; i++) {
+            bool ends;
+            if (kiln__runner_step(crew->runners[i])) /* without a sample: it could not be opened */
+                return kiln__runner_take(crew->runners[i], NULL, NULL, &ends, error);
+            ready += kiln__runner_is_idle(crew->runners[i]);
+        }
+        if (ready < crew->count)
+            kiln__crew_wait(crew, -1, 1);
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                            kiln__crew **result, kiln_error **error)
+{
+    kiln__crew *crew = kiln__calloc(engine->mem, 1, sizeof *crew);
+    if (!crew)
+        return kiln__fail_memory(error);
+    crew->engine = engine;
+    crew->count = options->device_count ? options->device_count : 1;
+    crew->runners = kiln__calloc(engine->mem, crew->count, sizeof(kiln__runner *));
+    crew->fds = kiln__calloc(engine->mem, crew->count + 1, sizeof *crew->fds);
+    crew->ids = kiln__calloc(engine->mem, crew->count, sizeof *crew->ids);
+    kiln_status status = !crew->runners || !crew->fds || !crew->ids ? kiln__fail_memory(error) : check_devices(crew, options, error);
+    for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
+        status = kiln__runner_open(engine, spec, options, options->device_count ? options->devices[i] : NULL,
+                                   &crew->runners[i], error);
+    if (status == KILN_OK)
+        status = await_all(crew, error);
+    if (status != KILN_OK) {
+        kiln__crew_close(crew);
+        return status;
+    }
+    *result = crew;
+    return KILN_OK;
+}
+
+void kiln__crew_close(kiln__crew *crew)
+{
+    if (!crew)
+        return;
+    for (size_t i = 0; i < crew->count && crew->runners; i++)
+        kiln__runner_close(crew->runners[i]);
+    kiln__free(crew->engine->mem, crew->runners);
+    kiln__free(crew->engine->mem, crew->fds);
+    kiln__free(crew->engine->mem, crew->ids);
+    kiln__free(crew->engine->mem, crew);
+}
+
+size_t kiln__crew_count(const kiln__crew *crew)
+{
+    return crew->count;
+}
+
+const char *kiln__crew_device(const kiln__crew *crew, size_t index)
+{
+    return crew->ids[index];
+}
+
+kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index)
+{
+    return crew->runners[index];
+}
+
+void kiln__crew_let_go(kiln__crew *crew, size_t index)
+{
+    kiln__runner_close(crew->runners[index]);
+    crew->runners[index] = NULL;
+}
+
+void kiln__crew_wait(const kiln__crew *crew, int fd, double seconds)
+{
+    uint64_t now = kiln__now_ns(), until = now + (uint64_t)(seconds * 1e9);
+    for (size_t i = 0; i < crew->count; i++) {
+        crew->fds[i] = (struct pollfd){.fd = -1};
+        uint64_t deadline = crew->runners[i] ? kiln__runner_watch(crew->runners[i], &crew->fds[i]) : 0;
+        if (deadline && deadline < until)
+            until = deadline;
+    }
+    crew->fds[crew->count] = (struct pollfd){.fd = fd, .events = POLLIN};
+    int limit = until <= now ? 0 : (int)((until - now + 999999) / 1000000);
+    poll(crew->fds, crew->count + 1, limit); /* whatever woke us, all of them are looked at */
+}

@@ -1,0 +1,394 @@
+/* isolate.c - measuring in another process, from the sweep's side: starting it, time limits, its end, its successor.
+ * Nothing here waits but kiln__runner_run(), so that one thread can look after several (crew.c). */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runner.h"
+
+#define READY_SECONDS 120    /* opening a device of a host with many of them takes a while */
+#define PREPARE_SECONDS 3600 /* inputs and expected answers, which large problems compute on the host */
+#define TICK_NS 100000000u
+
+/* How long a sample may take from its first launch on, where the caller does not say: before anything has worked, and
+ * from then on, when it is known what working takes. The simulated device interprets, and may be slow. */
+#define FIRST_GPU 60.0
+#define FIRST_SIMULATED 600.0
+#define AFTER_FLOOR 5.0
+#define AFTER_TIMES 50.0
+
+typedef enum runner_state {
+    OFF,       /* there is no process */
+    OPENING,   /* it is started and sent the opening message */
+    READY,     /* it waits for a sample */
+    PREPARING, /* it is sent one, or makes inputs and expected answers */
+    LAUNCHED,  /* the time limit runs */
+    ENDED      /* the outcome is there to be taken */
+} runner_state;
+
+struct kiln__runner {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    const kiln_tune_options *options;
+    const char *device;
+    kiln__child child;
+    runner_state state;
+    kiln__text opening;      /* the message that every process is opened with */
+    kiln__text request;      /* that of the sample under way; empty: none is */
+    size_t sent;             /* of whichever of the two is being sent */
+    kiln__incoming in;       /* the answer */
+    bool worked;             /* a process was opened successfully */
+    bool told;               /* the log, that it waits for another process */
+    unsigned tries;          /* at the sample under way, that ended with their process */
+    uint64_t deadline, begun;
+    double limit;            /* seconds that the deadline stands for */
+    double shortest;         /* seconds of the fastest good sample so far, from its first launch on; negative: none */
+    /* the outcome */
+    kiln_status status;
+    kiln_error *why;
+    bool ends;               /* it is not the sample's */
+    kiln__runner_answer answer; /* where status is KILN_OK; points into the answer's body */
+};
+
+/* ---- what can be moved to another process ---- */
+
+static kiln_status check_possible(const kiln_engine *engine, const kiln_run_options *run, kiln_error **error)
+{
+    if (!engine->owns_context)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "a sweep on the caller's own context cannot measure in another process");
+    if (engine->host_count > kiln__builtin_host_count)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep of an engine with host functions of its "
+                          "own ('%s') cannot measure in another process", engine->hosts[kiln__builtin_host_count].name);
+    if (run->output_count > 0 || run->flags & KILN_RUN_CHECK)
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep that writes outputs or looks for faults "
+                          "cannot measure in another process");
+    if (!engine->worker)
+        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND, "measuring in another process takes the program "
+                          "kiln-worker, which %s", engine->flags & KILN_NO_WORKERS
+                          ? "this engine was told not to use" : "was not found; set KILN_WORKER to its path");
+    return KILN_OK;
+}
+
+/* ---- the process ---- */
+
+static kiln_status make_opening(kiln__runner *r, kiln_error **error)
+{
+    const kiln_engine *engine = r->engine;
+    kiln__text path = {.mem = engine->mem};
+    for (size_t i = 0; i < engine->search_count; i++)
+        kiln__text_printf(&path, "%s%s", i ? ":" : "", engine->search_path[i]);
+    kiln__runner_setup setup = {
+        .version = KILN_VERSION,
+        .device = r->device,
+        .flags = (engine->flags & KILN_READ_ANYWHERE) | KILN_NO_CACHE | KILN_NO_WORKERS, /* it compiles nothing */
+        .memory_limit = engine->memory_limit,
+        .search_path = kiln__text_get(&path),
+        .name = r->spec->file.name,
+        .text = r->spec->file.text,
+        .text_length = r->spec->file.length,
+        .choice = {.size_set = r->options->size_set, .sizes = r->options->sizes, .size_count = r->options->size_count},
+        .run = r->options->run,
+    };
+    kiln__runner_write_open(&r->opening, &setup);
+    bool failed = path.failed || r->opening.failed;
+    kiln__text_free(&path);
+    return failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+static void conclude(kiln__runner *r, kiln_status status, bool ends)
+{
+    r->status = status;
+    r->ends = ends;
+    r->state = ENDED;
+}
+
+static void forget_answer(kiln__runner *r)
+{
+    kiln__free(r->engine->mem, r->in.body);
+    r->in = (kiln__incoming){0};
+}
+
+/* From now on a message is sent, and then its answer awaited. */
+static void post(kiln__runner *r, runner_state state, double limit)
+{
+    forget_answer(r);
+    r->sent = 0;
+    r->state = state;
+    r->limit = limit;
+    r->deadline = kiln__deadline_in(limit);
+}
+
+static void start(kiln__runner *r)
+{
+    char parent[32];
+    snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    const char *arguments[] = {r->engine->worker, "--parent", parent, "--run", "1", NULL};
+    int failed = kiln__child_start(&r->child, arguments);
+    if (!failed)
+        post(r, OPENING, READY_SECONDS);
+    else
+        conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "the runner %s cannot be started: %s",
+                               r->engine->worker, strerror(failed)), true);
+}
+
+kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                              const char *device, kiln__runner **runner, kiln_error **error)
+{
+    kiln_status status = check_possible(engine, &options->run, error);
+    if (status != KILN_OK)
+        return status;
+    kiln__runner *r = kiln__calloc(engine->mem, 1, sizeof *r);
+    if (!r)
+        return kiln__fail_memory(error);
+    if (!device)
+        device = engine->device_given ? engine->device_given : engine->info.id;
+    *r = (kiln__runner){.engine = engine, .spec = spec, .options = options, .device = device, .shortest = -1,
+                        .child = {.socket = -1, .pidfd = -1, .wake = -1}, .opening = {.mem = engine->mem},
+                        .request = {.mem = engine->mem}};
+    status = make_opening(r, error);
+    if (status != KILN_OK) {
+        kiln__runner_close(r);
+        return status;
+    }
+    start(r);
+    *runner = r;
+    return KILN_OK;
+}
+
+void kiln__runner_close(kiln__runner *r)
+{
+    if (!r)
+        return;
+    kiln__child_end(&r->child);
+    kiln_error_free(r->why);
+    forget_answer(r);
+    kiln__text_free(&r->opening);
+    kiln__text_free(&r->request);
+    kiln__free(r->engine->mem, r);
+}
+
+/* ---- how it ends ---- */
+
+/* Why no runner could be started. */
+static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how)
+{
+    const kiln_allocator *mem = r->engine->mem;
+    const char *worker = r->engine->worker;
+    switch (what) {
+    case KILN__IO_MEMORY:
+        return kiln__fail_memory(&r->why);
+    case KILN__IO_CLOSED:
+        return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s ended at once: %s", worker, how);
+    default:
+        return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s does not answer as one; is it the kiln-worker of "
+                          "this version?", worker);
+    }
+}
+
+/* The process is of no more use; what that means for the sample. */
+static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, runner_state state)
+{
+    const kiln_allocator *mem = r->engine->mem;
+    switch (what) {
+    case KILN__IO_MEMORY:
+        return kiln__fail_memory(&r->why);
+    case KILN__IO_CLOSED:
+        return kiln__fail(mem, &r->why, KILN_ERROR_DEVICE, "the process that measured this configuration ended, and so "
+                          "did another one: %s", how);
+    case KILN__IO_LATE:
+        return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT, "%s took longer than the limit of %g s, and the process was "
+                          "ended", state == LAUNCHED ? "running it" : "making inputs and expected answers", r->limit);
+    default:
+        return kiln__fail(mem, &r->why, KILN_ERROR_INTERNAL, "the process that measured this configuration answered "
+                          "with something else than a result");
+    }
+}
+
+/* A first end of its own, in mid-sample or when it had worked before, asks for another try. */
+static void lose(kiln__runner *r, kiln__io what)
+{
+    runner_state state = r->state;
+    char how[256] = "";
+    if (what == KILN__IO_CLOSED)
+        kiln__child_describe(kiln__child_end_closed(&r->child), how, sizeof how);
+    else
+        kiln__child_end(&r->child);
+    if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "the process that measured ended, and the configuration is tried "
+                                                      "once more: %s", how);
+        start(r);
+    } else if (state == OPENING) {
+        conclude(r, explain_start(r, what, how), true);
+    } else {
+        conclude(r, explain_end(r, what, how, state), what == KILN__IO_MEMORY);
+    }
+}
+
+/* ---- a sample ---- */
+
+static double time_limit(const kiln__runner *r)
+{
+    const kiln_run_options *run = &r->options->run;
+    if (r->options->sample_timeout > 0)
+        return r->options->sample_timeout;
+    bool simulated = r->engine->info.simulated;
+    double budget = run->budget > 0 ? run->budget : simulated ? 0 : 1;
+    double first = simulated ? FIRST_SIMULATED : FIRST_GPU, after = AFTER_FLOOR + AFTER_TIMES * r->shortest;
+    return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
+}
+
+static void take_answer(kiln__runner *r, bool launched)
+{
+    const kiln__runner_answer *answer = &r->answer;
+    double seconds = launched ? (double)(kiln__now_ns() - r->begun) * 1e-9 : 0;
+    /* After a fault its context is lost; a process without memory or without its device can do nothing more. Where the
+     * device is gone for good, the next process says so, and the device takes no further part. */
+    if (answer->lost || answer->status == KILN_ERROR_MEMORY || answer->status == KILN_ERROR_NO_DEVICE)
+        kiln__child_end(&r->child);
+    if (answer->status != KILN_OK)
+        kiln__fail_cuda(r->engine->mem, &r->why, answer->status, answer->cuda, "%s", answer->why);
+    else if (launched && (r->shortest < 0 || seconds < r->shortest))
+        r->shortest = seconds;
+    conclude(r, answer->status, false);
+}
+
+/* A whole message has arrived. KILN__IO_MALFORMED: not one that was due. */
+static kiln__io hear(kiln__runner *r)
+{
+    uint32_t kind = r->in.header.kind;
+    size_t length = (size_t)r->in.header.length;
+    const char *why = "";
+    if (r->state == OPENING) {
+        kiln_status its = KILN_OK;
+        if (kind != KILN__RUNNER_READY || !kiln__runner_read_ready(r->in.body, length, &its, &why))
+            return KILN__IO_MALFORMED;
+        if (its != KILN_OK) {
+            kiln__child_end(&r->child);
+            conclude(r, kiln__fail(r->engine->mem, &r->why, its, "the runner %s: %s", r->engine->worker, why), true);
+            return KILN__IO_DONE;
+        }
+        r->worked = true;
+        kiln__logf(&r->engine->log, KILN_LOG_DEBUG, "samples are measured in process %ld on %s", (long)r->child.pid,
+                   r->device);
+        post(r, r->request.length > 0 ? PREPARING : READY, PREPARE_SECONDS);
+        return KILN__IO_DONE;
+    }
+    if (kind == KILN__RUNNER_WAITING && r->state == PREPARING && kiln__runner_read_waiting(r->in.body, length, &why)) {
+        if (*why && !r->told)
+            kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
+        r->told = r->told || *why;
+        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS); /* whoever measures there takes as long as it takes */
+        forget_answer(r);
+        return KILN__IO_DONE;
+    }
+    if (kind == KILN__RUNNER_LAUNCHING && r->state == PREPARING && length == 0) {
+        forget_answer(r);
+        r->state = LAUNCHED;
+        r->limit = time_limit(r);
+        r->begun = kiln__now_ns();
+        r->deadline = kiln__deadline_in(r->limit);
+        return KILN__IO_DONE;
+    }
+    if (kind != KILN__RUNNER_RESULT || !kiln__runner_read_result(r->in.body, length, &r->answer))
+        return KILN__IO_MALFORMED;
+    take_answer(r, r->state == LAUNCHED);
+    return KILN__IO_DONE;
+}
+
+bool kiln__runner_is_idle(const kiln__runner *r)
+{
+    return r->state == OFF || r->state == READY;
+}
+
+kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
+                               const kiln__code *code, kiln_error **error)
+{
+    kiln__runner_request request = {.variant = sample->variant, .params = sample->params,
+                                    .param_count = sample->param_count, .trial = *trial, .unit = code->unit};
+    kiln__runner_write_run(&r->request, &request);
+    if (r->request.failed) {
+        kiln__text_free(&r->request);
+        r->request = (kiln__text){.mem = r->engine->mem};
+        return kiln__fail_memory(error);
+    }
+    r->tries = 0;
+    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* between two samples: no fault of this one */
+        kiln__logf(&r->engine->log, KILN_LOG_INFO, "the process that measures ended while it was idle");
+        kiln__child_end(&r->child);
+    }
+    if (r->child.socket < 0)
+        start(r);
+    else
+        post(r, PREPARING, PREPARE_SECONDS);
+    return KILN_OK;
+}
+
+static bool is_sending(const kiln__runner *r)
+{
+    return r->sent < (r->state == OPENING ? &r->opening : &r->request)->length;
+}
+
+bool kiln__runner_step(kiln__runner *r)
+{
+    while (!kiln__runner_is_idle(r) && r->state != ENDED) {
+        kiln__io io = kiln__child_send_some(&r->child, r->state == OPENING ? &r->opening : &r->request, &r->sent);
+        if (io == KILN__IO_DONE)
+            io = kiln__child_receive_some(&r->child, r->engine->mem, &r->in);
+        if (io == KILN__IO_LATE && (!r->deadline || kiln__now_ns() < r->deadline))
+            return false;
+        if (io == KILN__IO_DONE)
+            io = hear(r);
+        if (io != KILN__IO_DONE)
+            lose(r, io);
+    }
+    return r->state == ENDED;
+}
+
+uint64_t kiln__runner_watch(const kiln__runner *r, struct pollfd *fd)
+{
+    bool waits = !kiln__runner_is_idle(r) && r->state != ENDED;
+    *fd = (struct pollfd){.fd = waits ? r->child.socket : -1, .events = waits && is_sending(r) ? POLLOUT : POLLIN};
+    return waits ? r->deadline : 0;
+}
+
+kiln_status kiln__runner_take(kiln__runner *r, kiln__recorder *recorder, kiln_result *result, bool *ends,
+                              kiln_error **error)
+{
+    *ends = r->ends;
+    if (r->status == KILN_OK) {
+        *result = r->answer.result;
+        kiln__recorder_times(recorder, r->answer.times, r->answer.time_count);
+    }
+    if (error && !*error)
+        *error = r->why;
+    else
+        kiln_error_free(r->why);
+    r->why = NULL;
+    forget_answer(r);
+    kiln__text_free(&r->request);
+    r->request = (kiln__text){.mem = r->engine->mem};
+    r->state = r->child.socket >= 0 ? READY : OFF;
+    return r->status;
+}
+
+kiln_status kiln__runner_run(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
+                             const kiln__code *code, bool (*tick)(void *user), void *user, kiln__recorder *recorder,
+                             kiln_result *result, bool *ends, kiln_error **error)
+{
+    *ends = true;
+    kiln_status status = kiln__runner_begin(r, sample, trial, code, error);
+    if (status != KILN_OK)
+        return status;
+    while (!kiln__runner_step(r)) {
+        struct pollfd fd;
+        uint64_t now = kiln__now_ns(), until = kiln__runner_watch(r, &fd);
+        if (!until || until > now + TICK_NS)
+            until = now + TICK_NS;
+        if (poll(&fd, 1, until > now ? (int)((until - now) / 1000000 + 1) : 0) != 0 || tick(user))
+            continue;
+        kiln__child_end(&r->child);
+        conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_INTERRUPTED, "the sample was stopped"), true);
+    }
+    return kiln__runner_take(r, recorder, result, ends, error);
+}

@@ -1,0 +1,226 @@
+/* protocol.c - the messages between a sweep and its runner. */
+#include <limits.h>
+#include <string.h>
+
+#include "runner.h"
+
+/* ---- settings ---- */
+
+static void write_settings(kiln__text *out, const kiln_setting *settings, size_t count)
+{
+    kiln__wire_number(out, count);
+    for (size_t i = 0; i < count; i++) {
+        const kiln_value *value = &settings[i].value;
+        kiln__wire_string(out, settings[i].name);
+        kiln__wire_number(out, (uint64_t)value->kind);
+        if (value->kind == KILN_TEXT)
+            kiln__wire_string(out, value->as.text);
+        else if (value->kind == KILN_FLOAT)
+            kiln__wire_real(out, value->as.f);
+        else
+            kiln__wire_number(out, (uint64_t)value->as.i);
+    }
+}
+
+static const kiln_setting *read_settings(kiln__wire *in, kiln__arena *arena, size_t *count)
+{
+    *count = kiln__wire_read_count(in);
+    kiln_setting *list = kiln__arena_alloc(arena, (*count + 1) * sizeof *list);
+    for (size_t i = 0; list && i < *count && !in->failed; i++) {
+        list[i].name = kiln__wire_read_string(in);
+        uint64_t kind = kiln__wire_read_number(in);
+        if (kind > KILN_TEXT)
+            in->failed = true;
+        list[i].value.kind = in->failed ? KILN_INT : (kiln_kind)kind;
+        if (list[i].value.kind == KILN_TEXT)
+            list[i].value.as.text = kiln__wire_read_string(in);
+        else if (list[i].value.kind == KILN_FLOAT)
+            list[i].value.as.f = kiln__wire_read_real(in);
+        else
+            list[i].value.as.i = (int64_t)kiln__wire_read_number(in);
+    }
+    return list;
+}
+
+/* A number that is at most `most`. */
+static uint64_t read_small(kiln__wire *in, uint64_t most)
+{
+    uint64_t number = kiln__wire_read_number(in);
+    if (number > most)
+        in->failed = true;
+    return in->failed ? 0 : number;
+}
+
+/* ---- the sweep ---- */
+
+void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup)
+{
+    const kiln_run_options *run = &setup->run;
+    kiln__wire_begin(message, KILN__RUNNER_OPEN);
+    kiln__wire_string(message, setup->version);
+    kiln__wire_string(message, setup->device);
+    kiln__wire_number(message, setup->flags);
+    kiln__wire_number(message, setup->memory_limit);
+    kiln__wire_string(message, setup->search_path);
+    kiln__wire_string(message, setup->name);
+    kiln__wire_bytes(message, setup->text, setup->text_length);
+    kiln__wire_number(message, setup->choice.size_set != NULL);
+    kiln__wire_string(message, setup->choice.size_set ? setup->choice.size_set : "");
+    write_settings(message, setup->choice.sizes, setup->choice.size_count);
+    kiln__wire_number(message, run->flags);
+    kiln__wire_real(message, run->budget);
+    kiln__wire_real(message, run->precision);
+    kiln__wire_number(message, run->min_repetitions);
+    kiln__wire_number(message, run->max_repetitions);
+    kiln__wire_number(message, run->input_count);
+    for (size_t i = 0; i < run->input_count; i++) {
+        kiln__wire_string(message, run->inputs[i].buffer);
+        kiln__wire_string(message, run->inputs[i].path);
+    }
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_open(const char *body, size_t length, kiln__arena *arena, kiln__runner_setup *setup)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *setup = (kiln__runner_setup){.run = {.size = sizeof setup->run}};
+    kiln_run_options *run = &setup->run;
+    setup->version = kiln__wire_read_string(&in);
+    setup->device = kiln__wire_read_string(&in);
+    setup->flags = (unsigned)read_small(&in, UINT_MAX);
+    setup->memory_limit = kiln__wire_read_number(&in);
+    setup->search_path = kiln__wire_read_string(&in);
+    setup->name = kiln__wire_read_string(&in);
+    setup->text = kiln__wire_read_bytes(&in, &setup->text_length);
+    bool has_set = read_small(&in, 1) == 1;
+    const char *set = kiln__wire_read_string(&in);
+    setup->choice.size_set = has_set ? set : NULL;
+    setup->choice.sizes = read_settings(&in, arena, &setup->choice.size_count);
+    run->flags = (unsigned)read_small(&in, UINT_MAX);
+    run->budget = kiln__wire_read_real(&in);
+    run->precision = kiln__wire_read_real(&in);
+    run->min_repetitions = (unsigned)read_small(&in, UINT_MAX);
+    run->max_repetitions = (unsigned)read_small(&in, UINT_MAX);
+    run->input_count = kiln__wire_read_count(&in);
+    kiln_file_binding *inputs = kiln__arena_alloc(arena, (run->input_count + 1) * sizeof *inputs);
+    for (size_t i = 0; inputs && i < run->input_count; i++) {
+        inputs[i].buffer = kiln__wire_read_string(&in);
+        inputs[i].path = kiln__wire_read_string(&in);
+    }
+    run->inputs = inputs;
+    return !in.failed && in.left == 0 && !arena->failed;
+}
+
+void kiln__runner_write_ready(kiln__text *message, kiln_status status, const char *why)
+{
+    kiln__wire_begin(message, KILN__RUNNER_READY);
+    kiln__wire_number(message, (uint64_t)status);
+    kiln__wire_string(message, why);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *status, const char **why)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *status = kiln__wire_read_status(&in);
+    *why = kiln__wire_read_string(&in);
+    return !in.failed && in.left == 0;
+}
+
+/* ---- a sample ---- */
+
+void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *request)
+{
+    const kiln__unit *unit = &request->unit;
+    kiln__wire_begin(message, KILN__RUNNER_RUN);
+    kiln__wire_string(message, request->variant);
+    write_settings(message, request->params, request->param_count);
+    kiln__wire_real(message, request->trial.give_up_above);
+    kiln__wire_number(message, request->trial.again);
+    kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
+    kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
+    kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, kiln__runner_request *request)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *request = (kiln__runner_request){0};
+    kiln__unit *unit = &request->unit;
+    request->variant = kiln__wire_read_string(&in);
+    request->params = read_settings(&in, arena, &request->param_count);
+    request->trial.give_up_above = kiln__wire_read_real(&in);
+    request->trial.again = (unsigned)read_small(&in, UINT_MAX);
+    unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
+    unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
+    unit->lowered = kiln__wire_read_bytes(&in, &unit->lowered_length);
+    return !in.failed && in.left == 0 && !arena->failed;
+}
+
+void kiln__runner_write_waiting(kiln__text *message, const char *why)
+{
+    kiln__wire_begin(message, KILN__RUNNER_WAITING);
+    kiln__wire_string(message, why);
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_waiting(const char *body, size_t length, const char **why)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *why = kiln__wire_read_string(&in);
+    return !in.failed && in.left == 0;
+}
+
+void kiln__runner_write_launching(kiln__text *message)
+{
+    kiln__wire_begin(message, KILN__RUNNER_LAUNCHING);
+    kiln__wire_end(message);
+}
+
+/* The fields of a result, each once. X(field) */
+#define FLAGS(X) X(verified) X(measured) X(estimated) X(stopped_early)
+#define REALS(X)                                                                                                       \
+    X(seconds) X(seconds_low) X(seconds_high) X(host_seconds) X(flops) X(bytes) X(roofline) X(worst_error)            \
+    X(clock_hz) X(memory_clock_hz) X(temperature) X(power_watts) X(energy_joules)
+
+void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)
+{
+    kiln__wire_begin(message, KILN__RUNNER_RESULT);
+    kiln__wire_number(message, (uint64_t)answer->status);
+    kiln__wire_number(message, (uint64_t)answer->cuda);
+    kiln__wire_number(message, answer->lost);
+    kiln__wire_string(message, answer->why);
+#define KILN_X(field) kiln__wire_number(message, answer->result.field != 0);
+    FLAGS(KILN_X)
+#undef KILN_X
+#define KILN_X(field) kiln__wire_real(message, answer->result.field);
+    REALS(KILN_X)
+#undef KILN_X
+    kiln__wire_number(message, answer->result.repetitions);
+    kiln__wire_number(message, answer->result.throttle);
+    kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
+    kiln__wire_end(message);
+}
+
+bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answer *answer)
+{
+    kiln__wire in = {.at = body, .left = length};
+    *answer = (kiln__runner_answer){0};
+    answer->status = kiln__wire_read_status(&in);
+    answer->cuda = (int)read_small(&in, INT_MAX);
+    answer->lost = read_small(&in, 1) == 1;
+    answer->why = kiln__wire_read_string(&in);
+#define KILN_X(field) answer->result.field = read_small(&in, 1) == 1;
+    FLAGS(KILN_X)
+#undef KILN_X
+#define KILN_X(field) answer->result.field = kiln__wire_read_real(&in);
+    REALS(KILN_X)
+#undef KILN_X
+    answer->result.repetitions = (unsigned)read_small(&in, UINT_MAX);
+    answer->result.throttle = (unsigned)read_small(&in, UINT_MAX);
+    size_t bytes = 0;
+    answer->times = kiln__wire_read_bytes(&in, &bytes);
+    answer->time_count = bytes / sizeof(double);
+    return !in.failed && in.left == 0 && bytes % sizeof(double) == 0;
+}

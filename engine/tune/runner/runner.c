@@ -1,0 +1,151 @@
+/* runner.c - the process that measures for a sweep: one device, one spec, one sample after another. A fault, a hang or
+ * an end of this process is for the other side to notice and to note. */
+#include <string.h>
+
+#include "compile.h"
+#include "runner.h"
+
+typedef struct server {
+    int fd;
+    kiln__arena arena;            /* of what `setup` points to, with `body` */
+    char *body;
+    kiln__runner_setup setup;
+    kiln_engine *engine;
+    kiln_spec *spec;
+    kiln__shared *shared;         /* inputs and expected answers: once a process */
+    bool closed;                  /* the other side is gone */
+} server;
+
+static void launching(void *user)
+{
+    server *s = user;
+    kiln__text message = {0};
+    kiln__runner_write_launching(&message);
+    if (!kiln__socket_send(s->fd, &message))
+        s->closed = true;
+    kiln__text_free(&message);
+}
+
+static void waits(void *user, const char *why)
+{
+    server *s = user;
+    kiln__text message = {0};
+    kiln__runner_write_waiting(&message, why ? why : "");
+    if (!kiln__socket_send(s->fd, &message))
+        s->closed = true;
+    kiln__text_free(&message);
+}
+
+/* ---- opening ---- */
+
+static kiln_status open_all(server *s, kiln_error **error)
+{
+    const kiln__runner_setup *setup = &s->setup;
+    if (strcmp(setup->version, KILN_VERSION) != 0)
+        return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED, "it is of version %s, not %s", KILN_VERSION,
+                          setup->version);
+    kiln_options options = {.size = sizeof options, .device = setup->device, .search_path = setup->search_path,
+                            .flags = setup->flags, .memory_limit = setup->memory_limit};
+    kiln_status status = kiln_engine_open(&options, &s->engine, error);
+    if (status == KILN_OK)
+        status = kiln__engine_device(s->engine, error);
+    if (status == KILN_OK)
+        status = kiln_spec_parse(s->engine, setup->text, setup->text_length, setup->name, &s->spec, error);
+    if (status == KILN_OK)
+        status = kiln__shared_open(s->engine, s->spec, &s->shared, error);
+    if (status == KILN_OK) {
+        kiln__shared_on_launch(s->shared, launching, s);
+        kiln__shared_on_wait(s->shared, waits, s);
+    }
+    return status;
+}
+
+static bool greet(server *s)
+{
+    kiln__message_header header;
+    if (!kiln__socket_message(s->fd, &header, &s->body) || header.kind != KILN__RUNNER_OPEN ||
+        !kiln__runner_read_open(s->body, (size_t)header.length, &s->arena, &s->setup))
+        return false;
+    kiln_error *error = NULL;
+    kiln__text message = {0};
+    kiln_status status = open_all(s, &error);
+    kiln__runner_write_ready(&message, status, kiln_error_message(error));
+    bool sent = kiln__socket_send(s->fd, &message);
+    kiln__text_free(&message);
+    kiln_error_free(error);
+    return sent && status == KILN_OK;
+}
+
+/* ---- a sample ---- */
+
+static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
+                       kiln_error **error)
+{
+    kiln_choice choice = s->setup.choice;
+    choice.variant = request->variant;
+    choice.params = request->params;
+    choice.param_count = request->param_count;
+    kiln__config *config = NULL;
+    kiln_plan *plan = NULL;
+    kiln__code code = {0};
+    kiln_status status = kiln__config_make(s->engine, s->spec, &choice, &config, error);
+    if (status != KILN_OK)
+        return status;
+    status = kiln__unit_make(NULL, &request->unit, &code.unit, error);
+    if (status != KILN_OK) {
+        kiln__config_free(config);
+        return status;
+    }
+    status = kiln__plan_make(s->engine, config, &code, &plan, error); /* takes both over */
+    if (status != KILN_OK)
+        return status;
+    kiln__plan_share(plan, s->shared);
+    kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
+    status = kiln_plan_run(plan, &how, result, error);
+    *made = plan; /* has the times */
+    return status;
+}
+
+static bool answer(server *s, const char *body, size_t length)
+{
+    kiln__arena arena = {0};
+    kiln__runner_request request;
+    bool good = kiln__runner_read_run(body, length, &arena, &request);
+    if (good) {
+        kiln_error *error = NULL;
+        kiln__text message = {0};
+        kiln__runner_answer made = {0};
+        kiln_plan *plan = NULL;
+        made.status = run(s, &request, &made.result, &plan, &error);
+        if (plan && made.status == KILN_OK)
+            made.times = kiln__plan_times(plan, &made.time_count);
+        made.cuda = kiln_error_cuda(error) > 0 ? kiln_error_cuda(error) : 0;
+        made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
+        made.why = kiln_error_message(error);
+        kiln__runner_write_result(&message, &made);
+        good = !s->closed && kiln__socket_send(s->fd, &message);
+        kiln__text_free(&message);
+        kiln_error_free(error);
+        kiln_plan_free(plan);
+    }
+    kiln__arena_free(&arena);
+    return good;
+}
+
+int kiln__runner_serve(int fd)
+{
+    server s = {.fd = fd};
+    kiln__message_header header;
+    char *body = NULL;
+    bool good = greet(&s);
+    while (good && kiln__socket_message(fd, &header, &body)) { /* the end of the connection is the normal end */
+        good = header.kind == KILN__RUNNER_RUN && answer(&s, body, (size_t)header.length);
+        kiln__free(NULL, body);
+    }
+    kiln__shared_free(s.shared);
+    kiln_spec_free(s.spec);
+    kiln_engine_close(s.engine);
+    kiln__arena_free(&s.arena);
+    kiln__free(NULL, s.body);
+    return good ? 0 : 1;
+}

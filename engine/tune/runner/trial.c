@@ -1,0 +1,31 @@
+/* trial.c - how long a sample is measured: a configuration that is clearly slower than the best so far is given up early. */
+#include "tune_internal.h"
+
+/* Far enough above the best that no noise of a few repetitions makes up for it; near enough that most of a space lies above. */
+#define GIVE_UP_FACTOR 1.5
+
+bool kiln__trial_gives_up(const kiln_tune_options *options)
+{
+    const kiln_run_options *run = &options->run;
+    bool exactly = run->min_repetitions > 0 && run->min_repetitions == run->max_repetitions;
+    return !(options->flags & KILN_TUNE_NO_GIVE_UP) && !(run->flags & KILN_RUN_ENERGY) && !exactly &&
+           kiln__goals_by_time(options);
+}
+
+double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
+{
+    if (!best || best->result.estimated || !kiln__trial_gives_up(options)) /* an estimate says nothing of host times */
+        return 0;
+    return GIVE_UP_FACTOR * kiln__tuning_seconds(&best->result);
+}
+
+kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)
+{
+    kiln_run_options run = *sweep;
+    run.give_up_above = trial->give_up_above;
+    if (trial->again) {
+        run.flags = (run.flags | KILN_RUN_NO_VERIFY) & ~(KILN_RUN_NO_MEASURE | KILN_RUN_ENERGY);
+        run.min_repetitions = run.max_repetitions = trial->again;
+    }
+    return run;
+}
