@@ -372,7 +372,7 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
     kiln__text cc = {.mem = s->engine->mem};
     kiln__text_printf(&cc, "%d.%d", info->cc_major, info->cc_minor);
     kiln__known known = {.device = info->name, .cc = kiln__text_get(&cc), .sizes = s->asked->sizes,
-                         .size_count = s->asked->size_count, .seconds = kiln__tuning_seconds(&sample->result),
+                         .size_count = s->asked->size_count, .seconds = kiln__result_seconds(&sample->result),
                          .how = sample->result.measured ? KILN__MEASURED : sample->result.estimated ? KILN__ESTIMATED
                                                                                                     : KILN__SIMULATED,
                          .verified = sample->result.verified};

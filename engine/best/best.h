@@ -1,9 +1,10 @@
-/* known.h - best-known configurations between the files of tune/: what was collected, and the order for a problem. */
-#ifndef KILN_TUNE_KNOWN_H
-#define KILN_TUNE_KNOWN_H
+/* best.h - best-known configurations between the files of best/: what was collected, and the order for a problem. */
+#ifndef KILN_BEST_H
+#define KILN_BEST_H
 
 #include "known.h"
-#include "tune_internal.h"
+#include "plan.h"
+#include "store.h"
 
 struct kiln_knowledge {
     kiln_allocator mem_copy;

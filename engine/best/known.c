@@ -23,7 +23,7 @@ static int collect(void *user, const kiln_record *r)
         .spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes, .params = r->params,
         .size_count = r->size_count, .param_count = r->param_count,
         .how = result->measured ? KILN__MEASURED : result->estimated ? KILN__ESTIMATED : KILN__SIMULATED,
-        .seconds = failed ? HUGE_VAL : kiln__tuning_seconds(result), .verified = result->verified, .made = r->made,
+        .seconds = failed ? HUGE_VAL : kiln__result_seconds(result), .verified = result->verified, .made = r->made,
     };
     c->failed = !kiln__known_add(c->list, &known);
     return c->failed;

@@ -269,6 +269,11 @@ static size_t host_names(void *user, const char **names, size_t room)
     return count;
 }
 
+const char *kiln__engine_own_host(const kiln_engine *engine)
+{
+    return engine->host_count > kiln__builtin_host_count ? engine->hosts[kiln__builtin_host_count].name : NULL;
+}
+
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine)
 {
     return (kiln__host_lookup){.known = host_known, .names = host_names, .user = engine};

@@ -78,6 +78,8 @@ void kiln__shared_on_launch(kiln__shared *shared, void (*notify)(void *user), vo
 void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const char *why), void *user);
 /* The seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
+/* A result's time: measured or estimated seconds, else the simulator's wall time. */
+double kiln__result_seconds(const kiln_result *result);
 /* Sorts the samples; median and its 95 % interval (statistics.c). */
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
 /* The probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */

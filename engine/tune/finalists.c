@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "plan_internal.h"
 #include "tune_internal.h"
 
 #define LEVEL 0.05
@@ -47,7 +46,7 @@ static double seconds_since(uint64_t start)
 /* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
-    return sample->result.first_seconds > 0 ? sample->result.first_seconds : kiln__tuning_seconds(&sample->result);
+    return sample->result.first_seconds > 0 ? sample->result.first_seconds : kiln__result_seconds(&sample->result);
 }
 
 /* ---- who takes part ---- */
@@ -125,7 +124,7 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
     kiln_status status = f->again->measure(f->again->user, one->sample, &trial, &one->last, ends, &why);
     one->cost = seconds_since(start);
     if (status == KILN_OK) {
-        one->rounds[one->count++] = kiln__tuning_seconds(&one->last);
+        one->rounds[one->count++] = kiln__result_seconds(&one->last);
         one->throttle |= one->last.throttle;
         return KILN_OK;
     }
@@ -193,7 +192,7 @@ static void conclude(finals *f, int64_t held)
     for (size_t i = 0; i < f->count; i++) {
         finalist *one = &f->list[i];
         kiln_result *result = &one->sample->result;
-        double sorted[ROUNDS], median, low, high, before = kiln__tuning_seconds(result);
+        double sorted[ROUNDS], median, low, high, before = kiln__result_seconds(result);
         for (unsigned k = 0; k < one->count; k++)
             sorted[k] = one->rounds[k];
         kiln__median(sorted, one->count, &median, &low, &high);
@@ -267,7 +266,7 @@ static void judge(finals *f, kiln_verdict *verdict)
 {
     const finalist *best = &f->list[0];
     for (size_t i = 1; i < f->count; i++)
-        if (kiln__tuning_seconds(&f->list[i].sample->result) < kiln__tuning_seconds(&best->sample->result))
+        if (kiln__result_seconds(&f->list[i].sample->result) < kiln__result_seconds(&best->sample->result))
             best = &f->list[i];
     verdict->finalists = f->count;
     verdict->rounds = f->list[0].count;
@@ -308,7 +307,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
         judge_estimates(tuning, verdict);
     else if (options->flags & KILN_TUNE_NO_FINALS)
         verdict->why_not = "it was not wanted";
-    else if (!(kiln__tuning_seconds(best) > 0) || (!best->measured && !options->finalists))
+    else if (!(kiln__result_seconds(best) > 0) || (!best->measured && !options->finalists))
         verdict->why_not = "nothing was measured";
     if (*verdict->why_not)
         return KILN_OK;

@@ -51,7 +51,7 @@ static const field *field_named(const char *name)
 /* False: this result does not say. */
 static bool field_value(const kiln_result *r, const field *wanted, double *value)
 {
-    double seconds = kiln__tuning_seconds(r);
+    double seconds = kiln__result_seconds(r);
     const struct { bool known; double value; } all[] = {
 #define X(name, more, known, value, missing) {known, value},
         FIELDS(X)
@@ -249,7 +249,7 @@ double kiln__goals_rank(const kiln__goals *g, const kiln_sample *sample)
 {
     if (sample->status != KILN_OK)
         return HUGE_VAL;
-    return sample->objectives ? loss(g, sample, 0) : kiln__tuning_seconds(&sample->result);
+    return sample->objectives ? loss(g, sample, 0) : kiln__result_seconds(&sample->result);
 }
 
 double kiln__goals_told(const kiln__goals *g, const kiln_sample *sample)

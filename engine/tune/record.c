@@ -220,7 +220,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
         return false;
     kiln_result result;
     kiln__row_result(&row, &result);
-    if (result.stopped_early && !(bound > 0 && kiln__tuning_seconds(&result) > bound))
+    if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
     sample->result = result;
     if (result.finals)

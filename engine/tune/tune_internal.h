@@ -34,8 +34,6 @@ const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
 /* Finalists, then the others, then the failed ones; each best first, ties in the order in which they were made. */
 void kiln__tuning_rank(kiln_tuning *tuning);
-/* Its time: measured or estimated seconds, else the simulator's wall time. */
-double kiln__tuning_seconds(const kiln_result *result);
 
 /* ---- how long a sample is measured (trial.c) ---- */
 

@@ -61,11 +61,6 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
     return arena->failed ? NULL : sample;
 }
 
-double kiln__tuning_seconds(const kiln_result *result)
-{
-    return result->measured || result->estimated ? result->seconds : result->host_seconds;
-}
-
 void kiln__tuning_set_value(kiln_sample *sample, double value)
 {
     ((drawn *)sample)->by_value = true;
@@ -76,7 +71,7 @@ void kiln__tuning_set_value(kiln_sample *sample, double value)
 static double value_of(const kiln_sample *sample)
 {
     const drawn *made = (const drawn *)sample;
-    return made->by_value ? made->value : kiln__tuning_seconds(&sample->result);
+    return made->by_value ? made->value : kiln__result_seconds(&sample->result);
 }
 
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message)

@@ -3,7 +3,7 @@
 #include <cuda.h>
 
 #include "check_bench.h"
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 static char *text;
 static size_t text_length;

@@ -3,7 +3,7 @@
 #include <cuda.h>
 
 #include "check.h"
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define SIM_X(name, since) static __typeof__(name) *call_##name;

@@ -91,8 +91,8 @@ static void sweeps_all_of_a_variant(void)
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
         CHECK_TEXT(sample->message, "");
         CHECK(!sample->result.measured && sample->result.host_seconds > 0);
-        CHECK(i == 0 || kiln__tuning_seconds(&kiln_tuning_sample(tuning, i - 1)->result) <=
-                            kiln__tuning_seconds(&sample->result));
+        CHECK(i == 0 || kiln__result_seconds(&kiln_tuning_sample(tuning, i - 1)->result) <=
+                            kiln__result_seconds(&sample->result));
         CU_ASSERT_EQUAL(sample->result.cache_misses, 1);
     }
     CHECK(find(tuning, "plain BLOCK=32 ITEMS=2 FAR=near") != NULL);

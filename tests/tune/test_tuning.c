@@ -59,7 +59,7 @@ static void ranks_what_was_not_measured(void)
     kiln__tuning_rank(tuning);
     CU_ASSERT_EQUAL(tag_at(tuning, 0), 2);
     kiln_result estimated = {.estimated = 1, .seconds = 5, .host_seconds = 1};
-    CU_ASSERT_EQUAL(kiln__tuning_seconds(&estimated), 5);
+    CU_ASSERT_EQUAL(kiln__result_seconds(&estimated), 5);
     kiln_tuning_free(tuning);
 }
 

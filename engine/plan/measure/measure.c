@@ -305,3 +305,8 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
     return plan->engine->info.simulated ? on_host(plan, options, first, result, error)
                                         : on_device(plan, options, result, error);
 }
+
+double kiln__result_seconds(const kiln_result *result)
+{
+    return result->measured || result->estimated ? result->seconds : result->host_seconds;
+}

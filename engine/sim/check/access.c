@@ -1,6 +1,8 @@
 /* access.c - loads, stores, atomics and asynchronous copies: are they inside, aligned, of something written,
  * and ordered. The common case is cheap: addresses relative to the first lane's repeat, so that what is to be looked at
- * is known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison. */
+ * is known (vm_pattern), and a cell whose accesses are all older than what the warp knows of needs one comparison.
+ *
+ * Long: one walk over the accesses of an instruction, whose steps share their state. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

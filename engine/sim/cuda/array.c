@@ -1,5 +1,5 @@
 /* Arrays and mipmapped arrays: texels in a layout that only textures, surfaces and copies see. */
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 bool sim_format(CUarray_format format, vm_format *out)
 {

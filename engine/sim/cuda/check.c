@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 #include "vm_checks.h"
 
 /* ---- what was found, as text ---- */

@@ -1,6 +1,6 @@
 /* What a context can be asked and told: limits, preferences, peers. cu_state.c makes, finds and ends contexts. Settings
  * are kept and reported; they steer caches and queues, of which there are none here. */
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 /* The context of that handle, or the current one for NULL, as calls take it that name one. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
@@ -49,17 +49,6 @@ CUresult sim_cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *device = (CUdevice)(sim_current_profile() - sim_profiles);
     return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuCtxSynchronize_v2(CUcontext handle)
-{
-    CUresult result = handle ? sim_cuCtxPushCurrent(handle) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = sim_cuCtxSynchronize();
-    if (handle)
-        sim_cuCtxPopCurrent(NULL);
-    return result;
 }
 
 CUresult sim_cuCtxGetFlags(unsigned *flags)

@@ -1,7 +1,7 @@
 /* Counting (sim.h): while a context counts, its launches are watched, and what they did adds up by kernel. */
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 #include "vm_count.h"
 
 struct sim_count {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 #define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, value}
 

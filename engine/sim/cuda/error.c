@@ -1,5 +1,5 @@
 /* The driver API's error codes: their names, and what they mean in words. */
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 /* X(name, meaning) */
 #define ERROR_MAP(X)                                                                                                   \

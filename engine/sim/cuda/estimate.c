@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 #include "vm_time.h"
 
 #define INSNS_MOST 400000u   /* that are recorded and replayed of a launch */

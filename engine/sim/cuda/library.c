@@ -2,7 +2,7 @@
  * it is loaded, and a CUkernel is the same handle as the CUfunction that it stands for, so either launches. */
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 /* ---- files ---- */
 

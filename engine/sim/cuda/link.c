@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 typedef struct sim_link {
     sim_object object;

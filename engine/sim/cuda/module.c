@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 /* ---- options of cuModuleLoadDataEx ---- */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 #include "profile.h"
 #include "vm_checks.h"
 
@@ -433,6 +433,12 @@ static bool right_isa(void)
     return !text || !*text;
 }
 
+static void pool_init(sim_pool *pool)
+{
+    *pool = (sim_pool){.reuse = {1, 1, 1}};
+    pool->object.handle = SIM_POOL_HANDLE;
+}
+
 static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
 {
     const sim_profile *profile = sim_current_profile();
@@ -462,7 +468,7 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
                                      [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
-    sim_pool_init(&made->pool);
+    pool_init(&made->pool);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
     return CUDA_SUCCESS;
 }
@@ -752,10 +758,29 @@ CUresult sim_cuCtxGetDevice(CUdevice *device)
     return sim_end(CUDA_SUCCESS);
 }
 
-CUresult sim_cuCtxSynchronize(void)
+/* ---- destructors of user objects ---- */
+
+static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+static sim_end_of *dead; /* their destructors are to be called */
+
+void sim_bury(sim_end_of *end)
 {
-    sim_context *context;
-    sim_wait_idle();
-    CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
-    return result == CUDA_SUCCESS ? sim_end_work(context, sim_forbid_any(context)) : result;
+    pthread_mutex_lock(&dead_lock);
+    end->next = dead;
+    dead = end;
+    pthread_mutex_unlock(&dead_lock);
+}
+
+void sim_bury_users(void)
+{
+    for (;;) {
+        pthread_mutex_lock(&dead_lock);
+        sim_end_of *end = dead;
+        dead = end ? end->next : NULL;
+        pthread_mutex_unlock(&dead_lock);
+        if (!end)
+            return;
+        end->destroy(end->pointer);
+        kiln__free(sim_memory(), end);
+    }
 }

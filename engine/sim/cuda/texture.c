@@ -1,7 +1,7 @@
 /* Texture and surface objects: descriptors are checked here, kernels read through what vm.h calls a vm_texture. */
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 /* ---- resources ---- */
 

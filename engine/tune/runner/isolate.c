@@ -57,9 +57,10 @@ static kiln_status check_possible(const kiln_engine *engine, const kiln_run_opti
     if (!engine->owns_context)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
                           "a sweep on the caller's own context cannot measure in another process");
-    if (engine->host_count > kiln__builtin_host_count)
+    const char *own = kiln__engine_own_host(engine);
+    if (own)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep of an engine with host functions of its "
-                          "own ('%s') cannot measure in another process", engine->hosts[kiln__builtin_host_count].name);
+                          "own ('%s') cannot measure in another process", own);
     if (run->output_count > 0 || run->flags & KILN_RUN_CHECK)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep that writes outputs or looks for faults "
                           "cannot measure in another process");

@@ -16,7 +16,7 @@ double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *be
 {
     if (!best || best->result.estimated || !kiln__trial_gives_up(options)) /* an estimate says nothing of host times */
         return 0;
-    return GIVE_UP_FACTOR * kiln__tuning_seconds(&best->result);
+    return GIVE_UP_FACTOR * kiln__result_seconds(&best->result);
 }
 
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)

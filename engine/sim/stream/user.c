@@ -1,39 +1,16 @@
 /* User objects: something of the host's that lives as long as anybody refers to it, the program or a graph. Its
  * destructor is called when the last reference goes, before that call returns and under no lock. */
 #include <limits.h>
-#include <pthread.h>
 
 #include "cu_graph.h"
 
-typedef struct sim_end_of { void (*destroy)(void *); void *pointer; struct sim_end_of *next; } sim_end_of;
 struct sim_user { sim_object object; unsigned count; sim_end_of *end; };
-
-static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_end_of *dead; /* their destructors are to be called */
 
 static void user_drop(sim_object *object)
 {
     sim_end_of *end = ((struct sim_user *)object)->end;
-    if (!end)
-        return;
-    pthread_mutex_lock(&dead_lock);
-    end->next = dead;
-    dead = end;
-    pthread_mutex_unlock(&dead_lock);
-}
-
-void sim_bury_users(void)
-{
-    for (;;) {
-        pthread_mutex_lock(&dead_lock);
-        sim_end_of *end = dead;
-        dead = end ? end->next : NULL;
-        pthread_mutex_unlock(&dead_lock);
-        if (!end)
-            return;
-        end->destroy(end->pointer);
-        kiln__free(sim_memory(), end);
-    }
+    if (end)
+        sim_bury(end);
 }
 
 void sim_user_retain(struct sim_user *user, unsigned count)

@@ -504,3 +504,22 @@ CUresult sim_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
     *milliseconds = (float)(((double)to->clock_ns - (double)from->clock_ns) * 1e-6);
     return sim_end(CUDA_SUCCESS);
 }
+
+CUresult sim_cuCtxSynchronize(void)
+{
+    sim_context *context;
+    sim_wait_idle();
+    CUresult result = sim_begin_work(&context); /* waits for another thread's kernel */
+    return result == CUDA_SUCCESS ? sim_end_work(context, sim_forbid_any(context)) : result;
+}
+
+CUresult sim_cuCtxSynchronize_v2(CUcontext handle)
+{
+    CUresult result = handle ? sim_cuCtxPushCurrent(handle) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = sim_cuCtxSynchronize();
+    if (handle)
+        sim_cuCtxPopCurrent(NULL);
+    return result;
+}

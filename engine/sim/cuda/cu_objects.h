@@ -1,4 +1,4 @@
-/* cu_internal.h - what the files of the simulated driver (cu_*.c) share.
+/* cu_objects.h - what the files of the simulated driver (cu_*.c) share.
  *
  * As in libcuda the state is of the process: one simulated device, its primary context, and a table of everything that
  * was handed out. A handle is a number that is looked up in that table, never a pointer, so a stale, foreign or made-up
@@ -7,8 +7,8 @@
  * Two locks, always taken in this order: `work` is held while the device does something (a kernel, a copy, a fill, the
  * freeing of what they use), which is what keeps streams in order; `state` guards the table and the context and is
  * never held while a kernel runs, so that other threads can ask and prepare meanwhile. */
-#ifndef KILN_SIM_CU_INTERNAL_H
-#define KILN_SIM_CU_INTERNAL_H
+#ifndef KILN_SIM_CU_OBJECTS_H
+#define KILN_SIM_CU_OBJECTS_H
 
 #include <cuda.h>
 
@@ -272,10 +272,12 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are no handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-void sim_pool_init(sim_pool *pool);
+#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default one is not in the table: it comes before contexts */
 sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
-/* Under no lock: calls the destructors of user objects that nobody holds any more. */
-void sim_bury_users(void);
+/* A destructor of the host's, to be called under no lock. */
+typedef struct sim_end_of { void (*destroy)(void *); void *pointer; struct sim_end_of *next; } sim_end_of;
+void sim_bury(sim_end_of *end); /* puts it on the list */
+void sim_bury_users(void);      /* under no lock: calls those on the list */
 void sim_user_release(sim_context *context, uint64_t user, unsigned count);
 struct sim_user;
 void sim_user_retain(struct sim_user *user, unsigned count);
@@ -326,5 +328,7 @@ void sim_estimate_drop(sim_estimate *estimate);
 void sim_estimate_bytes(uint64_t bytes); /* read and written by a fill or a copy within the device */
 /* What kernels may ask, with the profile as `user` (vm_limits). */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
+/* Blocks of so many threads that fit on a multiprocessor. */
+int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 #endif

@@ -3,7 +3,7 @@
 #ifndef KILN_SIM_CU_GRAPH_H
 #define KILN_SIM_CU_GRAPH_H
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 typedef struct sim_graph sim_graph;
 typedef struct sim_node sim_node;

@@ -1,7 +1,7 @@
 /* The functions by name. The library that exports them (library/libcuda.c) is made from the same lists. */
 #include <string.h>
 
-#include "cu_internal.h"
+#include "cu_objects.h"
 
 typedef struct entry { const char *name; int since; void (*function)(void); } entry;
 

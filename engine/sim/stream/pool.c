@@ -5,17 +5,9 @@
 
 #include "cu_graph.h"
 
-#define POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default one is not in the table: it comes before contexts */
-
-void sim_pool_init(sim_pool *pool)
-{
-    *pool = (sim_pool){.reuse = {1, 1, 1}};
-    pool->object.handle = POOL_HANDLE;
-}
-
 static sim_pool *pool_of(sim_context *context, CUmemoryPool handle)
 {
-    return (uintptr_t)handle == POOL_HANDLE ? &context->pool : sim_object_find(context, handle, SIM_POOL);
+    return (uintptr_t)handle == SIM_POOL_HANDLE ? &context->pool : sim_object_find(context, handle, SIM_POOL);
 }
 
 static bool is_device(const CUmemLocation *location)
@@ -32,7 +24,7 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
     if (result != CUDA_SUCCESS)
         return result;
     const sim_context *context = sim_current();
-    uint64_t handle = current && context && context->pool_current ? context->pool_current : POOL_HANDLE;
+    uint64_t handle = current && context && context->pool_current ? context->pool_current : SIM_POOL_HANDLE;
     *pool = (CUmemoryPool)(uintptr_t)handle;
     return sim_end(CUDA_SUCCESS);
 }
@@ -54,7 +46,7 @@ CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
         return result;
     sim_context *context = sim_current();
     if (!context)
-        return sim_end((uintptr_t)pool == POOL_HANDLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+        return sim_end((uintptr_t)pool == SIM_POOL_HANDLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
     if (!pool_of(context, pool))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     context->pool_current = (uintptr_t)pool;
@@ -280,7 +272,7 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
     sim_stream *capturing = NULL;
     sim_pool *pool = pool_of(context, handle ? handle : (CUmemoryPool)(uintptr_t)(context->pool_current
                                                                                       ? context->pool_current
-                                                                                      : POOL_HANDLE));
+                                                                                      : SIM_POOL_HANDLE));
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!pointer || bytes == 0 || !pool)

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cuda_occupancy.h>
-
 #include "cu_graph.h"
 #include "vm_checks.h"
 
@@ -15,156 +13,6 @@ static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM
 static const CUdevice_attribute block_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
                                                  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
                                                  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
-
-/* ---- occupancy, by the toolkit's own arithmetic ---- */
-
-typedef struct fit {
-    cudaOccDeviceProp device;
-    cudaOccFuncAttributes function;
-    cudaOccDeviceState state;
-} fit;
-
-static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dynamic_limit)
-{
-    fit made = {.state = {.cacheConfig = CACHE_PREFER_NONE, .carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT}};
-    made.device = (cudaOccDeviceProp){
-        .computeMajor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-        .computeMinor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-        .maxThreadsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-        .maxThreadsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
-        .regsPerBlock = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
-        .regsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
-        .warpSize = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
-        .sharedMemPerBlock = (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
-        .sharedMemPerMultiprocessor =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-        .numSms = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-        .sharedMemPerBlockOptin =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-        .reservedSharedMemPerBlock =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
-    };
-    made.function = (cudaOccFuncAttributes){
-        .maxThreadsPerBlock = (int)kernel->max_threads,
-        .numRegs = (int)kernel->register_estimate,
-        .sharedSizeBytes = (size_t)kernel->static_shared,
-        .partitionedGCConfig = PARTITIONED_GC_OFF,
-        .shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
-        .maxDynamicSharedSizeBytes = (size_t)dynamic_limit,
-        .numBlockBarriers = 1,
-    };
-    return made;
-}
-
-static int blocks_that_fit(const fit *made, uint64_t threads, uint64_t dynamic_shared)
-{
-    cudaOccResult found;
-    memset(&found, 0, sizeof found);
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &made->device, &made->function, &made->state, (int)threads,
-                                                (size_t)dynamic_shared) != CUDA_OCC_SUCCESS)
-        return 0;
-    return found.activeBlocksPerMultiprocessor > 0 ? found.activeBlocksPerMultiprocessor : 0;
-}
-
-static int blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared)
-{
-    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
-    return blocks_that_fit(&made, threads, dynamic_shared);
-}
-
-bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks)
-{
-    uint64_t most = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    most -= kernel->static_shared < most ? kernel->static_shared : most;
-    const fit made = fit_of(profile, kernel, (int)most);
-    *blocks = shared <= most ? blocks_that_fit(&made, (uint64_t)threads, shared) : 0;
-    return true;
-}
-
-bool sim_kernel_attribute(const void *profile, int attribute, int *value)
-{
-    return sim_profile_attribute(profile, (CUdevice_attribute)attribute, value);
-}
-
-CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads, size_t shared)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
-    if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    if (!blocks || threads <= 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    bool fits = (unsigned)threads <= function->resources.max_threads && shared <= (size_t)function->dynamic_limit;
-    *blocks = fits ? blocks_per_sm(function, (uint64_t)threads, shared) : 0;
-    return sim_end(CUDA_SUCCESS);
-}
-
-CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int threads,
-                                                                  size_t shared, unsigned flags)
-{
-    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
-        return CUDA_ERROR_INVALID_VALUE;
-    return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
-}
-
-/* The caller's function is called under no lock: it may ask the driver something. */
-CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
-                                              size_t shared, int limit)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
-    if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    if (!grid || !block || limit < 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
-    sim_end(CUDA_SUCCESS);
-    if (limit > 0 && limit < made.function.maxThreadsPerBlock)
-        made.function.maxThreadsPerBlock = limit;
-    int best_grid = 0, best_block = 0;
-    if (cudaOccMaxPotentialOccupancyBlockSize(&best_grid, &best_block, &made.device, &made.function, &made.state,
-                                              shared_of, shared) != CUDA_OCC_SUCCESS)
-        return CUDA_ERROR_INVALID_VALUE;
-    *grid = best_grid;
-    *block = best_block;
-    return CUDA_SUCCESS;
-}
-
-CUresult sim_cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
-                                                       CUoccupancyB2DSize shared_of, size_t shared, int limit,
-                                                       unsigned flags)
-{
-    if (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
-        return CUDA_ERROR_INVALID_VALUE;
-    return sim_cuOccupancyMaxPotentialBlockSize(grid, block, handle, shared_of, shared, limit);
-}
-
-/* The most dynamic shared memory a block may have with `blocks` of them on a multiprocessor. */
-CUresult sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int threads)
-{
-    sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
-    if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
-    if (!bytes || blocks <= 0 || threads <= 0)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    const fit made = fit_of(sim_current_profile(), &function->resources, function->dynamic_limit);
-    size_t found = 0;
-    if (cudaOccAvailableDynamicSMemPerBlock(&found, &made.device, &made.function, &made.state, blocks, threads) !=
-        CUDA_OCC_SUCCESS)
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *bytes = found;
-    return sim_end(CUDA_SUCCESS);
-}
 
 /* There are no clusters, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
 static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
@@ -214,7 +62,7 @@ static CUresult check_shape(const sim_function *function, const shape *launch)
     if (source->req_cluster[0] > 1 || source->req_cluster[1] > 1 || source->req_cluster[2] > 1)
         return CUDA_ERROR_NOT_SUPPORTED;
     uint64_t sms = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    if (launch->cooperative && blocks > sms * (uint64_t)blocks_per_sm(function, threads, launch->shared))
+    if (launch->cooperative && blocks > sms * (uint64_t)sim_blocks_per_sm(function, threads, launch->shared))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     return CUDA_SUCCESS;
 }
@@ -297,7 +145,7 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    sim_estimate_launch(function, (uint32_t)blocks_per_sm(function, threads, launch->shared), &what, &watch, &estimate);
+    sim_estimate_launch(function, (uint32_t)sim_blocks_per_sm(function, threads, launch->shared), &what, &watch, &estimate);
     watch.checks = context->check ? &vm_check_hooks : NULL;
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;

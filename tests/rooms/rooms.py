@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Holds the rooms of the engine against the table of engine/CMakeLists.txt (kiln_room): what includes what, what needs
+whose symbols, how large each is, and whether ARCHITECTURE.md shows the same table.
+
+    rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
+    rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is
+
+A room is a folder of engine/ that kiln_room() names. It may include headers of the rooms that its USES names, and may
+need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
+is no cycle. A room has at most 8,000 lines; a file has at most 800, or says why in a line "Long: ..." of its head."""
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOM_LINES, FILE_LINES, HEAD = 8000, 800, 1200
+
+
+def read_table(engine):
+    """{room: [rooms it uses]} in order, {room: [folders]}."""
+    uses, folders = {}, {}
+    text = re.sub(r"#.*", "", (engine / "CMakeLists.txt").read_text())
+    for arguments in re.findall(r"^kiln_room\(([^)]*)\)", text, re.M):
+        words = arguments.split()
+        room, part = words[0], "none"
+        lists = collections.defaultdict(list)
+        for word in words[1:]:
+            if word in ("USES", "PACKAGES", "INSIDE"):
+                part = word
+            else:
+                lists[part].append(word)
+        uses[room] = lists["USES"]
+        folders[room] = [engine / room] + [engine / room / inside for inside in lists["INSIDE"]]
+    return uses, folders
+
+
+def read_files(folders):
+    """{file: room} of all C text in the rooms."""
+    return {path: room for room, list_ in folders.items() for folder in list_ for path in sorted(folder.iterdir())
+            if path.suffix in (".c", ".h", ".inc", ".def")}
+
+
+def includes(files, bad):
+    """{(room, other room): why} from includes by name (headers have one name each); and {room: rooms whose headers its
+    files come to see, also through other headers}."""
+    by_name, direct = {}, collections.defaultdict(set)
+    for path, room in files.items():
+        if path.suffix != ".c":
+            if path.name in by_name:
+                bad.append(f"{path.name}: a header of {room} and of {files[by_name[path.name]]}: names must differ")
+            by_name[path.name] = path
+    edges = {}
+    for path, room in files.items():
+        for line, text in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+"([^"]+)"', text)
+            if not match or match[1] == "kiln.h" or match[1].startswith("kiln_"):
+                continue
+            target = by_name.get(match[1])
+            if not target:
+                bad.append(f"{path}:{line}: no room has {match[1]}")
+                continue
+            other = files[target]
+            direct[path].add(target)
+            if other == room:
+                continue
+            if target.stem.endswith("_internal"):
+                bad.append(f"{path}:{line}: {match[1]} is for the files of {other} alone")
+            edges.setdefault((room, other), f"{path.name}:{line} includes {match[1]}")
+    seen = collections.defaultdict(set)
+    for path, room in files.items():
+        open_, done = list(direct[path]), set()
+        while open_:
+            header = open_.pop()
+            if header not in done:
+                done.add(header)
+                seen[room].add(files[header])
+                open_ += direct[header]
+    return edges, seen
+
+
+def symbols(build, uses):
+    """{(room, other room): why}, from the objects of each room's archive."""
+    defined, wanted = {}, collections.defaultdict(dict)
+    for room in uses:
+        archive = next(build.glob(f"**/libkiln_{room.replace('/', '_')}.a"), None)
+        if not archive:
+            sys.exit(f"rooms.py: no archive of room {room} below {build}")
+        output = subprocess.run(["nm", "-A", archive], capture_output=True, text=True, check=True).stdout
+        for line in output.splitlines():
+            where, _, rest = line.rpartition(":")
+            words = rest.split()
+            if len(words) == 3 and words[1] in "TDBRVWC":
+                defined[words[2]] = room
+            elif len(words) == 2 and words[0] == "U":
+                wanted[room].setdefault(words[1], where.rsplit(":", 1)[-1])
+    edges = {}
+    for room, names in wanted.items():
+        for name, where in names.items():
+            other = defined.get(name)
+            if other and other != room:
+                edges.setdefault((room, other), f"{where} needs {name}()")
+    return edges
+
+
+def find_cycle(uses):
+    state = {}
+
+    def visit(room, path):
+        state[room] = 1
+        for other in uses.get(room, []):
+            if state.get(other) == 1:
+                return path + [other]
+            if other not in state:
+                found = visit(other, path + [other])
+                if found:
+                    return found
+        state[room] = 2
+        return None
+
+    for room in uses:
+        if room not in state:
+            found = visit(room, [room])
+            if found:
+                return found
+    return None
+
+
+def check_sizes(files, bad):
+    total = collections.Counter()
+    for path, room in files.items():
+        text = path.read_text()
+        lines = text.count("\n")
+        total[room] += lines
+        if lines > FILE_LINES and "Long: " not in text[:HEAD]:
+            bad.append(f"{path}: {lines} lines, more than {FILE_LINES}, and no line 'Long: ...' in its head says why")
+    for room, lines in total.items():
+        if lines > ROOM_LINES:
+            bad.append(f"room {room}: {lines} lines, more than {ROOM_LINES}")
+    return total
+
+
+def check_page(engine, uses, bad):
+    """The rows `room/` | ... | uses of ARCHITECTURE.md."""
+    shown = {}
+    for line in (engine / "ARCHITECTURE.md").read_text().splitlines():
+        match = re.match(r"\| `([\w/]+)/` \|.*\|([^|]*)\|$", line)
+        if match:
+            shown[match[1]] = re.findall(r"[\w/]+", match[2])
+    for room, others in uses.items():
+        if room not in shown:
+            bad.append(f"ARCHITECTURE.md: no row for `{room}/`")
+        elif sorted(shown[room]) != sorted(others):
+            bad.append(f"ARCHITECTURE.md: `{room}/` uses {' '.join(others) or 'nothing'}, the page says "
+                       f"{' '.join(shown[room]) or 'nothing'}")
+    for room in shown:
+        if room not in uses:
+            bad.append(f"ARCHITECTURE.md: `{room}/` is no room")
+
+
+def main():
+    source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    engine, bad = source / "engine", []
+    uses, folders = read_table(engine)
+    files = read_files(folders)
+    edges, seen = includes(files, bad)
+    by_symbol = symbols(build, uses)
+    total = check_sizes(files, bad)
+    if "--table" in sys.argv:
+        for room in uses:
+            print(f"{room:16} {total[room]:6}  " +
+                  " ".join(o for o in uses if (room, o) in edges or (room, o) in by_symbol))
+        return 0
+    for (room, other), why in {**by_symbol, **edges}.items():
+        if other not in uses[room]:
+            bad.append(f"room {room} may not use {other}: {why}")
+    for room, others in uses.items():
+        bad += [f"room {room} does not need {other}" for other in others
+                if other not in seen[room] and (room, other) not in by_symbol]
+    cycle = find_cycle(uses)
+    if cycle:
+        bad.append("a cycle: " + " -> ".join(cycle))
+    check_page(engine, uses, bad)
+    print("\n".join(bad))
+    print(f"{len(uses)} rooms, {len(files)} files, {len(set(edges) | set(by_symbol))} edges: "
+          f"{len(bad) or 'nothing'} wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
