@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core_internal.h"
-#include "sim.h"
 
 static bool is_simulated(const char *name)
 {
@@ -44,7 +43,7 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
     if (status != KILN_OK)
         return status;
     size_t count = 0;
-    for (const char *at; count < KILN__COUNT(known) && (at = kiln__sim_profile_at(count)); count++) {
+    for (const char *at; count < KILN__COUNT(known) && (at = kiln__driver_simulator()->profile_at(count)); count++) {
         if (strcmp(at, found) == 0) {
             engine->device_name = kiln__arena_printf(&engine->arena, "sim:%s", found);
             return engine->device_name ? KILN_OK : kiln__fail_memory(error);
@@ -52,8 +51,8 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
         known[count] = at;
     }
     kiln__profile_find_all(engine);
-    for (count = 0; count < KILN__COUNT(known) && kiln__sim_profile_at(count); count++)
-        known[count] = kiln__sim_profile_at(count);
+    for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
+        known[count] = kiln__driver_simulator()->profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
     return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
                       "lists them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
@@ -66,17 +65,17 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     kiln_status status = kiln__driver_open_sim(engine->mem, &engine->driver, error);
     if (status != KILN_OK)
         return status;
-    if (!engine->context && !kiln__sim_profile(profile))
+    if (!engine->context && !kiln__driver_simulator()->profile(profile))
         return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE,
                           "the simulated device of this process is in use as sim:%s and cannot be sim:%s at the same "
-                          "time", kiln__sim_profile_name(), profile ? profile : "generic");
+                          "time", kiln__driver_simulator()->profile_name(), profile ? profile : "generic");
     return KILN_OK;
 }
 
 /* Fills engine->driver as the name asks; where nothing is asked for, a GPU that works or else the simulated one. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
-    if (is_simulated(engine->device_name) || (engine->context && kiln__sim_has_context(engine->context)))
+    if (is_simulated(engine->device_name) || (engine->context && kiln__driver_simulator()->has_context(engine->context)))
         return open_simulated(engine, profile_of(engine->device_name), error);
     if (engine->device_name || engine->context)
         return kiln__driver_open_cuda(engine->mem, &engine->driver, error);
@@ -107,7 +106,7 @@ static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
 static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;
-    const char *name = engine->device_name ? engine->device_name : driver->simulated ? "sim" : "cuda:0";
+    const char *name = engine->device_name ? engine->device_name : driver->simulator ? "sim" : "cuda:0";
     int ordinal = is_simulated(name) ? 0 : ordinal_of(name), count = 0;
     CUresult result = driver->cuDeviceGetCount_(&count);
     if (result != CUDA_SUCCESS)
@@ -210,7 +209,7 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
     /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. The simulated
      * device runs none, but an estimate of times wants to know its registers. */
-    engine->want_cubin = engine->arch / 10 == cc / 10 && (!engine->driver.simulated || kiln__sim_has_model());
+    engine->want_cubin = engine->arch / 10 == cc / 10 && (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
     kiln__logf(&engine->log, KILN_LOG_DEBUG, "device %s: %s, compute capability %d.%d", engine->info.id,
                engine->info.name, engine->info.cc_major, engine->info.cc_minor);
@@ -298,7 +297,7 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
     if (status != KILN_OK)
         return status;
     kiln__profile_find_all(engine);
-    for (size_t i = 0; kiln__sim_profile_at(i); i++)
+    for (size_t i = 0; kiln__driver_simulator()->profile_at(i); i++)
         add_device(&list, &driver, (CUdevice)i);
     kiln__driver_close(&driver);
     *count = list.count;
@@ -310,7 +309,7 @@ static kiln_status find_simulated(kiln_engine *engine, const char *name, kiln__a
 {
     const char *found = profile_of(name), *at;
     kiln_status status = found ? kiln__profile_find(engine, found, arena, &found, error) : KILN_OK;
-    for (size_t i = 0; status == KILN_OK && (at = kiln__sim_profile_at(i)); i++)
+    for (size_t i = 0; status == KILN_OK && (at = kiln__driver_simulator()->profile_at(i)); i++)
         if (strcmp(at, found ? found : "generic") == 0) {
             *device = (CUdevice)i;
             return KILN_OK;
@@ -329,10 +328,10 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
     if (ordinal < 0)
         status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
                             name);
-    else if (is_simulated(name) != driver->simulated)
+    else if (is_simulated(name) != (driver->simulator != NULL))
         status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s and %s: a simulated device and a GPU cannot "
                             "take part in the same", name, engine->info.id);
-    else if (driver->simulated)
+    else if (driver->simulator)
         status = find_simulated(engine, name, &arena, device, error);
     else if (driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS || ordinal >= count ||
              driver->cuDeviceGet_(device, ordinal) != CUDA_SUCCESS)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core_internal.h"
-#include "sim.h"
 
 typedef struct doctor {
     kiln_engine *engine;
@@ -104,7 +103,7 @@ static void look_at_simulator(doctor *check)
         return;
     }
     kiln_device_info info;
-    for (size_t i = 0; kiln__sim_profile_at(i); i++) {
+    for (size_t i = 0; kiln__driver_simulator()->profile_at(i); i++) {
         kiln__driver_device_info(&driver, (CUdevice)i, &info);
         say(check, "device", FINE, "", "%s: compute capability %d.%d, %.1f GB of host memory", info.id, info.cc_major,
             info.cc_minor, (double)info.memory_bytes * 1e-9);

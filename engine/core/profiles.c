@@ -6,15 +6,14 @@
 #include <sys/stat.h>
 
 #include "core_internal.h"
-#include "sim.h"
 
 enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 }; /* bytes of a file; of a name: kiln_device_info.id has "sim:NAME" */
 static const char ending[] = ".profile";
 
 static bool is_known(const char *name)
 {
-    for (size_t i = 0; kiln__sim_profile_at(i); i++)
-        if (strcmp(kiln__sim_profile_at(i), name) == 0)
+    for (size_t i = 0; kiln__driver_simulator()->profile_at(i); i++)
+        if (strcmp(kiln__driver_simulator()->profile_at(i), name) == 0)
             return true;
     return false;
 }
@@ -45,7 +44,7 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     if (status != KILN_OK)
         return status;
     kiln__text log = {.mem = engine->mem};
-    switch (kiln__sim_profile_add(name, text, length, &log)) {
+    switch (kiln__driver_simulator()->profile_add(name, text, length, &log)) {
     case KILN__SIM_ADDED:
     case KILN__SIM_KNOWN:
         break;

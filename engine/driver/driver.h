@@ -5,7 +5,7 @@
 
 #include <cuda.h>
 
-#include "base.h"
+#include "simulator.h"
 
 /* X(name, signature, required). `name` is the API's own, without a version suffix; the loader takes the version that
  * cuda.h maps it to. Optional ones are NULL where the driver lacks them. */
@@ -80,7 +80,7 @@ typedef struct kiln__driver {
 #define KILN_X(name, signature, required) CUresult(CUDAAPI *name##_) signature;
     KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
-    bool simulated;
+    const kiln__simulator *simulator; /* what a simulated device can do beyond this; NULL on a GPU */
     int version;            /* cuDriverGetVersion */
     void *library;          /* dlopen handle, NULL for the simulated device */
     char path[256];         /* "libcuda.so.1" as loaded, or "built-in" */
@@ -92,10 +92,12 @@ typedef struct kiln__driver {
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
 /* Fills it from the simulated device; cannot fail but for memory. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
+/* The simulated device of this process, also where no driver is open: for what devices there are. */
+const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
 /* KILN_ERROR_DEVICE (or _DEVICE_MEMORY, _LAUNCH by the result) with "call: NAME (string)" and, from the simulated
- * device, what kiln__sim_last_fault() says. `what` says what was being done: "cuMemAlloc of 1024 bytes for buffer A". */
+ * device, its last fault. `what` says what was being done: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */

@@ -179,7 +179,7 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
 
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
 {
-    kiln__driver made = {.simulated = true, .path = "built-in"};
+    kiln__driver made = {.simulator = &kiln__sim_simulator, .path = "built-in"};
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = kiln__sim_symbol(entries[i].name);
         memcpy((char *)&made + entries[i].offset, &symbol, sizeof symbol);
@@ -194,6 +194,8 @@ kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *drive
     *driver = made;
     return KILN_OK;
 }
+
+const kiln__simulator *kiln__driver_simulator(void) { return &kiln__sim_simulator; }
 
 void kiln__driver_close(kiln__driver *driver)
 {

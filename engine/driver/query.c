@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "driver.h"
-#include "sim.h"
 
 bool kiln__driver_is_sticky(CUresult result)
 {
@@ -63,7 +62,7 @@ kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *
     kiln__text_vprintf(&text, what, arguments);
     va_end(arguments);
     kiln__text_printf(&text, ": %s (%s)", name, string);
-    const char *fault = driver->simulated && kiln__driver_is_sticky(result) ? kiln__sim_last_fault() : "";
+    const char *fault = driver->simulator && kiln__driver_is_sticky(result) ? driver->simulator->last_fault() : "";
     if (*fault)
         kiln__text_printf(&text, ": %s", fault);
     kiln_status status = text.failed ? kiln__fail_memory(error)
@@ -100,7 +99,7 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
 {
     CUuuid uuid;
     *text = '\0';
-    if (driver->simulated || !driver->cuDeviceGetUuid_ || driver->cuDeviceGetUuid_(&uuid, device) != CUDA_SUCCESS)
+    if (driver->simulator || !driver->cuDeviceGetUuid_ || driver->cuDeviceGetUuid_(&uuid, device) != CUDA_SUCCESS)
         return false;
     size_t at = (size_t)snprintf(text, KILN__UUID_TEXT, "GPU-");
     for (size_t i = 0; i < sizeof uuid.bytes; i++)
@@ -116,11 +115,11 @@ void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_
     if (driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device) != CUDA_SUCCESS)
         snprintf(info->name, sizeof info->name, "unknown");
     info->name[sizeof info->name - 1] = '\0';
-    if (driver->simulated)
-        snprintf(info->id, sizeof info->id, "sim:%s", kiln__sim_profile_at((size_t)device));
+    if (driver->simulator)
+        snprintf(info->id, sizeof info->id, "sim:%s", driver->simulator->profile_at((size_t)device));
     else
         snprintf(info->id, sizeof info->id, "cuda:%d", device);
-    info->simulated = driver->simulated;
+    info->simulated = driver->simulator != NULL;
     info->cc_major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     info->cc_minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     info->sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -141,5 +140,5 @@ void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_
     info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
     info->peak_flops = 2.0 * fp32_lanes(info->cc_major, info->cc_minor) * info->sm_count * info->clock_hz;
     info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers a clock */
-    info->driver_version = driver->simulated ? 0 : driver->version;
+    info->driver_version = driver->simulator ? 0 : driver->version;
 }

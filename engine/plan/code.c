@@ -331,7 +331,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     job->arena.mem = job->source.mem = job->material.mem = job->label.mem = engine->mem;
     job->request.arch = arch ? arch : engine->arch;
     job->request.cubin = cubin;
-    job->lines = arch == 0 && engine->driver.simulated;
+    job->lines = arch == 0 && engine->driver.simulator != NULL;
     kiln__config_print(config, &job->label);
     status = fill_source(engine, config, job, error);
     if (status == KILN_OK)

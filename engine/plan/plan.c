@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "plan_internal.h"
-#include "sim.h"
 
 /* ---- the module ---- */
 
@@ -21,7 +20,7 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    bool machine_code = engine->want_cubin && !engine->driver.simulated; /* which wants to know its registers, no more */
+    bool machine_code = engine->want_cubin && !engine->driver.simulator; /* which wants to know its registers, no more */
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
     if (machine_code && unit->cubin && unit->cubin_length) {
@@ -54,7 +53,7 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
     kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
     for (size_t i = 0; status == KILN_OK && i < count; i++)
         if (strcmp(kernels[i].symbol, symbol) == 0)
-            kiln__sim_kernel_registers(function, kernels[i].registers);
+            plan->engine->driver.simulator->kernel_registers(function, kernels[i].registers);
     kiln__free(plan->mem, kernels);
     return status;
 }
@@ -82,7 +81,7 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
         result = driver->cuFuncGetAttribute_(&kernel->max_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                              kernel->function);
     if (result == CUDA_SUCCESS)
-        return driver->simulated ? tell_registers(plan, kernel->function, symbol, error) : KILN_OK;
+        return driver->simulator ? tell_registers(plan, kernel->function, symbol, error) : KILN_OK;
     return kiln__driver_fail(driver, plan->mem, result, error, "looking up kernel %s", kernel->name);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "plan_internal.h"
-#include "sim.h"
 
 /* The files of a run take the place of fills until it is over. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
@@ -77,10 +76,10 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     CUresult result = driver->cuCtxSynchronize_();
     uint64_t start = kiln__now_ns();
     if (result == CUDA_SUCCESS) {
-        bool estimate = t->estimate && kiln__sim_estimate_begin(t->sampled);
+        bool estimate = t->estimate && driver->simulator && driver->simulator->estimate_begin(t->sampled);
         status = kiln__steps_enqueue(plan, false, NULL, error);
         if (estimate)
-            t->estimated = kiln__sim_estimate_end(NULL);
+            t->estimated = driver->simulator->estimate_end(NULL);
         if (status != KILN_OK) {
             kiln__capture_drop(capture);
             return status;
@@ -105,7 +104,7 @@ static void forget_poison(const kiln_plan *plan)
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         const kiln__plan_buffer *b = &plan->buffers[i];
         if (b->owner == KILN__OWNER_PLAN && !b->custom && b->bytes && b->buffer->fill.kind == KILN__FILL_NONE && !b->file)
-            kiln__sim_check_forget(b->pointer, b->bytes);
+            plan->engine->driver.simulator->check_forget(b->pointer, b->bytes);
     }
 }
 
@@ -147,11 +146,11 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
 /* One at a time is checked in a context. */
 static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
 {
-    if (!plan->engine->driver.simulated)
+    if (!plan->engine->driver.simulator)
         return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED, "the checks are the simulated device's: choose sim, not %s",
                           plan->engine->info.id);
     pthread_mutex_lock(&plan->engine->measuring);
-    if (kiln__sim_check_begin())
+    if (plan->engine->driver.simulator->check_begin())
         return KILN_OK;
     pthread_mutex_unlock(&plan->engine->measuring);
     return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory for the checks, or the device checks for another");
@@ -187,7 +186,7 @@ static void report_finding(void *user, const kiln_check_finding *found)
 static void end_checks(kiln_plan *plan, const kiln_run_options *options)
 {
     reporter r = {.plan = plan, .options = options, .arena = {.mem = plan->mem}};
-    kiln__sim_check_end(report_finding, &r);
+    plan->engine->driver.simulator->check_end(report_finding, &r);
     kiln__arena_free(&r.arena);
     pthread_mutex_unlock(&plan->engine->measuring);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim.h"
 #include "tune_internal.h"
 
 void kiln__hash_print(kiln__hash128 hash, char text[33])
@@ -314,5 +313,5 @@ void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
     };
     for (size_t i = 0; i < KILN__COUNT(figures); i++)
         kiln__text_printf(out, "%a,", figures[i]);
-    kiln__sim_model_print(out);
+    kiln__driver_simulator()->model_print(out);
 }

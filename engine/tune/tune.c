@@ -166,7 +166,7 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
-    if (!engine->driver.simulated || !engine->owns_context)
+    if (!engine->driver.simulator || !engine->owns_context)
         return kiln__fail_cuda(engine->mem, error, KILN_ERROR_DEVICE, kiln_error_cuda(why),
                                "the sweep ends after %llu of %llu configurations, because the device's context is lost:"
                                " %s", (unsigned long long)s->tuning->totals.configurations,

@@ -84,7 +84,7 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
     int m = 1, n = 1, k = 1;
     void *arguments[] = {&a, &b, &p, &m, &n, &k};
     const kiln__driver *driver = &engine->driver;
-    int batch = driver->simulated ? 10 : BATCH;
+    int batch = driver->simulator ? 10 : BATCH;
     double bare[ROUNDS];
     CUcontext previous = NULL;
     if (kiln__engine_enter(engine, &previous, &error)) /* what an application that owns its context has too */

@@ -30,7 +30,7 @@ static bool load(const conf_device *d, functions *f)
 {
     void *symbol;
 #define X(name) /* TEXT(name): with the version that cuda.h maps it to */                                              \
-    symbol = d->driver.simulated ? kiln__sim_symbol(#name) : dlsym(d->driver.library, TEXT(name));                     \
+    symbol = d->driver.simulator ? kiln__sim_symbol(#name) : dlsym(d->driver.library, TEXT(name));                     \
     if (!symbol)                                                                                                       \
         return false;                                                                                                  \
     memcpy(&f->name##_, &symbol, sizeof symbol);

@@ -112,7 +112,7 @@ static void test_simulated(void)
         kiln_device_info info;
         CHECK(!engine->device_open); /* on first need */
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);
-        CHECK(engine->device_open && engine->driver.simulated && !engine->want_cubin);
+        CHECK(engine->device_open && engine->driver.simulator && !engine->want_cubin);
         CHECK_TEXT(info.id, devices[i].id);
         CHECK(engine->arch == devices[i].cc);
         const kiln_setting *cc = device_setting(engine, "device.cc"), *sim = device_setting(engine, "device.simulated");

@@ -43,7 +43,7 @@ static void test_opens(void)
     kiln_error *error = NULL;
     CHECK_OK(kiln__driver_open_cuda(NULL, &driver, &error), error);
     CHECK(driver.version == 12040);
-    CHECK(!driver.simulated);
+    CHECK(!driver.simulator);
     CHECK_TEXT(driver.path, FAKE_CUDA);
     CHECK(driver.cuLaunchKernel_ != NULL);
     /* the exported function, not the one with a newer signature that cuGetProcAddress gives by the same name */
@@ -126,7 +126,7 @@ static void test_fail(void)
     kiln__driver driver = {0};
     kiln_error *error = NULL;
     CHECK_OK(kiln__driver_open_sim(NULL, &driver, &error), error);
-    CHECK(driver.simulated);
+    CHECK(driver.simulator);
     CHECK_TEXT(driver.path, "built-in");
     CHECK(kiln__driver_fail(&driver, NULL, CUDA_ERROR_OUT_OF_MEMORY, &error, "cuMemAlloc of %d bytes", 7) ==
           KILN_ERROR_DEVICE_MEMORY);

@@ -157,7 +157,7 @@ static bool run(device *d, uint64_t seed, unsigned cut, unsigned level, outcome 
     const char *name = "?";
     d->driver.cuGetErrorName_(r, &name);
     snprintf(o->error, sizeof o->error, "%s: %s %s", what, name, log);
-    return !module || d->driver.simulated; /* a fault */
+    return !module || d->driver.simulator; /* a fault */
 }
 
 /* ---- commands ---- */

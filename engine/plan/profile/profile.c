@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "plan_internal.h"
-#include "sim.h"
 
 struct kiln_profiling {
     const kiln_allocator *mem;
@@ -61,11 +60,11 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
         status = kiln__steps_enqueue(plan, true, NULL, error);
     if (status != KILN_OK)
         return status;
-    if (!kiln__sim_count_begin(watch ? see : NULL, watch, block))
+    if (!driver->simulator->count_begin(watch ? see : NULL, watch, block))
         return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory to count in, or the device counts for another");
     status = kiln__steps_enqueue(plan, false, NULL, error);
     CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
-    bool whole = kiln__sim_count_end(arena, kernels, count);
+    bool whole = driver->simulator->count_end(arena, kernels, count);
     if (done != CUDA_SUCCESS) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
@@ -83,7 +82,7 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
 static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
 {
     kiln_status status = kiln__engine_device(engine, error);
-    if (status == KILN_OK && !engine->driver.simulated)
+    if (status == KILN_OK && !engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
                           "instructions are counted on the simulated device alone: choose sim, not %s", engine->info.id);
     return status;

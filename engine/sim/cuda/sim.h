@@ -4,10 +4,12 @@
 #ifndef KILN_SIM_H
 #define KILN_SIM_H
 
-#include "base.h"
+#include "simulator.h"
 
 /* The function of that name ("cuMemAlloc"), or NULL. */
 void *kiln__sim_symbol(const char *name);
+/* All of the following but the totals, for the driver's table. */
+extern const kiln__simulator kiln__sim_simulator;
 /* The last fault of the calling thread's current context in one sentence (kernel, source line, block, thread, address,
  * allocation), "" if there was none. Lives until the next fault. */
 const char *kiln__sim_last_fault(void);
@@ -18,7 +20,6 @@ void kiln__sim_totals(double *seconds, uint64_t *warp_instructions);
 bool kiln__sim_profile(const char *name);
 const char *kiln__sim_profile_name(void);           /* the selected one */
 /* Adds the profile of a text (profile.c); what is wrong with it goes to `log`. A name stands for its first text. */
-typedef enum kiln__sim_added { KILN__SIM_ADDED, KILN__SIM_KNOWN, KILN__SIM_BAD_PROFILE, KILN__SIM_NO_ROOM } kiln__sim_added;
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
 const char *kiln__sim_profile_at(size_t index);     /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (it is no pointer that libcuda could have made). */
@@ -38,34 +39,6 @@ bool kiln__sim_kernel_registers(const void *function, int registers);
 
 /* ---- counting: what kernels do. COUNTERS.md ---- */
 
-/* An instruction of the PTX that was executed. */
-typedef struct kiln__sim_insn {
-    const char *file;            /* of the source, "" if it is not known */
-    uint32_t line, ptx_line;
-    kiln_class what;
-    unsigned flops;              /* of one lane */
-    bool l1;                     /* a load or store that the L1 cache may serve */
-    kiln_counters counters;
-} kiln__sim_insn;
-/* A kernel: all its launches while the context counted. */
-typedef struct kiln__sim_kernel {
-    const char *symbol;
-    uint64_t launches, blocks, warps;
-    uint32_t grid[3], block[3];  /* of the first launch, as is dynamic_shared */
-    uint64_t static_shared, dynamic_shared, local_bytes;
-    uint32_t register_estimate, max_threads;
-    size_t insn_count;
-    const kiln__sim_insn *insns;
-} kiln__sim_kernel;
-/* What an instruction of one warp is about to touch, as it is shown to a caller that wants to see it. */
-typedef struct kiln__sim_access {
-    const char *kernel, *file, *space; /* space: "global" "shared" "local" "constant" "other" */
-    uint32_t line, ptx_line, block[3], warp, lanes, bytes;
-    bool reads, writes;
-    const uint32_t (*threads)[32];     /* the thread's x, y, z by lane */
-    const uint64_t *address;           /* by lane */
-} kiln__sim_access;
-typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
 /* From now on the launches of the calling thread's current context are counted. `see` (may be NULL) is shown the
  * accesses of the block of that number in each launch. False: it counts already, or memory is out. */
 bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);

@@ -78,3 +78,9 @@ CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
     *table = NULL;
     return CUDA_ERROR_NOT_FOUND;
 }
+
+const kiln__simulator kiln__sim_simulator = {
+#define KILN_X(result, name, arguments) .name = kiln__sim_##name,
+    KILN__SIMULATOR_MAP(KILN_X)
+#undef KILN_X
+};
