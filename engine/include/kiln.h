@@ -366,7 +366,7 @@ KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel
  * A captured launch is a folder, FOLDER/SPEC-000 (-001, ...), with a spec that `kiln tune FOLDER/SPEC-000/SPEC.yaml` runs
  * as it stands: the sizes as they were, the buffers' contents before the launch as .npy files, what the outputs were
  * after it as what they are compared with, sources and headers, the configuration as the defaults, every variant and
- * every param that can still be varied. engine/plan/CAPTURE.md says what is written, and when. What is captured are
+ * every param that can still be varied. engine/plan/capture/CAPTURE.md says what is written, and when. What is captured are
  * launches of plans, not those of other CUDA code. A captured launch is waited for; without a capture a launch costs
  * one comparison more. */
 
@@ -392,7 +392,7 @@ KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
 
-/* X(name, text). What is found; engine/sim/CHECKS.md says what each means and what is not looked for. */
+/* X(name, text). What is found; engine/sim/check/CHECKS.md says what each means and what is not looked for. */
 #define KILN_CHECK_MAP(X)                                                                                             \
     X(BOUNDS, "out of bounds") X(MISALIGNED, "misaligned access") X(FREED, "use after free")                          \
     X(BAD_FREE, "invalid free") X(UNINITIALISED, "uninitialised read") X(RACE, "race")                                \
@@ -923,7 +923,7 @@ typedef enum kiln_class {
  * threads, `bytes` to what they ask for, `used` to the different bytes among a request's, `sectors` and `lines` to the
  * different 32-byte and 128-byte pieces of memory that a request touches. A wavefront is a pass through the 32 banks of
  * shared memory; with `ideal` of them there were no conflict. `addresses` are the different ones of a request, `serial`
- * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/COUNTERS.md has the
+ * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the
  * rules. */
 #define KILN_COUNTER_TRAFFIC(X, name, text)                                                                           \
     X(name##_requests, SUM, text " requests") X(name##_lanes, SUM, text " lanes") X(name##_bytes, SUM, text " bytes") \

@@ -31,7 +31,7 @@ static void note(void *user, const kiln_sim_instruction *i)
     f->forms += i->form_count;
 }
 
-/* ---- the page engine/sim/COVERAGE.md ---- */
+/* ---- the page engine/sim/ptx/COVERAGE.md ---- */
 
 static void page_row(void *user, const kiln_sim_instruction *i)
 {

@@ -50,7 +50,7 @@ static inline uint32_t vm_insn_of(const vm_warp *w, const vm_code *i)
     return (uint32_t)(w->frame->function->first_tally + i->insn);
 }
 
-/* ---- vm_check.c: findings ---- */
+/* ---- check.c: findings ---- */
 
 /* A finding at (insn, other) of the launched module: counts one that is known and returns NULL, else a new one to fill
  * in, with kernel, places and the example's thread set. Texts by vm_check_print(). */
@@ -61,18 +61,18 @@ void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn
 void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side);
 kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key);
 
-/* ---- vm_check_code.c ---- */
+/* ---- code.c ---- */
 bool vm_check_look(vm_module *module, const kiln_allocator *mem);
 
-/* ---- vm_check_access.c ---- */
+/* ---- access.c ---- */
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned see);
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a); /* of one lane; false: it must not be made */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- vm_check_async.c ---- */
+/* ---- async.c ---- */
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 
-/* ---- vm_check_order.c ---- */
+/* ---- order.c ---- */
 /* True if what `s` says happened before what the lane does now. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* what the warp knows is handed in */

@@ -1,4 +1,4 @@
-/* What a context can be asked and told: limits, preferences, peers. cu_state.c makes, finds and ends contexts. Settings
+/* What a context can be asked and told: limits, preferences, peers. state.c makes, finds and ends contexts. Settings
  * are kept and reported; they steer caches and queues, of which there are none here. */
 #include "cu_objects.h"
 

@@ -1,4 +1,4 @@
-/* cu_objects.h - what the files of the simulated driver (cu_*.c) share.
+/* cu_objects.h - what the files of the simulated driver (sim/cuda, sim/stream) share.
  *
  * As in libcuda the state is of the process: one simulated device, its primary context, and a table of everything that
  * was handed out. A handle is a number that is looked up in that table, never a pointer, so a stale, foreign or made-up
@@ -110,8 +110,8 @@ struct sim_context {
     uint64_t steps;                    /* that a launch may take, 0: as many as the interpreter has by default */
     char fault[1024];                  /* in one sentence, "" if there was none */
     struct sim_context *next;          /* among those that cuCtxCreate made */
-    struct sim_counting *counting;     /* cu_count.c; NULL: launches are not counted */
-    struct vm_check *check;            /* cu_check.c; NULL: nothing is checked */
+    struct sim_counting *counting;     /* count.c; NULL: launches are not counted */
+    struct vm_check *check;            /* check.c; NULL: nothing is checked */
     bool check_shown;                  /* what it finds goes to standard error: the environment asked for it */
     uint64_t id;
     unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
@@ -299,7 +299,7 @@ void sim_texture_close(sim_context *context, sim_texture *texture);
 bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a call that asks `device` something and hands results through `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
-/* cu_check.c. Under both locks. */
+/* check.c. Under both locks. */
 bool sim_check_wanted(void);                        /* by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* to standard error, where the environment asked for it */
@@ -311,7 +311,7 @@ void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is no number */
 
-/* ---- the estimate of a launch's time: cu_estimate.c ---- */
+/* ---- the estimate of a launch's time: estimate.c ---- */
 
 typedef struct sim_estimate {          /* of one launch; all zero where none is wanted */
     struct vm_trace *trace;

@@ -443,7 +443,7 @@ void vm_decode_testp(vm_decoder *d)
 
 /* ---- video ---- */
 
-/* The width of parts that the opcode allows, and how many may be selected; vm_video.c trusts it. */
+/* The width of parts that the opcode allows, and how many may be selected; ops/video.c trusts it. */
 static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
 {
     if (!select)

@@ -1,5 +1,5 @@
 /* decode.c - a checked PTX function to executable instructions: operands become slots, labels become pointers. The
- * files vm_decode_*.c hold one function for each entry of the `decode` column in ops.def. */
+ * files of this folder hold one function for each entry of the `decode` column in ops.def. */
 #include "vm_decode.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* vm_trace.h - what the warps of some blocks of a launch executed, for the estimate of its time (vm_time.c).
+/* vm_trace.h - what the warps of some blocks of a launch executed, for the estimate of its time (model/time.c).
  *
  * A trace is words. A run of instructions that follow one another in the module (vm_tally_first()) is two words, the
  * first instruction and their number; for each of them that touches memory a record follows, in order:

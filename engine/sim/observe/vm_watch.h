@@ -13,7 +13,7 @@ enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16,
  * instruction may make several of these: one for each space its lanes reach. */
 typedef struct vm_access {
     uint8_t space;              /* ptx_space: GLOBAL SHARED LOCAL CONST */
-    uint8_t kind;               /* VM_READS ... ; ORDERED: volatile, relaxed, acquire, release; JOINED: vm_count.c */
+    uint8_t kind;               /* VM_READS ... ; ORDERED: volatile, relaxed, acquire, release; JOINED: count.c */
     uint32_t lanes;             /* that take part */
     uint32_t bytes;             /* of each lane */
     uint64_t address[VM_LANES]; /* in that space: device addresses, or offsets in shared or local memory */

@@ -10,7 +10,7 @@
 
 /* How a fragment lies in the registers of a warp. All but one of PTX's layouts are one rule: 8 rows (of B: columns) go to
  * the groups of four lanes, and what is consecutive in k (of C and D: in the row) to the lanes of a group and the
- * elements of a register. See vm_matrix.c. */
+ * elements of a register. See matrix.c. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count, used; /* registers; those after `used` repeat the first ones (wmma with halves) */

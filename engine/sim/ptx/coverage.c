@@ -1,4 +1,4 @@
-/* sim_coverage.c - what the instruction table holds, for those who ask whether a program will run. */
+/* coverage.c - what the instruction table holds, for those who ask whether a program will run. */
 #include "kiln.h"
 #include "ptx_internal.h"
 

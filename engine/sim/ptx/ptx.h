@@ -98,7 +98,7 @@ _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of p
 /* The instruction table: ops.def holds one row an opcode,
  *   OP(name, "spelling", decode, forms)
  * where `decode` names the function of the interpreter that turns the instruction into executable form
- * (vm_decode_<decode>, see vm_internal.h), and `forms` describes the accepted modifiers, types and operands (the front
+ * (vm_decode_<decode>, see vm/vm_machine.h), and `forms` describes the accepted modifiers, types and operands (the front
  * end defines the notation at the head of ops.def). It drives parser, checker, decoder and the coverage list. */
 typedef enum ptx_op {
 #define OP(name, text, decode, ...) PTX_OP_##name,

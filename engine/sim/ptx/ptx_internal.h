@@ -1,7 +1,7 @@
-/* ptx_internal.h - what the files of the PTX front end share, in the order a text passes through them: ptx_lex.c
- * (tokens, names, scopes, the log), ptx_expr.c (constants), ptx_module.c, ptx_variable.c, ptx_function.c, ptx_source.c
- * (directives), ptx_body.c (statements), ptx_insn.c with ptx_spelling.c, ptx_operand.c and ptx_call.c (instructions),
- * ptx_table.c (ops.def), ptx_flow.c (post-dominators). */
+/* ptx_internal.h - what the files of the PTX front end share, in the order a text passes through them: lex.c
+ * (tokens, names, scopes, the log), expr.c (constants), module.c, variable.c, function.c, source.c
+ * (directives), body.c (statements), insn.c with spelling.c, operand.c and call.c (instructions),
+ * table.c (ops.def), flow.c (post-dominators). */
 #ifndef KILN_SIM_PTX_INTERNAL_H
 #define KILN_SIM_PTX_INTERNAL_H
 

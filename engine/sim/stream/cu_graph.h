@@ -1,5 +1,5 @@
 /* cu_graph.h - work as data. Whatever can be put into a stream is a sim_op first: it is run at once, or becomes a node of
- * the graph that the stream is captured into (cu_capture.c), and a graph that is launched runs the ops of its nodes. */
+ * the graph that the stream is captured into (capture.c), and a graph that is launched runs the ops of its nodes. */
 #ifndef KILN_SIM_CU_GRAPH_H
 #define KILN_SIM_CU_GRAPH_H
 
@@ -61,7 +61,7 @@ typedef struct sim_exec {
     bool busy, doomed;                 /* being launched, and perhaps destroyed meanwhile */
 } sim_exec;
 
-/* ---- ops (cu_op.c) ---- */
+/* ---- ops (op.c) ---- */
 
 /* A copy that owns what it points to. `op` may be the caller's parameters with nothing owned. Under the state lock. */
 CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op *op);
@@ -85,7 +85,7 @@ CUresult sim_memops_run(sim_context **context, const CUDA_BATCH_MEM_OP_NODE_PARA
 /* True for an address in what a node of a graph will have allocated. */
 bool sim_graph_memory(const sim_context *context, CUdeviceptr address, uint64_t bytes, bool exact);
 
-/* ---- graphs (cu_graph.c) ---- */
+/* ---- graphs (graph.c) ---- */
 
 sim_graph *sim_graph_new(sim_context *context);
 void sim_graph_close(sim_context *context, sim_graph *graph); /* with nodes and child graphs; user objects let go */
@@ -104,13 +104,13 @@ CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **orde
 /* The node's parameters anew; kind and attributes stay. */
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what);
 
-/* ---- executable graphs (cu_graph_exec.c) ---- */
+/* ---- executable graphs (graph_exec.c) ---- */
 
 /* CUDA_SUCCESS with both locks held and an executable graph that is not being launched. */
 CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec);
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle); /* what became of the graph's node; NULL: none */
 
-/* ---- capture (cu_capture.c) ---- */
+/* ---- capture (capture.c) ---- */
 
 /* The stream that captures what is put into `stream`, NULL: none does. An error is also what a capture forbids. */
 CUresult sim_capture_enter(sim_context *context, CUstream stream, sim_stream **capturing);

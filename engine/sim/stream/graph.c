@@ -1,5 +1,5 @@
-/* Graphs: nodes, dependencies, copies, what keeps user objects alive. cu_graph_node.c has what nodes do and
- * cu_graph_exec.c what runs them. A graph belongs to the context that was current when it was made. */
+/* Graphs: nodes, dependencies, copies, what keeps user objects alive. graph_node.c has what nodes do and
+ * graph_exec.c what runs them. A graph belongs to the context that was current when it was made. */
 #include <stdio.h>
 #include <string.h>
 

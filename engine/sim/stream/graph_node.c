@@ -1,5 +1,5 @@
 /* What nodes do: the functions that make them, ask and change them, each kind by its own name and all by cuGraphAddNode
- * and its like. Everything is a CUgraphNodeParams by the time it gets to cu_op.c. */
+ * and its like. Everything is a CUgraphNodeParams by the time it gets to op.c. */
 #include <string.h>
 
 #include "cu_graph.h"

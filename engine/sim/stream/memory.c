@@ -99,7 +99,7 @@ CUresult sim_cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- the sides of copies (cu_transfer.c) ---- */
+/* ---- the sides of copies (transfer.c) ---- */
 
 /* Addresses that Linux gives to no process: what lies here and in no allocation is a device address gone wrong. */
 #define DEVICE_ONLY_END 0x400000000000ull

@@ -1,6 +1,6 @@
 /* Stream-ordered allocation and its pools. Memory is there when the call returns and gone when it is freed: a pool keeps
  * nothing back, it counts. A stream that is captured makes nodes of graphs instead, whose memory comes and goes with the
- * graph's launches (cu_op.c). */
+ * graph's launches (op.c). */
 #include <string.h>
 
 #include "cu_graph.h"

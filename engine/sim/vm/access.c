@@ -1,4 +1,4 @@
-/* access.c - memory lane by lane: every window, every size, and the faults. The fast paths of vm_exec_memory.inc come
+/* access.c - memory lane by lane: every window, every size, and the faults. The fast paths of ops/vm_exec_memory.inc come
  * here when lanes touch several allocations or something is wrong. */
 #include <inttypes.h>
 #include <stdio.h>

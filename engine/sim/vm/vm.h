@@ -1,5 +1,5 @@
 /* vm.h - the back half of the simulated device: memory, module images, kernels executed warp by warp.
- * sim/cu_*.c builds the CUDA Driver API on it.
+ * sim/cuda and sim/stream build the CUDA Driver API on it.
  *
  * Device memory is apart from the host's: a device address is a number in the device's own 64-bit space and no host
  * pointer, except for memory that both sides share on purpose (vm_alloc_host, vm_adopt). Every access of a kernel is

@@ -150,7 +150,7 @@ struct vm_block {
     uint64_t number;
     uint32_t next_warp;
     vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
-    struct vm_children *children;   /* vm_child.c; NULL until it launches something */
+    struct vm_children *children;   /* child.c; NULL until it launches something */
     /* Of those that look on. */
     struct vm_trace_warp *trace;    /* of its warps; NULL: not traced */
     struct vm_check_block *check;   /* NULL: not checked */

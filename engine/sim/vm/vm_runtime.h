@@ -1,4 +1,4 @@
-/* vm_runtime.h - the device runtime: vm_runtime.c has its functions by name, vm_child.c what they lead to. */
+/* vm_runtime.h - the device runtime: runtime.c has its functions by name, child.c what they lead to. */
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 
