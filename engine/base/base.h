@@ -102,12 +102,42 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
 
 /* ---- files ---- */
 
+/* Opens a file to be read, without ever waiting. Anything but a regular file is refused by what it is ("is a FIFO (named
+ * pipe), not a regular file"). `resolved`: the path is what realpath gave when it was checked; one in which a link has
+ * appeared since is refused. */
+kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
+/* The same check for files that somebody else opens; it opens nothing, so that no lock of this process is lost. A path
+ * at which nothing is passes. */
+kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
+const char *kiln__file_kind(unsigned mode); /* of st_mode: "a folder" */
 /* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, NUL-terminated past its end. */
 kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
                             kiln_error **error);
-/* Writes path.tmp-PID-N, syncs, renames over path: a reader sees the old file or the new one, never a part. */
+kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path, size_t limit, char **data,
+                                     size_t *length, kiln_error **error); /* as `resolved` above */
+/* Only if the path leads into one of the folders, whose own links are resolved already. */
+kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
+                                  size_t limit, char **data, size_t *length, kiln_error **error);
+
+/* Every file of Kiln's is written like this: all of it to a temporary file in the same folder, synced, renamed over the
+ * path. A reader sees the old file or the new one, never a part, and whatever fails leaves the old one as it was. Only
+ * nothing or a regular file is replaced: a device, a FIFO, a folder and a symbolic link are refused. A file that is
+ * replaced keeps its mode, a new one gets 0666 less the umask. The host may ignore SIGXFSZ, for a message in place of
+ * its end where files may not grow. */
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error);
+typedef struct kiln__output {
+    const kiln_allocator *mem;
+    const char *path; /* the caller's */
+    int fd;
+    bool named, replaces; /* the temporary file has its name; there is an old file */
+    kiln__text temporary;
+} kiln__output;
+/* The same piece by piece. After a failure nothing is left to drop; what is not finished has to be dropped. */
+kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln__output *out, kiln_error **error);
+kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length, kiln_error **error);
+kiln_status kiln__output_finish(kiln__output *out, kiln_error **error);
+void kiln__output_drop(kiln__output *out);
 /* 0, or -1 and errno: all of the bytes were written, across interruptions. */
 int kiln__write_all(int fd, const void *data, size_t length);
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
@@ -116,6 +146,7 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* True if `path` (which exists) lies in or below `folder` once links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
+bool kiln__path_below(const char *path, const char *folder); /* the same of two paths that are resolved already */
 
 /* ---- hashing, time, machine ---- */
 

@@ -245,7 +245,8 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
                           (int)MOST_HEADERS);
     char *data = NULL;
     size_t length = 0;
-    kiln_status status = kiln__file_read(all->mem, path, most_bytes - all->bytes, &data, &length, all->error);
+    kiln_status status = kiln__file_read_below(all->mem, path, all->folders, all->folder_count, most_bytes - all->bytes,
+                                               &data, &length, all->error);
     if (status != KILN_OK)
         return status;
     if (memchr(data, '\0', length)) {

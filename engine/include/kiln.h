@@ -1086,6 +1086,14 @@ KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);
 
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+/* Writes a whole file as Kiln writes all of its own: to a temporary file in the same folder, synced, then renamed, so
+ * that no failure damages an older file. Refuses whatever is there and no regular file (a device, a FIFO, a link); an
+ * older file's mode is kept. Where the size of files is limited (RLIMIT_FSIZE), writing ends a process that does not
+ * ignore SIGXFSZ: the library sets no signal handlers. */
+KILN_API kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error);
+
 KILN_API const char *kiln_version(void);
 
 #ifdef __cplusplus

@@ -163,7 +163,7 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
         return status;
     char *text = NULL;
     size_t length = 0;
-    status = kiln__file_read(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
+    status = kiln__file_read_resolved(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
     if (memchr(text, '\0', length)) {

@@ -49,55 +49,57 @@ static void put_row(kiln__text *out, const kiln__row *row)
     kiln__text_puts(out, "\n");
 }
 
-static kiln_status cannot_write(kiln_store *store, const char *path, int why, kiln_error **error)
+/* The heading, then the rows of a statement, one line each; a large store is not in memory as a whole. */
+static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__output *out, uint64_t *written,
+                              kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(why));
-}
-
-/* The rows of a statement, one line each. */
-static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, FILE *file, const char *path,
-                              uint64_t *written, kiln_error **error)
-{
-    kiln__text line = {.mem = store->mem};
+    static const size_t piece = (size_t)1 << 18;
+    kiln__text lines = {.mem = store->mem};
     kiln_status status = KILN_OK;
+    for (size_t i = 0; i < KILN__COUNT(columns); i++)
+        kiln__text_printf(&lines, "%s%s", i ? "," : "", columns[i]);
+    kiln__text_puts(&lines, "\n");
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__row row;
         kiln__store_row(statement, &row);
-        line.length = 0;
-        put_row(&line, &row);
-        if (line.failed)
+        put_row(&lines, &row);
+        if (lines.length >= piece && !lines.failed) {
+            status = kiln__output_add(out, lines.data, lines.length, error);
+            lines.length = 0;
+        }
+        if (lines.failed)
             status = kiln__fail_memory(error);
-        else if (fwrite(line.data, 1, line.length, file) != line.length)
-            status = cannot_write(store, path, errno, error);
         ++*written;
     }
     if (status == KILN_OK && code != SQLITE_DONE)
         status = kiln__store_fail(store, code, "looking through it", error);
-    kiln__text_free(&line);
+    if (status == KILN_OK && lines.failed)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__output_add(out, lines.data, lines.length, error);
+    kiln__text_free(&lines);
     return status;
 }
 
 kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
                              kiln_error **error)
 {
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return cannot_write(store, path, errno, error);
-    for (size_t i = 0; i < KILN__COUNT(columns); i++)
-        fprintf(file, "%s%s", i ? "," : "", columns[i]);
-    fputc('\n', file);
+    kiln__output out;
+    kiln_status status = kiln__output_begin(store->mem, path, &out, error);
+    if (status != KILN_OK)
+        return status;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
-                                           &statement, error);
+    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+                               &statement, error);
     if (status == KILN_OK)
-        status = write_rows(store, statement, file, path, written, error);
+        status = write_rows(store, statement, &out, written, error);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
-    bool failed = ferror(file) != 0;
-    if ((fclose(file) != 0 || failed) && status == KILN_OK)
-        status = cannot_write(store, path, errno ? errno : EIO, error);
+    if (status == KILN_OK)
+        return kiln__output_finish(&out, error);
+    kiln__output_drop(&out);
     return status;
 }
 

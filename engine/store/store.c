@@ -347,9 +347,27 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
 
 /* ---- open, close ---- */
 
+/* SQLite would wait at a FIFO, and what is no database (/dev/zero) would be taken for a damaged one and moved aside. The
+ * files are asked about and not opened: closing one would give back the locks that another store of this process has. */
+static kiln_status check_files(kiln_store *store, kiln_error **error)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < KILN__COUNT(parts) && status == KILN_OK; i++) {
+        kiln__text path = {.mem = store->mem};
+        kiln__text_printf(&path, "%s%s", store->path, parts[i]);
+        status = path.failed ? kiln__fail_memory(error) : kiln__file_check(store->mem, path.data, error);
+        kiln__text_free(&path);
+    }
+    return status;
+}
+
 static kiln_status open_path(kiln_store *store, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
+    kiln_status checked = check_files(store, error);
+    if (checked != KILN_OK)
+        return checked;
     if (store->read_only && !kiln__file_exists(store->path))
         return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep makes it", store->path);
     if (!store->read_only) {

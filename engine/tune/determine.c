@@ -1,5 +1,4 @@
 /* determine.c - what determines a sample besides its code, its params' values and its sizes. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +46,8 @@ static void template_field(kiln__text *out, const kiln__template *given)
 static void file_field(kiln__text *out, const char *path)
 {
     static const size_t piece = (size_t)1 << 20;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = -1;
+    kiln__file_open(out->mem, path, true, &fd, NULL);
     char *room = kiln__alloc(out->mem, piece);
     ssize_t got = 0;
     while (fd >= 0 && room && (got = read(fd, room, piece)) > 0) {

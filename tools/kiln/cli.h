@@ -222,6 +222,17 @@ int cli_fail(const cli *c, kiln_status status, const char *format, ...) CLI_PRIN
 int cli_usage(const cli *c, const char *format, ...) CLI_PRINTF(2, 3);
 /* The same for an error of the library, which is freed. */
 int cli_error(const cli *c, kiln_error *error);
+
+/* ---- files (files.c) ---- */
+
+/* Writes a whole file by kiln_file_write(). 0, or the exit code. */
+int cli_write_file(const cli *c, const char *path, const void *data, size_t size);
+/* The same of what was printed to a stream in memory. */
+typedef struct cli_stream { FILE *file; char *text; size_t size; } cli_stream;
+FILE *cli_stream_open(cli_stream *stream); /* NULL: out of memory */
+int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* and closes it */
+/* The whole of a regular file of at most `most` bytes; NULL: errno says why. It never waits. */
+const char *cli_read_file(const char *path, size_t most);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
 /* ---- JSON ---- */

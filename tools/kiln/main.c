@@ -64,6 +64,7 @@ int main(int argc, char **argv)
 {
     hold_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a compile worker that died is an error to report, not an end; see out_finish() */
+    signal(SIGXFSZ, SIG_IGN); /* nor is a file that may not grow: it is written whole or left as it was */
     out_start();
     cli c = {0};
     int code = out_finish(dispatch(&c, argc, argv));

@@ -1,5 +1,4 @@
 /* replay.c - recorded spaces: kiln tune --replay and kiln compare-strategies. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -229,9 +228,10 @@ static void compare_json(const comparison *m, uint64_t seeds)
 /* A picture as a gnuplot script with its data in it: the score over the budget, the mean of all files. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
-    FILE *file = fopen(path, "w");
+    cli_stream stream;
+    FILE *file = cli_stream_open(&stream);
     if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
     fputs("# gnuplot -p THIS, or with 'set terminal svg; set output \"score.svg\"' before it\n$scores << END\n", file);
     for (size_t i = 0; i < KILN_SCORE_STEPS; i++) {
         fprintf(file, "%g", (double)(i + 1) / KILN_SCORE_STEPS);
@@ -248,10 +248,7 @@ static int compare_plot(const cli *c, const comparison *m, const char *path)
     for (size_t s = 0; s < m->strategies; s++)
         fprintf(file, "%s$scores using 1:%zu with lines title '%s'", s ? ", \\\n     " : "", s + 2, m->names[s]);
     fputc('\n', file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-    return 0;
+    return cli_write_stream(c, path, &stream);
 }
 
 static bool is_page(const char *path)

@@ -1,8 +1,6 @@
 /* report_page.c - the page: everything in tables for those who read it without scripts, and places for the charts. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report.h"
 
@@ -511,24 +509,7 @@ int report_write(cli *c, const char *path, const char *data, size_t size)
         out_write(data, size);
         return 0;
     }
-    char *made = cli_printf("%s.%ld", path, (long)getpid());
-    FILE *file = fopen(made, "wx");
-    if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-    bool written = fwrite(data, 1, size, file) == size;
-    int why = errno;
-    if (fclose(file) != 0 && written) {
-        written = false;
-        why = errno;
-    }
-    if (written && rename(made, path) != 0) {
-        written = false;
-        why = errno;
-    }
-    if (written)
-        return 0;
-    unlink(made);
-    return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(why));
+    return cli_write_file(c, path, data, size);
 }
 
 /* The data with as much detail as fits. */

@@ -1,6 +1,5 @@
 /* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -514,9 +513,10 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
                 cli_list_add(&names, sample->params[p].name);
         }
     }
-    FILE *file = fopen(path, "w");
+    cli_stream stream;
+    FILE *file = cli_stream_open(&stream);
     if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
     fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error,"
           "stopped_early,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,power_watts,energy_joules", file);
     for (size_t n = 0; n < names.count; n++) {
@@ -526,8 +526,5 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
     fputs(",message,device\n", file);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         csv_row(file, &names, kiln_tuning_sample(tuning, i), i);
-    bool ok = !ferror(file);
-    if (fclose(file) != 0 || !ok)
-        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    return 0;
+    return cli_write_stream(c, path, &stream);
 }

@@ -60,9 +60,9 @@ int main(int count, char **arguments)
     if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
         return 3;
     limit(RLIMIT_CORE, 0);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
     if (runs) /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO);
-    signal(SIGXFSZ, SIG_IGN);
     limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
     limit(RLIMIT_STACK, STACK_BYTES);
     if (!SANITIZED) { /* their shadow memory takes terabytes of address space */
