@@ -136,8 +136,10 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
 static kiln_status fail_writing(kiln__output *out, int why, kiln_error **error)
 {
     const char *path = out->path, *kept = out->replaces ? "; the old file is as it was" : "";
-    kiln_status status = kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path, strerror(why),
-                                    why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
+    kiln_status status =
+        why == ENOMEM ? kiln__fail_memory(error)
+                      : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path, strerror(why),
+                                   why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
     kiln__output_drop(out);
     return status;
 }
