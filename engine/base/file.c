@@ -228,8 +228,11 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
         if (*copy && mkdir(copy, (mode_t)mode) != 0 && errno != EEXIST) {
             int why = errno;
             struct stat info; /* on a read-only or foreign parent mkdir may complain of a folder that is there */
-            if (stat(copy, &info) != 0 || !S_ISDIR(info.st_mode)) {
-                status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, strerror(why));
+            bool there = stat(copy, &info) == 0;
+            if (!there || !S_ISDIR(info.st_mode)) {
+                status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,
+                                            kiln__file_kind(info.st_mode))
+                               : kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, strerror(why));
                 break;
             }
         }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -746,7 +747,69 @@ static int print_times(void)
     return system(command) != 0;
 }
 
+/* In each format: an export that does not fit leaves the file that was there, and nothing beside it. */
+static void an_export_is_whole_or_nothing(void)
+{
+    fixture f;
+    struct rlimit all, little;
+    setup(&f);
+    for (unsigned i = 0; i < 20; i++)
+        CHECK(add_number(f.store, i));
+    CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
+    little = (struct rlimit){300, all.rlim_max};
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+    static const char *const names[] = {"file.csv", "file.json", "file.json.gz"};
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        char path[128], command[256];
+        kiln_error *error = NULL;
+        snprintf(path, sizeof path, "%s/%s", f.folder, names[i]);
+        CHECK(kiln__file_write(NULL, path, "old", 3, NULL) == KILN_OK);
+        CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
+        CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_AUTO, NULL, &error) == KILN_ERROR_IO);
+        CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+        CHECK(error && strstr(kiln_error_message(error), "cannot be written: File too large"));
+        kiln_error_free(error);
+        char *text = slurp(path);
+        CHECK_TEXT(text, "old");
+        kiln__free(NULL, text);
+        snprintf(command, sizeof command, "test \"$(ls -A '%s')\" = \"$(printf 'file%s\\nsub')\"", f.folder,
+                 names[i] + strlen("file"));
+        CHECK(system(command) == 0);
+        CHECK(unlink(path) == 0);
+    }
+    signal(SIGXFSZ, was);
+    teardown(&f);
+}
+
+/* Neither waited for, nor taken for a damaged database and renamed; nor are those that SQLite opens beside it. */
+static void what_is_no_file_is_no_store(void)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    fixture f;
+    struct stat info;
+    setup(&f);
+    alarm(60); /* a hang is a failure */
+    for (size_t i = 0; i < KILN__COUNT(parts); i++)
+        for (unsigned kind = 0; kind < 4; kind++) {
+            char part[140], name[100];
+            kiln_store *store = NULL;
+            kiln_error *error = NULL;
+            snprintf(name, sizeof name, "%s/other.db", f.folder);
+            snprintf(part, sizeof part, "%s%s", name, parts[i]);
+            CHECK((kind & 1 ? symlink("/dev/zero", part) : mkfifo(part, 0600)) == 0);
+            CHECK(kiln__store_open(NULL, NULL, name, kind & 2 ? KILN_STORE_READ : 0, &store, &error) == KILN_ERROR_IO);
+            CHECK(error && strstr(kiln_error_message(error), kind & 1 ? "is a character device" : "is a FIFO"));
+            CHECK(!store && lstat(part, &info) == 0 && (kind & 1 ? S_ISLNK(info.st_mode) : S_ISFIFO(info.st_mode)));
+            kiln_error_free(error);
+            unlink(part);
+        }
+    alarm(0);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
+    {"an export is whole or nothing", an_export_is_whole_or_nothing},
+    {"what is no file is no store", what_is_no_file_is_no_store},
     {"a row comes back whole", a_row_comes_back_whole},
     {"of two with a key the later stays", of_two_with_a_key_the_later_stays},
     {"settings read back", settings_read_back},
