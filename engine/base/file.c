@@ -225,7 +225,7 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
         slash = strchr(slash + 1, '/');
         if (slash)
             *slash = '\0';
-        if (*copy && mkdir(copy, (mode_t)mode) != 0 && errno != EEXIST) {
+        if (*copy && mkdir(copy, (mode_t)mode) != 0) {
             int why = errno;
             struct stat info; /* on a read-only or foreign parent mkdir may complain of a folder that is there */
             bool there = stat(copy, &info) == 0;

@@ -48,12 +48,12 @@ static const char *next_component(const char **at, char name[256])
     return name;
 }
 
-/* An absolute path in which no component is a link: one that was put there since the path was resolved is refused (ELOOP
- * for the file, ENOTDIR for a folder). Component by component, which needs neither /proc nor openat2. */
+/* A path in which no component is a link: one that was put there since the path was resolved is refused (ELOOP for the
+ * file, ENOTDIR for a folder). Component by component, which needs neither /proc nor openat2. */
 static int open_resolved(const char *path)
 {
     char name[256];
-    int folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int folder = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (const char *at = path; folder >= 0 && next_component(&at, name);) {
         bool last = at[strspn(at, "/")] == '\0';
         int fd = openat(folder, name, O_NOFOLLOW | (last ? READ_FLAGS : O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -67,7 +67,7 @@ static int open_resolved(const char *path)
     if (folder < 0)
         return -1;
     close(folder); /* "/" itself, or a component that is too long */
-    errno = strspn(path, "/") == strlen(path) ? EISDIR : ENAMETOOLONG;
+    errno = path[strspn(path, "/")] == '\0' ? EISDIR : ENAMETOOLONG;
     return -1;
 }
 
@@ -89,10 +89,12 @@ kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool re
     kiln_status status = kiln__file_check(mem, path, error);
     if (status != KILN_OK)
         return status;
-    int fd = resolved && *path == '/' ? open_resolved(path) : open(path, READ_FLAGS);
+    int fd = resolved ? open_resolved(path) : open(path, READ_FLAGS);
     if (fd < 0 && resolved && (errno == ELOOP || errno == ENOTDIR))
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: changed while it was looked for: it is reached by a "
-                          "symbolic link now", path);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "%s: changed while it was looked for: it is reached by a "
+                          "symbolic link now",
+                          path);
     if (fd < 0)
         return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO, "%s: %s", path,
                           strerror(errno));
@@ -133,7 +135,8 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
             break;
         used += (size_t)got;
         if (used > limit) {
-            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path, limit);
+            status =
+                kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path, limit);
             break;
         }
     }
@@ -181,9 +184,9 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     bool below = false;
     for (size_t i = 0; i < count && !below; i++)
         below = kiln__path_below(full, folders[i]);
-    kiln_status status = below ? read_path(mem, full, true, limit, data, length, error)
-                               : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read",
-                                            path, full);
+    kiln_status status =
+        below ? read_path(mem, full, true, limit, data, length, error)
+              : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read", path, full);
     free(full);
     return status;
 }

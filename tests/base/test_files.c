@@ -160,7 +160,8 @@ static void test_below(void)
     data = NULL;
     CHECK(kiln__file_read_below(NULL, "inside/out", folders, 1, 0, &data, &length, &error) == KILN_ERROR_REFUSED);
     says(error, "inside/out: leads to ");
-    CHECK(kiln__file_read_below(NULL, "insideout/a", folders, 1, 0, &data, &length, NULL) == KILN_ERROR_REFUSED && !data);
+    CHECK(kiln__file_read_below(NULL, "insideout/a", folders, 1, 0, &data, &length, NULL) == KILN_ERROR_REFUSED &&
+          !data);
     CHECK(kiln__file_read_below(NULL, "inside/none", folders, 1, 0, &data, &length, NULL) == KILN_ERROR_NOT_FOUND);
     CHECK(kiln__path_below("/a/b", "/a") && kiln__path_below("/a", "/a/") && kiln__path_below("/a", "/"));
     CHECK(!kiln__path_below("/ab", "/a") && !kiln__path_below("/a", "") && !kiln__path_below("/", "/a"));
@@ -327,8 +328,9 @@ static void limited(void)
     signal(SIGXFSZ, SIG_IGN);
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     CHECK(kiln__file_write(NULL, "file", large, sizeof large, &error) == KILN_ERROR_IO);
-    says(error, "file: cannot be written: File too large (the limit on the size of files: ulimit -f); the old file is as "
-                "it was");
+    says(error,
+         "file: cannot be written: File too large (the limit on the size of files: ulimit -f); the old file is as "
+         "it was");
     error = NULL;
     CHECK(kiln__file_write(NULL, "other", large, sizeof large, &error) == KILN_ERROR_IO);
     says(error, "other: cannot be written: File too large (the limit on the size of files: ulimit -f)");
@@ -369,8 +371,7 @@ static bool mount_disk(void)
     return unshare((root ? 0 : CLONE_NEWUSER) | CLONE_NEWNS) == 0 &&
            (root || (put("/proc/self/setgroups", "deny") && put("/proc/self/uid_map", users) &&
                      put("/proc/self/gid_map", groups))) &&
-           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("none", "disk", "tmpfs", 0, "size=64k") == 0;
+           mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("none", "disk", "tmpfs", 0, "size=64k") == 0;
 }
 
 static void full(void)
@@ -467,8 +468,10 @@ static void test_oom(void)
     leave();
 }
 
-static const check_case cases[] = {
-    {"kinds", test_kinds}, {"resolved paths", test_resolved}, {"below a folder", test_below}, {"targets", test_targets},
-    {"modes", test_modes}, {"names", test_names}, {"limited size", test_limit}, {"full disk", test_full_disk},
-    {"killed", test_killed}, {"meanwhile", test_meanwhile}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"kinds", test_kinds},          {"resolved paths", test_resolved},
+                                   {"below a folder", test_below}, {"targets", test_targets},
+                                   {"modes", test_modes},          {"names", test_names},
+                                   {"limited size", test_limit},   {"full disk", test_full_disk},
+                                   {"killed", test_killed},        {"meanwhile", test_meanwhile},
+                                   {"out of memory", test_oom}};
 KILN_SUITE("base files", cases)

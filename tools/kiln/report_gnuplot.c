@@ -123,8 +123,12 @@ static int put_figure(cli *c, const report *r, const report_problem *p, const ch
 
 int report_gnuplot(cli *c, const report *r, const char *folder)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", folder, strerror(errno));
+    struct stat about;
+    if (mkdir(folder, 0777) != 0) {
+        int why = errno;
+        if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
+            return cli_fail(c, KILN_ERROR_IO, "%s: %s", folder, why == EEXIST ? "is not a folder" : strerror(why));
+    }
     int code = 0;
     for (size_t i = 0; i < r->problem_count && code == 0; i++) {
         const report_problem *p = &r->problems[i];

@@ -24,6 +24,12 @@ for command in "report add -o @" "report --replay space.json -o @" "compare-stra
     echo "== $command"
     try $command
 done
+for command in "run add --capture" "report add --gnuplot"; do
+    for target in fifo link to-device; do
+        timeout -s KILL 60 kiln $command $target >/dev/null 2>err
+        echo "$? $command $target: $(sed 's/.*: //' err)"
+    done
+done
 [ -c "$device" ] && [ -p fifo ] && [ -L link ] && [ -d folder ] && cat old
 rm -f device
 ls . folder
