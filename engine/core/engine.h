@@ -102,7 +102,7 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 
-/* Finds a file that `spec_folder`'s spec names: below that folder or a folder of the search path (links resolved),
+/* Finds a file that `spec_folder`'s spec names (an absolute one has its links resolved): below that folder or a folder of the search path (links resolved),
  * anywhere under KILN_READ_ANYWHERE. KILN_ERROR_REFUSED says where it may lie. The path lives in `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);

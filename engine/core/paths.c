@@ -231,7 +231,7 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     where->items = kiln__arena_alloc(arena, folders * PLACES * sizeof *where->items);
     for (size_t i = 0; where->items && i < folders; i++) {
         const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
-        const char *real = resolve(arena, shown);
+        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* a spec's is resolved already */
         where->items[where->count++] = (root){.shown = shown, .real = real};
         if (!where->sources)
             continue;

@@ -98,7 +98,20 @@ kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length
         return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
                           "kiln_spec_parse: engine, text, name or spec is NULL");
     kiln__host_lookup hosts = kiln__engine_hosts(engine);
-    return kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, spec, error);
+    kiln_spec *made = NULL;
+    kiln_status status = kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, &made, error);
+    if (status != KILN_OK)
+        return status;
+    char *full = realpath(made->folder, NULL); /* once: where its files may lie does not change later */
+    const char *copy = full ? kiln__arena_strdup(&made->arena, full) : made->folder;
+    free(full);
+    if (!copy) {
+        kiln_spec_free(made);
+        return kiln__fail_memory(error);
+    }
+    made->folder = copy;
+    *spec = made;
+    return KILN_OK;
 }
 
 static kiln_status load_path(kiln_engine *engine, const char *path, kiln_spec **spec, kiln_error **error)

@@ -168,6 +168,18 @@ static void test_race(void)
     CHECK_OK(kiln__engine_find_source(engine, "specs", "deep/k.cu", &arena, &path, &error), error);
     CHECK(rename("specs/deep", "specs/was") == 0 && symlink("../outside", "specs/deep") == 0);
     CHECK(kiln__file_read_resolved(NULL, path, 0, &data, &length, NULL) == KILN_ERROR_REFUSED && !data);
+    CHECK(unlink("specs/deep") == 0);
+    /* A spec's own folder, once the spec is loaded. */
+    scratch_file("specs/thing.yaml", SPEC("a spec"));
+    kiln_spec *spec = NULL;
+    CHECK_OK(kiln_spec_load(engine, "specs/thing.yaml", &spec, &error), error);
+    CHECK(rename("specs", "was") == 0 && symlink("outside", "specs") == 0);
+    path = NULL;
+    CHECK(kiln__engine_find_source(engine, spec->folder, "k.cu", &arena, &path, NULL) == KILN_ERROR_REFUSED && !path);
+    CHECK(unlink("specs") == 0 && rename("was", "specs") == 0);
+    scratch_file("specs/k.cu", "inside");
+    finds(engine, spec->folder, "k.cu", true, "specs/k.cu");
+    kiln_spec_free(spec);
     kiln__arena_free(&arena);
     kiln_engine_close(engine);
     scratch_leave();
