@@ -38,7 +38,7 @@ static const struct { const char *name, *text; } files[] = {
     {"known.yaml", "kiln-best: 1\n"},
 };
 static char folder[64], inner[96];
-static int nowhere = -1;
+static int before = -1; /* the folder that it was started in: the fuzzer has relative paths */
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)
 {
@@ -75,8 +75,8 @@ static void enter(void)
     WANT(mkdtemp(folder));
     snprintf(inner, sizeof inner, "%s/here", folder);
     atexit(leave_folder);
-    nowhere = open("/dev/null", O_RDWR);
-    WANT(nowhere >= 0);
+    before = open(".", O_RDONLY | O_DIRECTORY);
+    WANT(before >= 0);
     if (!getenv("KILN_FUZZ_SHOW")) { /* the fuzzer has its own handle on standard error by now */
         FILE *quiet = fopen("/dev/null", "w");
         WANT(quiet);
@@ -221,6 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int code = kiln_main((int)count, kept);
     WANT(dup2(saved, STDOUT_FILENO) >= 0);
     close(saved);
+    WANT(fchdir(before) == 0);
     WANT(is_exit_code(code));
     if (json)
         check_json(to);
