@@ -56,6 +56,92 @@ kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_
                             const char *format, ...) KILN__PRINTF(5, 6);
 kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
 
+/* ---- the arguments of public functions ----
+ *
+ * Every public function with a status begins with these: KILN_ERROR_ARGUMENT and a message that names the function and the
+ * argument ("kiln_plan_bind: buffer is NULL") as kiln.h spells both. An argument stands in them by its name there. */
+
+enum { KILN__MOST_ITEMS = 1 << 20 }; /* of a list that a caller hands over */
+
+#define KILN__NEEDS(mem, error, argument)                                                                              \
+    do {                                                                                                               \
+        if (__builtin_expect(!(argument), 0))                                                                          \
+            return kiln__fail_null(mem, error, __func__, #argument);                                                   \
+    } while (0)
+#define KILN__NEEDS_TEXT(mem, error, argument)                                                                         \
+    do {                                                                                                               \
+        KILN__NEEDS(mem, error, argument);                                                                             \
+        if (!*(argument))                                                                                              \
+            return kiln__fail_empty(mem, error, __func__, #argument);                                                  \
+    } while (0)
+#define KILN__NEEDS_FLAGS(mem, error, argument, known)                                                                 \
+    do {                                                                                                               \
+        if ((argument) & ~(unsigned)(known))                                                                           \
+            return kiln__fail_flags(mem, error, __func__, #argument, (argument) & ~(unsigned)(known));                 \
+    } while (0)
+#define KILN__NEEDS_ENUM(mem, error, argument, count)                                                                  \
+    do {                                                                                                               \
+        if ((unsigned)(argument) >= (unsigned)(count))                                                                 \
+            return kiln__fail_enum(mem, error, __func__, #argument, (unsigned)(argument), (unsigned)(count));          \
+    } while (0)
+#define KILN__NEEDS_NUMBER(mem, error, argument) /* 0 or more, and no NaN */                                           \
+    do {                                                                                                               \
+        if (!((argument) >= 0))                                                                                        \
+            return kiln__fail_number(mem, error, __func__, #argument, argument);                                       \
+    } while (0)
+/* What returns a status: returned from here if it failed. */
+#define KILN__TRY(call)                                                                                                \
+    do {                                                                                                               \
+        kiln_status try_status_ = (call);                                                                              \
+        if (try_status_ != KILN_OK)                                                                                    \
+            return try_status_;                                                                                        \
+    } while (0)
+#define KILN__NEEDS_ARRAY(mem, error, array, count)                                                                    \
+    do {                                                                                                               \
+        if ((count) > KILN__MOST_ITEMS || ((count) && !(array)))                                                       \
+            return kiln__fail_array(mem, error, __func__, #array, #count, count);                                      \
+    } while (0)
+#define KILN__NEEDS_SETTINGS(mem, error, array, count)                                                                 \
+    KILN__TRY(kiln__check_settings(mem, error, __func__, #array, #count, array, count))
+#define KILN__NEEDS_NAMES(mem, error, array, count)                                                                    \
+    KILN__TRY(kiln__check_names(mem, error, __func__, #array, #count, array, count))
+#define KILN__NEEDS_CHOICE(mem, error, choice) KILN__TRY(kiln__check_choice(mem, error, __func__, choice))
+
+/* A struct that the caller fills, whose first member is `size_t size`: `given` (NULL: all zero) under the name `argument`,
+ * copied into the local struct `taken`. This is the one place that heeds sizes; kiln.h states the rule. */
+#define KILN__TAKE(mem, error, argument, given, taken)                                                                 \
+    KILN__TRY(kiln__take_struct(mem, error, __func__, argument, given, taken, sizeof *(taken)))
+
+kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
+kiln_status kiln__fail_empty(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
+kiln_status kiln__fail_flags(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             unsigned bits);
+kiln_status kiln__fail_enum(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                            unsigned value, unsigned count);
+kiln_status kiln__fail_number(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                              double value);
+kiln_status kiln__fail_array(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                             const char *count_name, size_t count);
+kiln_status kiln__check_settings(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                                 const char *count_name, const kiln_setting *settings, size_t count);
+kiln_status kiln__check_names(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                              const char *count_name, const char *const *names, size_t count);
+kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, const char *function,
+                               const kiln_choice *choice); /* NULL is fine */
+kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                              const void *given, void *taken, size_t known);
+/* The same for a struct inside it, which keeps its place: its size is 0 or the whole. `argument`: "options.run". */
+kiln_status kiln__take_inner(const kiln_allocator *mem, kiln_error **error, const char *function, const char *outer,
+                             const char *argument, const void *given, void *taken, size_t offset, size_t known);
+/* The values of run options; and both at once for those that are an argument, `options`, of `function`. */
+kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                            const kiln_run_options *run);
+kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function,
+                           const kiln_run_options *given, kiln_run_options *taken);
+/* A filter of samples, taken and looked through. */
+kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, const char *function,
+                              const kiln_store_filter *given, kiln_store_filter *taken);
+
 /* ---- a growing string with a sticky error ---- */
 
 typedef struct kiln__text {

@@ -227,9 +227,8 @@ kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error)
 
 kiln_status kiln_engine_device(kiln_engine *engine, kiln_device_info *info, kiln_error **error)
 {
-    if (!engine || !info)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_engine_device: engine or info is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, info);
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK)
         *info = engine->info;
@@ -274,9 +273,10 @@ static void add_device(device_list *list, const kiln__driver *driver, CUdevice d
 
 kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *count, kiln_error **error)
 {
-    if (!engine || !count || (*count > 0 && !infos))
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_devices: engine, infos or count is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, count);
+    if (*count > 0)
+        KILN__NEEDS(engine->mem, error, infos);
     device_list list = {.infos = infos, .room = *count};
     kiln__driver driver;
     kiln_error *why = NULL;

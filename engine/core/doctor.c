@@ -258,9 +258,8 @@ static void look_at_host(doctor *check)
 
 kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error)
 {
-    if (!engine || !report)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_doctor: engine or the callback is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, report);
     doctor check = {.engine = engine, .report = report, .user = user};
     look_at_driver(&check);
     look_at_simulator(&check);

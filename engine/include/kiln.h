@@ -20,6 +20,19 @@
  *   kiln_error_free(). On failure output parameters are left untouched. The library prints nothing, installs no
  *   signal handler and never exits; what it has to say goes to the log callback of kiln_options.
  *
+ * Arguments
+ *   Where nothing else is said, no pointer may be NULL but `error`, `user`, and options, choices and filters (NULL: all
+ *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without its
+ *   array, a number that is negative or no number and the like with KILN_ERROR_ARGUMENT and a message that names the
+ *   function and the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, "" where it
+ *   says so, or -1 for an index, and zeroes the struct that it would have filled. What frees or closes takes NULL.
+ *
+ * Structs that the caller fills and that begin with `size_t size`
+ *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older header
+ *   is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does not know
+ *   is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one that no
+ *   header can have are KILN_ERROR_ARGUMENT. A struct inside another (`run`) keeps its place: its size is 0 or the whole.
+ *
  * Strings returned as `const char *` belong to the object they came from and live as long as it does.
  */
 #ifndef KILN_H
@@ -211,7 +224,7 @@ typedef struct kiln_array {
 typedef struct kiln_call kiln_call;
 
 /* Arguments by name. They fail (and note why for the spec's author) if the argument is missing or of another kind,
- * unless `fallback` is not NULL and the argument is missing. */
+ * unless `fallback` is not NULL and the argument is missing. KILN_ERROR_ARGUMENT, noted too: a pointer is NULL. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
@@ -504,6 +517,7 @@ typedef struct kiln_result {
     double energy_joules;           /* of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY */
 } kiln_result;
 
+/* options and result may be NULL. */
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                                    kiln_error **error);
 
@@ -699,7 +713,7 @@ typedef struct kiln_recording_info {
 KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
 
 typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;
+    size_t size;                    /* sizeof(kiln_replay_options) */
     const char *strategy;           /* NULL: the default */
     uint64_t seed;
     uint64_t max_configurations;    /* 0: no limit */
@@ -730,7 +744,7 @@ typedef struct kiln_score {
     double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */
     double share;                   /* optimum / best after 100 configurations, the median over the seeds */
 } kiln_score;
-/* Seeds 1 to `seeds` (at least 1). An error where nothing can be compared: all failed or are equally fast. */
+/* Seeds 1 to `seeds` (at least 1); strategy NULL: the default. An error where nothing can be compared: all failed or are equally fast. */
 KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
                                           kiln_score *score, kiln_error **error);
 
@@ -786,10 +800,10 @@ typedef struct kiln_store_filter {
 /* In the order in which they were made. `filter` may be NULL. The callback must not use the store. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
                                      kiln_error **error);
-/* Removes what the filter lets through. */
+/* Removes what the filter lets through. *removed (may be NULL): how many. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV.
+/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV. *written (may be NULL): how many.
  *   CSV           everything, with a heading
  *   T4, KERNEL_TUNER  the samples of one spec at one set of sizes on one device, which a recorded space holds (the filter has
  *                 to see to it), and beside what others read all that an import needs to make the same records of it */
@@ -797,7 +811,8 @@ KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filte
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
  * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
- * become records that lookups find and sweeps do not take: engine/store/README.md says how. */
+ * become records that lookups find and sweeps do not take: engine/store/README.md says how. *read and *taken (may be
+ * NULL): how many there were, and how many of them were taken. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 
@@ -837,7 +852,7 @@ typedef enum kiln_best_from {
 KILN_API const char *kiln_best_text(kiln_best_from from);
 
 typedef struct kiln_best_options { /* zero-initialise, set `size` */
-    size_t size;
+    size_t size;                    /* sizeof(kiln_best_options) */
     kiln_store *store;              /* looked through if given */
     const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample counts */
     /* Only for kiln_plan_open_best(): */
@@ -1081,7 +1096,7 @@ typedef void (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, co
                                    const char *ptx, size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes least recently used entries until at most `max_bytes` are left. */
+/* Removes least recently used entries until at most `max_bytes` are left. *removed, *kept_bytes: each may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);

@@ -349,9 +349,11 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
 {
     static const kiln_choice nothing = {0};
     uint64_t all_raw = 0, all_valid = 0;
-    if (!engine || !spec || !raw || !valid)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_space_size needs an engine, a spec and room for both numbers");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__NEEDS(engine->mem, error, raw);
+    KILN__NEEDS(engine->mem, error, valid);
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
         uint64_t one_raw = 0, one_valid = 0;

@@ -90,26 +90,23 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
 }
 
 static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                            const kiln_run_options *given, watcher *watch, uint64_t block, kiln__arena *arena,
+                            const kiln_run_options *options, watcher *watch, uint64_t block, kiln__arena *arena,
                             kiln_plan **opened, kiln__sim_kernel **kernels, size_t *count, kiln_result *result,
                             kiln_error **error)
 {
-    kiln_run_options options = {.size = sizeof options};
     CUcontext previous;
     kiln_plan *plan = NULL;
-    if (given && given->size)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     kiln_status status = simulated_only(engine, error);
     if (status == KILN_OK)
         status = kiln_plan_open(engine, spec, choice, &plan, error);
     if (status != KILN_OK)
         return status;
     *opened = plan;
-    for (size_t i = 0; i < options.input_count; i++) {
-        kiln__plan_buffer *b = kiln__plan_buffer_find(plan, options.inputs[i].buffer);
+    for (size_t i = 0; i < options->input_count; i++) {
+        kiln__plan_buffer *b = kiln__plan_buffer_find(plan, options->inputs[i].buffer);
         if (!b)
-            return kiln__plan_no_buffer(plan, options.inputs[i].buffer, error);
-        b->file = options.inputs[i].path;
+            return kiln__plan_no_buffer(plan, options->inputs[i].buffer, error);
+        b->file = options->inputs[i].path;
     }
     status = kiln__engine_enter(engine, &previous, error);
     if (status != KILN_OK)
@@ -117,7 +114,7 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
     if (watch)
         watch->plan = plan;
     pthread_mutex_lock(&engine->measuring); /* one at a time counts in a context */
-    status = counted_run(plan, options.flags, watch, block, arena, kernels, count, result, error);
+    status = counted_run(plan, options->flags, watch, block, arena, kernels, count, result, error);
     pthread_mutex_unlock(&engine->measuring);
     kiln__engine_leave(engine, previous);
     return status;
@@ -248,11 +245,14 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
 }
 
 kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                         const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error)
+                         const kiln_run_options *given, kiln_profiling **profiling, kiln_error **error)
 {
-    if (!engine || !spec || !profiling)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_profile needs an engine, a spec and a place for the profile");
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, profiling);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
     kiln_profiling *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -262,7 +262,7 @@ kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_
     size_t count = 0;
     kiln_result result = {0};
     kiln_status status =
-        run_plan(engine, spec, choice, options, NULL, 0, &made->arena, &plan, &kernels, &count, &result, error);
+        run_plan(engine, spec, choice, &options, NULL, 0, &made->arena, &plan, &kernels, &count, &result, error);
     if (status == KILN_OK)
         status = collect(made, plan, kernels, count, error);
     made->verified = result.verified;
@@ -282,24 +282,24 @@ void kiln_profiling_free(kiln_profiling *profiling)
     kiln__free(profiling->mem, profiling);
 }
 
-int kiln_profiling_verified(const kiln_profiling *profiling) { return profiling->verified; }
-size_t kiln_profiling_kernel_count(const kiln_profiling *profiling) { return profiling->kernel_count; }
-size_t kiln_profiling_line_count(const kiln_profiling *profiling) { return profiling->line_count; }
-size_t kiln_profiling_insn_count(const kiln_profiling *profiling) { return profiling->insn_count; }
+int kiln_profiling_verified(const kiln_profiling *profiling) { return profiling && profiling->verified; }
+size_t kiln_profiling_kernel_count(const kiln_profiling *profiling) { return profiling ? profiling->kernel_count : 0; }
+size_t kiln_profiling_line_count(const kiln_profiling *profiling) { return profiling ? profiling->line_count : 0; }
+size_t kiln_profiling_insn_count(const kiln_profiling *profiling) { return profiling ? profiling->insn_count : 0; }
 
 const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel)
 {
-    return kernel < profiling->kernel_count ? &profiling->kernels[kernel] : NULL;
+    return kernel < kiln_profiling_kernel_count(profiling) ? &profiling->kernels[kernel] : NULL;
 }
 
 const kiln_profiled_line *kiln_profiling_line(const kiln_profiling *profiling, size_t line)
 {
-    return line < profiling->line_count ? &profiling->lines[line] : NULL;
+    return line < kiln_profiling_line_count(profiling) ? &profiling->lines[line] : NULL;
 }
 
 const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, size_t insn)
 {
-    return insn < profiling->insn_count ? &profiling->insns[insn] : NULL;
+    return insn < kiln_profiling_insn_count(profiling) ? &profiling->insns[insn] : NULL;
 }
 
 /* ---- access by access ---- */
@@ -362,12 +362,15 @@ static void see(void *user, const kiln__sim_access *from)
 }
 
 kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                       const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
+                       const kiln_run_options *given, uint64_t block, kiln_trace_fn show, void *user,
                        kiln_error **error)
 {
-    if (!engine || !spec || !show)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_trace needs an engine, a spec and a function to show accesses to");
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, show);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
     uint64_t steps[MOST_WARPS] = {0};
     kiln__arena arena = {.mem = engine->mem};
     watcher watch = {.show = show, .user = user, .steps = steps};
@@ -376,7 +379,7 @@ kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_ch
     size_t count = 0;
     kiln_result result = {0};
     kiln_status status =
-        run_plan(engine, spec, choice, options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
+        run_plan(engine, spec, choice, &options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
     kiln_plan_free(plan);
     kiln__arena_free(&arena);
     return status;

@@ -194,12 +194,12 @@ static void end_checks(kiln_plan *plan, const kiln_run_options *options)
 
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_result *result, kiln_error **error)
 {
-    kiln_run_options options = {.size = sizeof options};
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, plan);
+    KILN__TRY(kiln__take_run(plan->mem, error, __func__, given, &options));
     kiln_result made = {.cache_hits = plan->code.from_cache, .cache_misses = !plan->code.from_cache,
                         .compile_ns = plan->code.compile_ns};
     CUcontext previous;
-    if (given && given->size)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
     if (status != KILN_OK)
         return status;

@@ -159,12 +159,6 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
-    static const kiln_store_filter all = {.size = sizeof all};
-    if (!filter)
-        filter = &all;
-    if (filter->size != sizeof *filter)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_filter.size is %zu, not %zu: set it to "
-                          "sizeof(kiln_store_filter)", filter->size, sizeof *filter);
     if (!store->db)
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
     kiln__text sql = {.mem = store->mem};
@@ -262,14 +256,16 @@ static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn 
     return status;
 }
 
-kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
+kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, kiln_record_fn each, void *user,
                             kiln_error **error)
 {
-    if (!store || !each)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_list wants a store and a callback");
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, store);
+    KILN__TRY(kiln__take_filter(store->mem, error, __func__, given, &filter));
+    KILN__NEEDS(store->mem, error, each);
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", &filter, "ORDER BY id",
                                            &statement, error);
     int code = status == KILN_OK ? SQLITE_ROW : SQLITE_DONE;
     bool enough = false;
@@ -288,15 +284,16 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, 
     return status;
 }
 
-kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed, kiln_error **error)
+kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *given, uint64_t *removed, kiln_error **error)
 {
-    if (!store)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_prune wants a store");
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, store);
+    KILN__TRY(kiln__take_filter(store->mem, error, __func__, given, &filter));
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
     kiln_status status = check_writable(store, error);
     if (status == KILN_OK)
-        status = kiln__store_query(store, "DELETE FROM sample", filter, "", &statement, error);
+        status = kiln__store_query(store, "DELETE FROM sample", &filter, "", &statement, error);
     if (status == KILN_OK) {
         int code = sqlite3_step(statement);
         if (code != SQLITE_DONE)

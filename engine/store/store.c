@@ -434,5 +434,5 @@ void kiln_store_close(kiln_store *store)
 
 const char *kiln_store_path(const kiln_store *store)
 {
-    return store->path;
+    return store ? store->path : NULL;
 }

@@ -141,17 +141,28 @@ static kiln_status gather(kiln__best_search *s, const kiln_best_options *options
     return status;
 }
 
+kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,
+                            kiln_best_options *options, kiln_error **error)
+{
+    const kiln_allocator *mem = engine->mem;
+    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
+    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
+                               offsetof(kiln_best_options, run), sizeof options->run));
+    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
+        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
+                               KILN_ISOLATE_ALWAYS + 1);
+    return options->tune_seconds >= 0
+               ? KILN_OK
+               : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
+}
+
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    static const kiln_best_options none = {.size = sizeof none};
-    options = options ? options : &none;
     *s = (kiln__best_search){.engine = engine, .spec = spec, .choice = choice ? choice : &nothing,
                              .list.arena.mem = engine->mem};
-    if (options->size != sizeof *options)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_best_options.size is %zu, not %zu: set it to "
-                          "sizeof(kiln_best_options)", options->size, sizeof *options);
     kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
@@ -387,13 +398,16 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
 }
 
 kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                           const kiln_best_options *options, kiln_best **best, kiln_error **error)
+                           const kiln_best_options *given, kiln_best **best, kiln_error **error)
 {
-    if (!engine || !spec || !best)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_best_find wants an engine, a spec and a place for the answer");
+    kiln_best_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__best_take(engine, __func__, given, &options, error));
+    KILN__NEEDS(engine->mem, error, best);
     kiln__best_search search;
-    kiln_status status = kiln__best_open(engine, spec, choice, options, &search, error);
+    kiln_status status = kiln__best_open(engine, spec, choice, &options, &search, error);
     if (status != KILN_OK)
         return status;
     kiln_best *found = NULL;

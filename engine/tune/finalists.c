@@ -326,5 +326,6 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 
 void kiln_tuning_verdict(const kiln_tuning *tuning, kiln_verdict *verdict)
 {
-    *verdict = tuning->verdict;
+    if (verdict)
+        *verdict = tuning ? tuning->verdict : (kiln_verdict){.why_not = ""};
 }

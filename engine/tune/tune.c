@@ -692,34 +692,49 @@ static void warn_of_throttling(const sweep *s)
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
 }
 
-kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+static kiln_status take_options(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
+                                kiln_tune_options *options, kiln_error **error)
+{
+    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
+    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
+                               offsetof(kiln_tune_options, run), sizeof options->run));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.variants", "options.variant_count", options->variants,
+                                options->variant_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.params", "options.param_count", options->params,
+                                   options->param_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.sizes", "options.size_count", options->sizes,
+                                   options->size_count));
+    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
+                                options->device_count));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count", options->objectives,
+                                options->objective_count));
+    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP | KILN_TUNE_NO_FINALS;
+    if (options->flags & ~flags)
+        return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
+    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
+        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
+                               KILN_ISOLATE_ALWAYS + 1);
+    const struct { const char *name; double value; } numbers[] = {
+        {"options.max_seconds", options->max_seconds}, {"options.sample_timeout", options->sample_timeout},
+        {"options.max_roofline", options->max_roofline}, {"options.improvement", options->improvement}};
+    for (size_t i = 0; i < KILN__COUNT(numbers); i++)
+        if (!(numbers[i].value >= 0)) /* NaN too */
+            return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
+    return KILN_OK;
+}
+
+kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given,
                       kiln_tuning **tuning, kiln_error **error)
 {
-    static const kiln_tune_options defaults = {.size = sizeof defaults, .run = {.size = sizeof defaults.run}};
-    if (!engine || !spec || !tuning)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_tune wants an engine, a spec and a place for the tuning");
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof *options)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                          "kiln_tune_options.size is %zu, not %zu: set it to sizeof(kiln_tune_options)", options->size,
-                          sizeof *options);
-    kiln_tune_options whole = *options; /* run options that were left zero are the defaults */
-    if (whole.run.size == 0)
-        whole.run.size = sizeof whole.run;
-    if (!(whole.sample_timeout >= 0) || whole.isolation > KILN_ISOLATE_ALWAYS) /* NaN too */
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: isolation is %u and "
-                          "sample_timeout %g", (unsigned)whole.isolation, whole.sample_timeout);
-    if (whole.device_count > 0 && !whole.devices)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: %zu devices, but no list of them",
-                          whole.device_count);
-    if (!(whole.max_roofline >= 0) || !(whole.improvement >= 0) || (whole.objective_count && !whole.objectives))
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: max_roofline is %g, improvement %g "
-                          "and objective_count %zu", whole.max_roofline, whole.improvement, whole.objective_count);
-    sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
-    s.budget = (kiln__budget){.options = &whole, .start = s.start};
-    kiln_status status = open_sweep(&s, &whole, error);
+    kiln_tune_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__TRY(take_options(engine->mem, __func__, given, &options, error));
+    KILN__NEEDS(engine->mem, error, tuning);
+    sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
+    s.budget = (kiln__budget){.options = &options, .start = s.start};
+    kiln_status status = open_sweep(&s, &options, error);
     bool begun = status == KILN_OK;
     if (begun) {
         status = run_sweep(&s, error);

@@ -7,6 +7,7 @@ name=$(basename "$target")
 mkdir -p "build/corpus/$name" build/findings
 seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
+[ "$name" != fuzz_profile ] || seeds="$seeds specs/devices"
 [ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx tests/sim/vm -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 echo "== fuzz: $name"

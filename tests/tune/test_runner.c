@@ -499,14 +499,14 @@ static void refuses_what_cannot_be_moved(void)
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
     options.run.flags = 0;
     options.sample_timeout = -1;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "sample_timeout -1");
+    refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is -1");
     options.sample_timeout = 0;
     static const char *const unlike[] = {"sim", "sim:h200"}, *const gpu[] = {"cuda:0"}, *const none[] = {"gpu"};
     options.device_count = 2;
     options.devices = unlike;
     refused(&f, options, KILN_ERROR_ARGUMENT, "times of different models do not compare");
     options.devices = NULL;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "2 devices, but no list");
+    refused(&f, options, KILN_ERROR_ARGUMENT, "options.device_count is 2, but options.devices is NULL");
     options.device_count = 1;
     options.devices = gpu;
     refused(&f, options, KILN_ERROR_ARGUMENT, "a simulated device and a GPU");

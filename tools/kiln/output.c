@@ -26,6 +26,13 @@ static struct {
 
 void out_start(void)
 {
+    if (out.fd != STDOUT_FILENO) /* a run before this one in the same process, as in tests */
+        close(out.fd);
+    out.fd = STDOUT_FILENO;
+    out.error = 0;
+    out.length = out.held_length = out.held_room = 0;
+    out.json = out.answered = false;
+    out.held = NULL;
     setlocale(LC_CTYPE, "");
     out.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
