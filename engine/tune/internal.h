@@ -151,5 +151,7 @@ void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t co
  * once; the sweep goes on. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
                         size_t place, const kiln_error *why);
+/* At the end: brings into the store what waited for another process, and says how much was not kept. */
+void kiln__recorder_finish(kiln__recorder *recorder, bool wait);
 
 #endif

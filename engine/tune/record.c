@@ -17,6 +17,7 @@ struct kiln__recorder {
     kiln__arena arena;
     kiln_store *store;
     bool told;                   /* that the store cannot be used */
+    uint64_t lost;               /* samples that could not be kept */
     const char *run;             /* how samples are made */
     recorder_device *devices;
     size_t device_count;
@@ -195,6 +196,19 @@ static void tell(kiln__recorder *r, kiln_error *why)
     kiln_error_free(why);
 }
 
+void kiln__recorder_finish(kiln__recorder *r, bool wait)
+{
+    kiln_error *why = NULL;
+    if (!r)
+        return;
+    if (kiln__store_settle(r->store, wait, &why) != KILN_OK)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
+    if (r->lost)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%llu samples of this sweep were not kept in the store %s; a sweep makes "
+                   "them again", (unsigned long long)r->lost, kiln_store_path(r->store));
+    kiln_error_free(why);
+}
+
 /* Stores of earlier builds have the death of a compile worker as an answer that stands. */
 static bool died_before_marks(const kiln__row *row)
 {
@@ -305,6 +319,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     row.key = key;
     row.params = kiln__text_get(&params);
     kiln_status status = params.failed || !*key ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
+    r->lost += status != KILN_OK;
     if (status != KILN_OK)
         tell(r, why);
     kiln__text_free(&params);

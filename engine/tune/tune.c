@@ -733,6 +733,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);
+        kiln__recorder_finish(s.recorder, status == KILN_OK);
     }
     close_sweep(&s);
     if (!begun) {
