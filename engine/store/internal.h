@@ -31,7 +31,7 @@ struct kiln_store {
     unsigned patience;              /* milliseconds that one is waited for */
     bool late;                      /* that was in vain once: from then on a sample waits a moment and no longer */
     bool hurry;                     /* now is such a moment */
-    unsigned vain;                  /* how often it was in vain */
+    unsigned vain;                  /* how often the whole of it was in vain */
     uint64_t wait_from;
     bool wait_told;
     kiln_store *pending;            /* samples that wait; NULL: none do */

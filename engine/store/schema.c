@@ -106,8 +106,8 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
         }
         if (!known) {
             char what[48];
-            snprintf(what, sizeof what, "there is a %.20s '", type);
-            status = refuse(store, error, what, name, "' that is not of a store");
+            snprintf(what, sizeof what, "the %.20s '", type);
+            status = refuse(store, error, what, name, "' is not that of a store");
         }
         *code = SQLITE_OK;
     }
@@ -128,7 +128,7 @@ static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size
     while (i < count && strcmp(columns[i].name, name) != 0)
         i++;
     if (i == count)
-        return refuse(store, error, "table sample has a column '", name, "' that a store of its version does not have");
+        return refuse(store, error, "the column '", name, "' of table sample is not that of a store of its version");
     snprintf(what, sizeof what, "column %s of table sample ", columns[i].name);
     if (sqlite3_column_int(statement, 6) != 0)
         return refuse(store, error, what, "is generated", "");

@@ -145,7 +145,7 @@ static int wait_on(void *user, int tries)
     }
     uint64_t waited = (now - store->wait_from) / 1000000, most = patience(store);
     if (waited >= most) {
-        store->vain++;
+        store->vain += !store->hurry;
         store->late = true;
         return 0;
     }
