@@ -123,6 +123,31 @@ static void what_waits_is_taken_in(void)
     teardown(&f);
 }
 
+/* Where even reading has to wait, that is limited, and the message says for what. */
+static void opening_a_held_store(void)
+{
+    fixture f;
+    setup(&f);
+    CHECK(add_number(f.store, 1));
+    close_store(&f);
+    sqlite3 *other = NULL;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(f.path, &other), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(other, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM sample", NULL, NULL, NULL),
+                    SQLITE_OK);
+    for (unsigned flags = 0; flags < 2; flags++) {
+        kiln_error *error = NULL;
+        CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 40, &f.store, &error) ==
+              KILN_ERROR_TIMEOUT);
+        CHECK(strstr(kiln_error_message(error), "another process has it locked, and it was waited for 0.04 s") != NULL);
+        kiln_error_free(error);
+    }
+    CU_ASSERT_EQUAL(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    open_store(&f, 0);
+    CHECK(has_number(f.store, 1));
+    teardown(&f);
+}
+
 /* The writer is killed while another process holds the store: each sample that it said it had written is there. */
 static void nothing_that_waits_is_lost_by_sigkill(void)
 {
@@ -354,6 +379,7 @@ static void a_store_that_is_removed(void)
 static const check_case cases[] = {
     {"a held store costs one wait", a_held_store_costs_one_wait},
     {"what waits is taken in", what_waits_is_taken_in},
+    {"opening a held store", opening_a_held_store},
     {"nothing that waits is lost by SIGKILL", nothing_that_waits_is_lost_by_sigkill},
     {"what waits may be anything", what_waits_may_be_anything},
     {"tables of others are refused", tables_of_others_are_refused},
