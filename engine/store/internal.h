@@ -35,7 +35,7 @@ struct kiln_store {
     uint64_t wait_from;
     bool wait_told;
     kiln_store *pending;            /* samples that wait; NULL: none do */
-    bool told;                      /* the caller knows that they do */
+    bool told;                      /* the caller has been told that they do, and need not be again */
 };
 
 /* Under the lock. What a result code of SQLite means, with the path and what was being done. */

@@ -118,8 +118,8 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
             kiln_error_free(why);
     }
     if (status == KILN_OK)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process has held it for %g s: samples are kept in "
-                   "%s until it is free", store->path, store->patience / 1e3, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process holds it: samples are kept in %s until it "
+                   "is free", store->path, store->pending->path);
     return status;
 }
 
@@ -155,6 +155,7 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
                        "samples wait in %s", store->patience / 1e3, store->path,
                        (unsigned long long)kiln__pending_count(store), store->pending->path);
         store->hurry = !wait;
+        store->told = true; /* of the wait, too */
         kiln__pending_settle(store);
         if (store->pending)
             status = say_what_waits(store, error);

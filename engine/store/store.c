@@ -141,7 +141,7 @@ static int wait_on(void *user, int tries)
     uint64_t now = kiln__now_ns();
     if (tries == 0) {
         store->wait_from = now;
-        store->wait_told = store->beside;
+        store->wait_told = store->beside || store->told;
     }
     uint64_t waited = (now - store->wait_from) / 1000000, most = patience(store);
     if (waited >= most) {

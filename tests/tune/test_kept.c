@@ -120,8 +120,23 @@ static void a_store_that_cannot_be_written(void)
     teardown(&f);
 }
 
+/* As builds wrote it that took the death of a compile worker for an answer. */
+static void an_earlier_death(void)
+{
+    fixture f;
+    uint64_t reused = 1;
+    setup(&f);
+    uint64_t count = sweep(&f, &reused);
+    CU_ASSERT_EQUAL(kiln__store_run(f.store, "UPDATE sample SET status=9, message='add.cu does not compile: add.cu: the compiler "
+                                             "crashed: it was ended by signal 9, Killed' WHERE id=1"), SQLITE_OK);
+    CHECK(sweep(&f, &reused) == count && reused == count - 1);
+    CHECK(sweep(&f, &reused) == count && reused == count);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"a held store", a_held_store},
+    {"an earlier death", an_earlier_death},
     {"a store that cannot be written", a_store_that_cannot_be_written},
 };
 KILN_SUITE("tune.kept", cases)
