@@ -755,7 +755,8 @@ KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const
 /* Opens a store, a SQLite database, and makes it with its folder where there is none. `path` NULL: $KILN_STORE, else
  * $XDG_DATA_HOME/kiln/samples.db, else ~/.local/share/kiln/samples.db. A damaged one is moved aside, which the engine's
  * log is told as a warning, and a new one made. Many processes may have one open; a kiln_store may be used by many
- * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. */
+ * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. KILN_ERROR_TIMEOUT: another process
+ * has had it locked for 10 s. KILN_ERROR_REFUSED: the file has other tables than a store. */
 KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
                                      kiln_error **error);
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is fine */

@@ -62,7 +62,11 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__row row;
-        kiln__store_row(statement, &row);
+        const char *wrong = kiln__store_row(statement, &row);
+        if (wrong) {
+            status = kiln__store_bad_row(store, &row, wrong, error);
+            break;
+        }
         put_row(&lines, &row);
         if (lines.length >= piece && !lines.failed) {
             status = kiln__output_add(out, lines.data, lines.length, error);
