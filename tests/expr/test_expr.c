@@ -23,7 +23,7 @@ static void outcome(const char *text, bool list, kiln__text *out)
     if (list) {
         kiln_value *values = NULL;
         size_t count = 0;
-        fine = kiln__expr_list(&arena, text, strlen(text), pos, NULL, 1000, &values, &count, &diag);
+        fine = kiln__expr_list(&arena, text, strlen(text), pos, NULL, 1000, 5000, &values, &count, &diag);
         for (size_t i = 0; fine && i < count; i++) {
             kiln__text_puts(out, i ? " " : "");
             kiln__value_print(out, values[i]);
@@ -240,7 +240,7 @@ static void test_oom(void)
         kiln__template *made = kiln__template_parse(&arena, "k<{i}>{z}", 9, (kiln__pos){0}, &diag);
         kiln_value *values = NULL;
         size_t count = 0;
-        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, &values, &count, &diag);
+        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, 100, &values, &count, &diag);
         if (!oom.failed) {
             CHECK(expr && constant && made && listed && count == 42);
         } else {

@@ -36,7 +36,7 @@ static bool open_world(world *w)
         w->variants[v] = &w->spec->variants[v];
         CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, NULL, 0, &w->spaces[v], &error), error);
     }
-    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, &w->whole, &error), error);
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error), error);
     w->points = w->whole ? kiln__union_points(w->whole) : NULL;
     return w->points != NULL;
 }
@@ -327,7 +327,7 @@ static void test_memory(void)
         oom = (check_oom){.countdown = fail};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln__union *whole = NULL;
-        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, &whole, NULL);
+        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &whole, NULL);
         CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
         kiln__union_free(whole);
         CHECK(oom.live == 0);

@@ -358,7 +358,7 @@ static void chooses_a_strategy(void)
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         kiln_error *error = NULL;
         kiln__tune_source *source = NULL;
-        CHECK_OK(kiln__tune_source_open(f.engine, f.spec, &want[i].options, &source, &error), error);
+        CHECK_OK(kiln__tune_source_open(f.engine, f.spec, &want[i].options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
         CU_ASSERT_EQUAL(kiln__tune_source_learns(source), want[i].learns);
         kiln__tune_source_free(source);
@@ -366,7 +366,7 @@ static void chooses_a_strategy(void)
     kiln_error *error = NULL;
     kiln__tune_source *source = NULL;
     kiln_tune_options options = {.strategy = "gredy"};
-    CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, f.spec, &options, &source, &error), KILN_ERROR_NOT_FOUND);
+    CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, f.spec, &options, NULL, &source, &error), KILN_ERROR_NOT_FOUND);
     CHECK_TEXT(kiln_error_message(error), "there is no strategy 'gredy'; did you mean 'greedy'?");
     kiln_error_free(error);
     teardown(&f);
@@ -402,7 +402,7 @@ static void searches_a_huge_space(void)
     for (int round = 0; round < 2; round++) {
         kiln_tune_options options = {.max_configurations = DRAWS, .seed = 11};
         kiln__tune_source *source = NULL;
-        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, &source, &error), error);
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
         CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000); /* A < B of 1000 each, times C */
         struct { size_t ticket; double value; } open[4];
