@@ -255,6 +255,25 @@ static void test_oom(void)
     }
 }
 
+/* A range that is the whole list may be longer than a list that is written down. */
+static void test_long_range(void)
+{
+    static const struct { const char *text; size_t count; int64_t first, last; } want[] = {
+        {"range(5000)", 5000, 0, 4999}, {"list(range(9, 14997, 3))", 4996, 9, 14994},
+        {"range(2000, -3000, -1)", 5000, 2000, -2999}};
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        kiln__arena arena = {0};
+        kiln__diag diag = {0};
+        kiln_value *values = NULL;
+        size_t count = 0;
+        CHECK(kiln__expr_list(&arena, want[i].text, strlen(want[i].text), (kiln__pos){0}, NULL, 1000, 5000, &values,
+                              &count, &diag));
+        CHECK(count == want[i].count);
+        CHECK(values && values[0].as.i == want[i].first && values[count - 1].as.i == want[i].last);
+        kiln__arena_free(&arena);
+    }
+}
+
 static const check_case cases[] = {{"the table of expressions", test_expressions},
                                    {"the table of lists", test_lists},
                                    {"deep nesting", test_deep},
@@ -263,5 +282,6 @@ static const check_case cases[] = {{"the table of expressions", test_expressions
                                    {"lists in Python's dialect", test_python_lists},
                                    {"templates", test_templates},
                                    {"values", test_values},
-                                   {"out of memory", test_oom}};
+                                   {"out of memory", test_oom},
+    {"ranges longer than lists", test_long_range}};
 KILN_SUITE("expr", cases)
