@@ -275,7 +275,7 @@ static kiln_status validate(const kiln__best_search *s, const char *variant, con
 
 /* Looking for one valid configuration ends after so much: in order first, where a good one is likelier than at random, then
  * at random. Units as of kiln__effort, so that the answer is the same everywhere; the clock is for slow machines. */
-#define LOOK_UNITS ((uint64_t)1 << 27)
+#define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
 static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }

@@ -406,6 +406,6 @@ static void out_of_memory(void)
 }
 
 static const check_case cases[] = {{"made by nvcc", of_nvcc}, {"choice", choice}, {"damage", damage},
-                                   {"objects and libraries", objects}, {"wrappers", wrappers},
+                                   {"objects and libraries", objects}, {"many packed texts", together}, {"wrappers", wrappers},
                                    {"linked images", linked}, {"out of memory", out_of_memory}};
 KILN_SUITE("sim fatbin", cases)

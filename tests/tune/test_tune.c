@@ -436,6 +436,111 @@ static void searches_a_huge_space(void)
     teardown(&f);
 }
 
+/* ---- a space that is too large to count ---- */
+
+typedef struct patience { int asked, most; } patience;
+static bool impatient(void *user)
+{
+    patience *p = user;
+    return ++p->asked >= p->most;
+}
+
+static kiln_spec *load_hard(fixture *f)
+{
+    kiln_error *error = NULL;
+    kiln_spec *spec = NULL;
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/hard.yaml", &spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    return spec;
+}
+
+/* Taken in order without a count, or drawn. All params different is what is valid. */
+static void takes_from_an_uncounted_space(void)
+{
+    static const char *const strategies[] = {"exhaustive", "random", "surrogate"}, *const some = "some";
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    for (size_t s = 0; s < KILN__COUNT(strategies); s++) {
+        kiln_tune_options options = {.variants = &some, .variant_count = 1, .strategy = strategies[s]};
+        kiln__tune_source *source = NULL;
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        CHECK(kiln__tune_source_total(source) == UINT64_MAX);
+        CHECK(kiln__tune_source_sampled(source) == (s > 0));
+        for (int n = 0; n < 30; n++) {
+            kiln_choice choice;
+            size_t ticket;
+            unsigned values = 0;
+            CHECK_OK(kiln__tune_source_next(source, &choice, &ticket, &error), error);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(choice.variant);
+            for (size_t i = 0; i < choice.param_count; i++)
+                values |= 1u << choice.params[i].value.as.i;
+            CU_ASSERT_EQUAL(values, 0xffe);
+            CHECK_OK(kiln__tune_source_tell(source, ticket, 1.0 + n, &error), error);
+        }
+        CHECK(!kiln__tune_source_gave_up(source));
+        kiln__tune_source_free(source);
+    }
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* Where nothing is found the caller's answer ends the walk and the drawing, at a step of it. */
+static void asks_while_it_looks(void)
+{
+    static const char *const strategies[] = {"exhaustive", "random"}, *const none = "none";
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    for (size_t s = 0; s < KILN__COUNT(strategies); s++) {
+        kiln_tune_options options = {.variants = &none, .variant_count = 1, .strategy = strategies[s]};
+        patience user = {.most = 3};
+        const kiln__asker watch = {impatient, &user};
+        kiln__tune_source *source = NULL;
+        kiln_error *error = NULL;
+        CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, spec, &options, &watch, &source, &error),
+                        KILN_ERROR_INTERRUPTED); /* while counting */
+        CU_ASSERT_EQUAL(user.asked, 3);
+        kiln_error_free(error);
+        error = NULL;
+        user = (patience){.most = 1 << 30};
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, &watch, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        user.most = user.asked + 2;
+        kiln_choice choice;
+        size_t ticket;
+        CU_ASSERT_EQUAL(kiln__tune_source_next(source, &choice, &ticket, &error), KILN_ERROR_INTERRUPTED);
+        kiln_error_free(error);
+        kiln__tune_source_free(source);
+    }
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* One valid configuration is found without a count; where there is none, the message says what rejected most. */
+static void suggests_in_an_uncounted_space(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    kiln_best *best = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_best_find(f.engine, spec, &(kiln_choice){.variant = "some"}, NULL, &best, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(best);
+    CU_ASSERT_EQUAL(best->from, KILN_BEST_DEFAULT);
+    kiln_best_free(best);
+    best = NULL;
+    CU_ASSERT_EQUAL(kiln_best_find(f.engine, spec, &(kiln_choice){.variant = "none"}, NULL, &best, &error),
+                    KILN_ERROR_CONSTRAINT);
+    CHECK(strstr(kiln_error_message(error), "variant none: no valid configuration was found in ") != NULL);
+    CHECK(strstr(kiln_error_message(error), "this constraint rejected most of them") != NULL);
+    kiln_error_free(error);
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
 /* What is clearly slower is given up, checked all the same, and not taken from the store for measured in whole. False
  * where the counts of what was given up are others: a busy host may have disturbed a time. */
 static bool gives_up(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
@@ -567,6 +672,9 @@ static const check_case cases[] = {
     {"every strategy finds all", every_strategy_finds_all},
     {"chooses a strategy", chooses_a_strategy},
     {"searches a huge space", searches_a_huge_space},
+    {"an uncounted space", takes_from_an_uncounted_space},
+    {"asks while it looks", asks_while_it_looks},
+    {"suggests in an uncounted space", suggests_in_an_uncounted_space},
     {"gives up what is slower", gives_up_what_is_slower},
     {"holds finals", holds_finals},
     {"survives no memory", survives_no_memory},
