@@ -445,6 +445,8 @@ static bool impatient(void *user)
     return ++p->asked >= p->most;
 }
 
+static int impatient_too(void *user) { return impatient(user); }
+
 static kiln_spec *load_hard(fixture *f)
 {
     kiln_error *error = NULL;
@@ -515,6 +517,17 @@ static void asks_while_it_looks(void)
         kiln_error_free(error);
         kiln__tune_source_free(source);
     }
+    patience user = {.most = 3};
+    kiln_space_options options = {.size = sizeof options, .stop = impatient_too, .user = &user};
+    kiln_space_info info = {0};
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(kiln_space_count(f.engine, spec, NULL, &options, &info, &error), KILN_ERROR_INTERRUPTED);
+    CU_ASSERT_EQUAL(user.asked, 3);
+    kiln_error_free(error);
+    error = NULL;
+    options = (kiln_space_options){.size = sizeof options, .max_seconds = 0.01};
+    CHECK_OK(kiln_space_count(f.engine, spec, NULL, &options, &info, &error), error);
+    CHECK(!info.counted && info.raw == 285311670611 + 10000000000000000);
     kiln_spec_free(spec);
     teardown(&f);
 }
