@@ -329,7 +329,23 @@ typedef struct kiln_choice {
     size_t size_count;
 } kiln_choice;
 
-/* The number of configurations before and after constraints; variant NULL: all of the spec. */
+typedef struct kiln_space_info {
+    uint64_t raw;                   /* configurations before constraints; UINT64_MAX: that many or more */
+    uint64_t valid;                 /* after them */
+    int counted;                    /* 0: the time was over before, and `valid` is how many there are at least */
+} kiln_space_info;
+
+typedef struct kiln_space_options { /* zero-initialise, set `size` */
+    size_t size;
+    double max_seconds;             /* 0: 5 */
+    int (*stop)(void *user);        /* asked now and then; nonzero: end with KILN_ERROR_INTERRUPTED. NULL: nobody is */
+    void *user;
+} kiln_space_options;
+
+/* The number of configurations; variant NULL: all of the spec. options NULL: the defaults. */
+KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                      const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
+/* The same with the defaults, before and after constraints. KILN_ERROR_TIMEOUT: they could not be counted. */
 KILN_API kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                      uint64_t *raw, uint64_t *valid, kiln_error **error);
 
@@ -542,7 +558,7 @@ typedef struct kiln_sample {
 } kiln_sample;
 
 typedef struct kiln_progress {
-    uint64_t done, total;
+    uint64_t done, total;           /* total UINT64_MAX: not known */
     uint64_t failed;
     double elapsed, remaining;      /* seconds; remaining < 0: not known yet */
     const kiln_sample *best;        /* NULL: none yet */
@@ -632,7 +648,8 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
     X(SECONDS, "the time was over")                                                                                    \
     X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
     X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
-    X(EARLY, "interrupted, or by an error")
+    X(EARLY, "interrupted, or by an error")                                                                            \
+    X(SEARCHED, "no further valid configuration was found in the time there is to look for one")
 typedef enum kiln_end {
 #define KILN_X(name, text) KILN_END_##name,
     KILN_END_MAP(KILN_X)
@@ -650,6 +667,8 @@ typedef struct kiln_tuning_totals {
     double compile_seconds;         /* wall time for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */
     double run_seconds;             /* filling, launching, verifying, measuring; summed over devices */
+    int uncounted;                  /* 1: the space has too many configurations to count in a short time */
+    int sampled;                    /* 1: so that they were drawn at random, not all of them equally likely */
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
 

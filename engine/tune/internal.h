@@ -68,12 +68,21 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
 typedef struct kiln__tune_source kiln__tune_source;
-/* Checks the names in `options` against the spec and counts. The options and the spec must outlive it. The strategy is
- * the options' or, where they name none, the default one if there is a budget, else everything in order. */
+/* Who is asked now and then while the space is walked through, whether to go on. */
+typedef struct kiln__asker {
+    bool (*stop)(void *user);    /* true: the sweep is to end (KILN_ERROR_INTERRUPTED) */
+    void *user;
+} kiln__asker;
+/* Checks the names in `options` against the spec and counts, if that can be done in little time. The options and the
+ * spec must outlive it. The strategy is the options' or, where they name none, the default one if there is a budget, else
+ * everything in order. `watch` may be NULL. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                   kiln__tune_source **source, kiln_error **error);
+                                   const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
-uint64_t kiln__tune_source_total(const kiln__tune_source *source);
+uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
+bool kiln__tune_source_sampled(const kiln__tune_source *source); /* its configurations are drawn at random, not by number */
+/* It has no more because it found none for too long, not because there is none. */
+bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether what is told changes what comes next, so that asking far ahead is guessing. */
 bool kiln__tune_source_learns(const kiln__tune_source *source);
 /* Whether a variant of the sweep may be the best: a contender, or as good as any where there is none. */

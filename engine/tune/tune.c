@@ -59,7 +59,7 @@ static double seconds_since(uint64_t start)
 /* Samples there will be, as far as the space and the budget say. */
 static uint64_t total(const sweep *s)
 {
-    uint64_t all = kiln__tune_source_total(s->source), most = s->options->max_configurations;
+    uint64_t all = s->source ? kiln__tune_source_total(s->source) : UINT64_MAX, most = s->options->max_configurations;
     if (!most || __builtin_add_overflow(most, s->tuning->totals.reused, &most))
         return all;
     return all < most ? all : most;
@@ -69,7 +69,7 @@ static double remaining(const sweep *s, double elapsed)
 {
     uint64_t done = s->tuning->totals.configurations, all = total(s);
     double limit = s->options->max_seconds, left = -1;
-    if (done >= 3 && all >= done)
+    if (done >= 3 && all >= done && all < UINT64_MAX)
         left = elapsed / (double)done * (double)(all - done);
     if (limit > 0 && (left < 0 || left > limit - elapsed))
         left = limit > elapsed ? limit - elapsed : 0;
@@ -94,8 +94,18 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
+/* While the space is walked through. */
+static bool wants_end(void *user)
+{
+    sweep *s = user;
+    return kiln__now_ns() - s->ticked >= TICK_NS && !report(s, NULL);
+}
+
 static kiln_status interrupted(sweep *s, kiln_error **error)
 {
+    if (total(s) == UINT64_MAX)
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu configurations",
+                          (unsigned long long)s->tuning->totals.configurations);
     return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu of %llu "
                       "configurations", (unsigned long long)s->tuning->totals.configurations,
                       (unsigned long long)total(s));
@@ -206,7 +216,11 @@ static kiln_status draw(sweep *s, kiln_error **error)
         return status;
     if (!choice.variant) {
         s->drained = true;
-        s->budget.end = most && s->begun >= most ? KILN_END_CONFIGURATIONS : KILN_END_ALL;
+        s->budget.end = most && s->begun >= most                ? KILN_END_CONFIGURATIONS
+                        : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
+                                                               : KILN_END_ALL;
+        if (s->budget.end == KILN_END_SEARCHED)
+            kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
         return KILN_OK;
     }
     made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
@@ -648,17 +662,22 @@ static kiln_status open_places(sweep *s, kiln_error **error)
 static kiln_status open_sweep(sweep *s, kiln_tune_options *options, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
+    const kiln__asker watch = {wants_end, s};
+    s->tuning = kiln__tuning_new(engine->mem);
+    if (!s->tuning)
+        return kiln__fail_memory(error);
     kiln_status status = kiln__goals_open(engine, s->spec, options, &s->goals, error);
     if (status == KILN_OK)
-        status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
+        status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
+    s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
     s->jobs = kiln__calloc(engine->mem, s->ahead + s->options->device_count, sizeof *s->jobs);
-    s->tuning = kiln__tuning_new(engine->mem);
-    if (!s->jobs || !s->tuning)
+    if (!s->jobs)
         return kiln__fail_memory(error);
     status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
     if (status == KILN_OK)

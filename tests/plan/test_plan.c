@@ -219,6 +219,10 @@ static void test_config(void)
              error);
     CHECK(raw == 24 && valid == 24);
     CHECK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "q"}, &raw, &valid, NULL) == KILN_ERROR_NOT_FOUND);
+    kiln_space_info info;
+    CHECK_OK(kiln_space_count(engine, spec, NULL, NULL, &info, &error), error);
+    CHECK(info.raw == 25 && info.valid == 17 && info.counted);
+    CHECK(kiln_space_count(engine, spec, NULL, &(kiln_space_options){0}, &info, NULL) == KILN_ERROR_ARGUMENT);
     close_all();
 }
 

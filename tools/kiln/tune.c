@@ -40,7 +40,9 @@ static void catch_signal(int number)
 static void show_progress(const kiln_progress *p)
 {
     void *mark = cli_mark();
-    const char *left = cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total)), *middle = "", *right = "";
+    const char *left = p->total == UINT64_MAX ? cli_printf("%s", cli_whole(p->done))
+                                              : cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total));
+    const char *middle = "", *right = "";
     if (p->best) {
         const kiln_result *result = &p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),

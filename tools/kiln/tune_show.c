@@ -328,6 +328,11 @@ static void show_totals(const kiln_tuning *tuning)
         table_cell(&table, "throttled");
         table_cell(&table, "%s measured with the clocks held down", cli_whole(t.throttled));
     }
+    if (t.uncounted || t.sampled) {
+        table_cell(&table, "space");
+        table_cell(&table, "%s%s", t.uncounted ? "too many configurations to count in a short time" : "counted",
+                   t.sampled ? ", drawn at random, not all equally likely" : "");
+    }
     if (t.end != KILN_END_ALL) {
         table_cell(&table, "ended");
         table_cell(&table, "%s", end_text(t.end));
@@ -442,6 +447,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "stopped_early", js_whole(t.stopped_early));
     js_set(totals, "throttled", js_whole(t.throttled));
     js_set(totals, "ended", js_text(end_name(t.end)));
+    js_set(totals, "space_counted", json_boolean(!t.uncounted));
+    js_set(totals, "space_sampled", json_boolean(t.sampled));
     js_set(totals, "cache_hits", js_whole(t.cache_hits));
     js_set(totals, "cache_misses", js_whole(t.cache_misses));
     js_set(totals, "seconds", js_real(t.seconds));
