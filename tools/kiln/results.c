@@ -195,7 +195,7 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     out_printf("%s sample%s in ", cli_whole(list.count), list.count == 1 ? "" : "s");
-    out_text(kiln_store_path(store));
+    out_puts(kiln_store_path(store));
     out_puts("\n");
     return 0;
 }

@@ -269,7 +269,7 @@ static void show_failures(const kiln_tuning *tuning)
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
-                out_text(cli_strndup(line, length < 400 ? length : 400));
+                out_puts(cli_strndup(line, length < 400 ? length : 400));
                 out_puts("\n");
                 lines++;
             }
