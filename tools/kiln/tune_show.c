@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tune.h"
@@ -459,13 +460,19 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
+/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const size_t apostrophes = strspn(text, "'");
+    char *end;
+    strtod(text, &end);
+    bool number = end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+    bool formula = text[apostrophes] && strchr("=+-@\t\r\n", text[apostrophes]) && !number;
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, file);
         return;
     }
-    fputc('"', file);
+    fputs(formula ? "\"'" : "\"", file);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', file);
