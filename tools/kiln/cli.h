@@ -254,6 +254,8 @@ json_t *js_result(const kiln_result *result);
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
 void js_print(json_t *object); /* to standard output; frees it */
+/* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
+const char *js_visible(const char *json);
 
 /* ---- a progress line on a terminal ---- */
 

@@ -166,7 +166,7 @@ json_t *js_error(kiln_status status, const char *message)
 
 /* Controls beyond ASCII's first ones are valid in JSON's texts, and a terminal obeys them: \u009b is the same text. All
  * that is outside of texts is ASCII. */
-static const char *for_terminals(const char *text)
+const char *js_visible(const char *text)
 {
     size_t length = strlen(text);
     char *made = cli_alloc(6 * length + 1), *to = made;
@@ -194,6 +194,6 @@ void js_print(json_t *object)
         need(NULL);
         return;
     }
-    out_json(for_terminals(text));
+    out_json(js_visible(text));
     free(text);
 }
