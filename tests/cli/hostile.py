@@ -1,7 +1,7 @@
 """hostile.py: texts that a terminal would obey, in specs, file names, compilers' messages, samples and recordings, through the
 commands that show them: nothing of it reaches standard output or standard error as it is, be they pipes or a terminal, and
 --json is JSON with the very texts. Kiln's own colours are there on a terminal."""
-import csv, json, os, pty, re, subprocess, sys
+import csv, json, os, pty, re, subprocess, sys, unicodedata
 
 EVIL = "EVIL\033[31m\033]0;T\a\177\u009b2J\u202e\u2066\u200f\u061cé"
 SHOWN = r"EVIL\x1b[31m\x1b]0;T\x07\x7f\u009b2J\u202e\u2066\u200f\u061cé"
@@ -139,6 +139,14 @@ for name, to in (("evil.cu", b"evil.cu"), ("evil.yaml", b"there.yaml")):
 os.environ["KILN_PATH"] = os.fsdecode(folder) + ":" + os.environ["KILN_PATH"]
 look("list", "--all", want=(f"{SHOWN}\\xff\\x9b/there.yaml",))
 exact("list")
+# Columns are counted as they are shown: the files stand below each other, whatever the titles have.
+for name, title in (("wide", "日本語"), ("accent", "e\u0301 accent"), ("plain", "a title")):
+    spec(name, title=quoted(title))
+output = subprocess.run(["kiln", "list", "--all"], stdout=subprocess.PIPE).stdout.decode()
+places = {sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) == "W" else 1
+              for c in line[:line.rindex("  ")]) for line in output.splitlines()}
+if len(places) != 1:
+    wrong(("list",), f"columns at {sorted(places)}", output)
 look("show", "there", want=(f"{SHOWN}\\xff\\x9b/there.yaml",))
 # The library's warnings come through its log.
 for number, show in enumerate((lambda words: subprocess.run(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL).stderr,
