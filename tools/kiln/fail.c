@@ -21,8 +21,8 @@ void cli_complain(const char *text)
 {
     progress_clear();
     char *shown = cli_escape(text, strlen(text), "\n\t");
-    fputs(shown ? cli_printf("kiln: %s\n", shown) : "kiln: out of host memory\n", stderr); /* in one go: other threads
-                                                                                         may be at it too */
+    const char *line = shown ? cli_printf("kiln: %s\n", shown) : "kiln: out of host memory\n";
+    fputs(line, stderr); /* in one go: other threads may be at it too */
     free(shown);
 }
 

@@ -23,10 +23,23 @@ void js_add(json_t *array, json_t *value)
     need(json_array_append_new(array, value) == 0 ? array : NULL);
 }
 
+static bool is_utf8(const char *text, size_t length)
+{
+    for (size_t size; length; text += size, length -= size) {
+        uint32_t code;
+        size = cli_utf8(text, length, &code);
+        if (size == 0)
+            return false;
+    }
+    return true;
+}
+
 /* The text, with U+FFFD for each byte that is no UTF-8: JSON has no other. */
 static const char *clean(const char *text)
 {
     size_t length = strlen(text);
+    if (is_utf8(text, length))
+        return text;
     char *made = cli_alloc(3 * length + 1), *to = made;
     while (length) {
         uint32_t code;
@@ -169,11 +182,11 @@ json_t *js_error(kiln_status status, const char *message)
 const char *js_visible(const char *text)
 {
     size_t length = strlen(text);
-    char *made = cli_alloc(6 * length + 1), *to = made;
+    char *made = cli_alloc(6 * length + 1), *to = made; /* "\u007f" of one byte */
     while (length) {
         uint32_t code;
         size_t size = cli_utf8(text, length, &code);
-        size = size ? size : 1;
+        size = size ? size : 1; /* jansson gives UTF-8 */
         if (code >= 0x7f && cli_is_control(code)) {
             to += sprintf(to, "\\u%04x", (unsigned)code);
         } else {
