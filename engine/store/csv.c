@@ -1,4 +1,9 @@
-/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them. */
+/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them.
+ *
+ * A spreadsheet takes a cell that begins with = + - @ or white space for a formula, which may run programs, whether it is
+ * quoted or not; and names and messages come from specs. Such a text gets an apostrophe before it, which says "text" to a
+ * spreadsheet. Import takes it off again; so that it takes off no other, a text that has such apostrophes of its own
+ * gets one more. Numbers are left alone, in columns of texts too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +19,27 @@ enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME, NAME
 
 /* ---- writing ---- */
 
+static bool begins_formula(const char *text)
+{
+    return *text && strchr("=+-@\t\r\n", *text);
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+    kiln__parse_double(text, &end);
+    return end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+}
+
 static void put_text(kiln__text *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const size_t apostrophes = strspn(text, "'");
+    const bool formula = begins_formula(text + apostrophes) && (apostrophes || !is_number(text));
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
         kiln__text_puts(out, text);
         return;
     }
-    kiln__text_puts(out, "\"");
+    kiln__text_puts(out, formula ? "\"'" : "\"");
     for (const char *at = text; *at; at++)
         kiln__text_add(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
     kiln__text_puts(out, "\"");
@@ -154,6 +173,13 @@ static char *next_field(reader *r, bool *last)
     return from;
 }
 
+/* The text that put_text() wrote. */
+static const char *read_text(const char *field)
+{
+    const size_t apostrophes = strspn(field, "'");
+    return field + (apostrophes && begins_formula(field + apostrophes));
+}
+
 static bool read_whole(const char *text, int64_t *value)
 {
     char *end;
@@ -199,7 +225,7 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
         return bad(r, line, error, last ? "the line ends before " #name : "a quote has no end in " #name, NULL);       \
     if (!(convert))                                                                                                    \
         return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
-#define TEXT(name) FIELD(name, (row->name = field) != NULL, "a text")
+#define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
     *row = (kiln__row){0};

@@ -71,7 +71,7 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     out_printf("from %s", kiln_best_text(best->from));
     if (best->from == KILN_BEST_OTHER_DEVICE) {
         out_puts(", ");
-        out_text(best->device);
+        out_puts(best->device);
     }
     if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),

@@ -178,10 +178,12 @@ const char *cli_device_name(const kiln_device_info *info); /* says where it is s
 
 /* ---- output: standard output is written whole at the end, so that an error in JSON is the only thing in it ---- */
 
-void out_write(const void *data, size_t length);
-void out_puts(const char *text);                       /* as it is */
-void out_text(const char *text);                       /* foreign text: control characters replaced */
+/* For people: controls in it are shown (\x1b), but for newlines, tabs and what out_bold() and the like give. */
+void out_puts(const char *text);
 void out_printf(const char *format, ...) CLI_PRINTF(1, 2);
+/* A word a line, for scripts and completions: one that people cannot be shown as it is, is left out. */
+void out_word(const char *word);
+void out_write(const void *data, size_t length); /* a file's bytes: as they are, but for people on a terminal */
 void out_wrapped(const char *text, unsigned indent, unsigned width); /* paragraphs */
 void out_flush(void);
 int out_finish(int code); /* writes what is left; the exit code: 5 where that failed */
@@ -196,8 +198,21 @@ void out_start_json(void); /* from here on standard output gets one JSON object 
 void out_json(const char *text);
 void out_start(void);      /* looks at the terminal and the locale, once */
 bool out_utf8(void);
-/* Columns of `text` on a terminal. */
+/* Columns of `text` on a terminal, once it is visible. */
 size_t out_columns(const char *text);
+
+/* ---- text that others wrote (visible.c) ---- */
+
+/* The character at `text`, of which there are `length` bytes: its own, 0 where it is no UTF-8. */
+size_t cli_utf8(const char *text, size_t length, uint32_t *code);
+bool cli_is_control(uint32_t code); /* what a terminal obeys: C0, C1, DEL, bidirectional marks */
+/* Controls but those in `as_is` ("\n\t"), and bytes that are no UTF-8, as \x1b or \u202e. From malloc(), for any
+ * thread; NULL: no memory. */
+char *cli_escape(const char *text, size_t length, const char *as_is);
+const char *cli_visible(const char *text); /* the same as one line, kept like all of cli_alloc() */
+bool cli_is_plain(const char *text);       /* nothing in it would be shown as an escape */
+/* Bytes of the first character of a text that is visible, and its columns. */
+size_t cli_character(const char *text, size_t *columns);
 
 typedef struct cli_table { const char *align; size_t columns; cli_list cells; unsigned indent; } cli_table;
 /* `align` has a letter a column: l or r. The first row is the heading. */
@@ -250,6 +265,8 @@ json_t *js_result(const kiln_result *result);
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
 void js_print(json_t *object); /* to standard output; frees it */
+/* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
+const char *js_visible(const char *json);
 
 /* ---- a progress line on a terminal ---- */
 

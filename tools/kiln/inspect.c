@@ -59,7 +59,7 @@ static void show_log(const char *log)
         char *line = cli_strndup(log, length);
         if (*line && strncmp(line, "ptxas info", 10) != 0 && !strstr(line, "bytes stack frame")) {
             out_puts(any ? "" : "\n");
-            out_text(line);
+            out_puts(line);
             out_puts("\n");
             any = true;
         }

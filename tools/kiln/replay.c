@@ -39,12 +39,12 @@ static json_t *info_json(const kiln_recording_info *info)
 
 static void info_text(const kiln_recording_info *info)
 {
-    out_text(info->path);
+    out_puts(info->path);
     out_printf(": %s", info->format);
     for (int i = 0; i < 2; i++) {
         const char *says = i == 0 ? info->kernel : info->device;
         out_puts(*says ? ", " : "");
-        out_text(says);
+        out_puts(says);
     }
     out_printf("\n  %s configurations of %zu params, %s failed%s\n", cli_whole(info->configurations), info->params,
                cli_whole(info->failed), info->cut_off ? "; the file is cut off: read as far as it goes" : "");

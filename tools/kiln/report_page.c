@@ -11,21 +11,22 @@
 
 /* ---- HTML ---- */
 
-/* Text that came from specs, drivers and files: nothing of it is markup, and what no browser shows is replaced. Bytes
- * that are not UTF-8 are the page's declared encoding's business: a browser shows U+FFFD. */
+/* Text that came from specs, drivers and files: nothing of it is markup, and what a browser does not show, or lets turn
+ * other text round, is shown as on a terminal. */
 void report_escape(FILE *to, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
+    char *shown = cli_escape(text, strlen(text), "\n\t");
+    for (text = shown ? shown : "(out of host memory)"; *text; text++) {
         switch (*text) {
         case '&': fputs("&amp;", to); break;
         case '<': fputs("&lt;", to); break;
         case '>': fputs("&gt;", to); break;
         case '"': fputs("&quot;", to); break;
         case '\'': fputs("&#39;", to); break;
-        default: fputc((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ? ' ' : *text, to);
+        default: fputc(*text, to);
         }
     }
+    free(shown);
 }
 
 static void CLI_PRINTF(2, 3) put(FILE *to, const char *format, ...)
@@ -82,7 +83,7 @@ static void put_script(FILE *to, const char *text)
 static void put_json(FILE *to, const char *id, const char *text)
 {
     fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
-    for (; *text; text++)
+    for (text = js_visible(text); *text; text++)
         if (*text == '<')
             fputs("\\u003c", to);
         else

@@ -90,19 +90,19 @@ static int show_only(cli *c)
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
             kiln_size_set set;
             kiln_spec_size_set(c->spec, i, &set);
-            out_printf("%s\n", set.name);
+            out_word(set.name);
         }
         return 0;
     }
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++) {
         if (strcmp(what, "variants") == 0)
-            out_printf("%s\n", kiln_spec_variant_name(c->spec, v));
+            out_word(kiln_spec_variant_name(c->spec, v));
         else if (chosen < 0 || (size_t)chosen == v)
             for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
                 kiln_param_info info;
                 kiln_spec_param(c->spec, v, p, &info);
                 for (size_t i = 0; i < info.count; i++)
-                    out_printf("%s=%s\n", info.name, cli_value_text(info.values[i]));
+                    out_word(cli_printf("%s=%s", info.name, cli_value_text(info.values[i])));
             }
     }
     return 0;
@@ -236,7 +236,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     table_print(&table, false);
     for (size_t i = 0; i < kiln_spec_constraint_count(spec, v); i++) {
         out_puts(i == 0 ? "  where " : "        ");
-        out_text(kiln_spec_constraint(spec, v, i));
+        out_puts(kiln_spec_constraint(spec, v, i));
         out_puts("\n");
     }
 }
@@ -268,9 +268,9 @@ static int show_run(cli *c)
     }
     const kiln_spec *spec = c->spec;
     out_printf("%s%s%s  ", out_bold(), kiln_spec_name(spec), out_plain());
-    out_text(kiln_spec_title(spec));
+    out_puts(kiln_spec_title(spec));
     out_puts("\n");
-    out_text(kiln_spec_path(spec));
+    out_puts(kiln_spec_path(spec));
     out_puts("\n");
     if (*kiln_spec_about(spec)) {
         out_puts("\n");

@@ -1,6 +1,7 @@
 /* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tune.h"
@@ -268,7 +269,7 @@ static void show_failures(const kiln_tuning *tuning)
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
-                out_text(cli_strndup(line, length < 400 ? length : 400));
+                out_puts(cli_strndup(line, length < 400 ? length : 400));
                 out_puts("\n");
                 lines++;
             }
@@ -465,13 +466,19 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
+/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const size_t apostrophes = strspn(text, "'");
+    char *end;
+    strtod(text, &end);
+    bool number = end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+    bool formula = text[apostrophes] && strchr("=+-@\t\r\n", text[apostrophes]) && !number;
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, file);
         return;
     }
-    fputc('"', file);
+    fputs(formula ? "\"'" : "\"", file);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', file);
