@@ -11,6 +11,18 @@
 #include "base/base.h"
 #include "cache/cache.h" /* kiln__unit: what a compile yields */
 
+/* Sanitizers reserve terabytes of address space, start threads and read /proc. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KILN__SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KILN__SANITIZED 1
+#endif
+#endif
+#ifndef KILN__SANITIZED
+#define KILN__SANITIZED 0
+#endif
+
 /* ---- NVRTC by dlopen ---- */
 typedef struct kiln__nvrtc kiln__nvrtc;
 /* Looks for libnvrtc: $KILN_NVRTC, the build's own, the loader's path, the toolkit's folder ($CUDA_HOME,
@@ -59,8 +71,12 @@ typedef struct kiln__compile_request {
 kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
                                kiln_error **error);
-/* What kiln-worker runs: answers the requests that arrive on the socket `fd` until it closes. The exit status. */
-int kiln__worker_run(int fd, const char *nvrtc, const char *include);
+/* What kiln-worker runs: answers the requests that arrive on the socket `fd` until it closes. The exit status. With
+ * `confine` the process can open nothing but the CUDA headers once NVRTC is loaded, where the system can do that. */
+int kiln__worker_run(int fd, const char *nvrtc, const char *include, bool confine);
+/* Starts a worker, asks it what confines it, and ends it. *how is the caller's to free (kiln__free). */
+kiln_status kiln__worker_look(const kiln_allocator *mem, const char *worker, const kiln__nvrtc *nvrtc, bool *confined,
+                              char **how, kiln_error **error);
 
 typedef struct kiln__compiler kiln__compiler;
 typedef struct kiln__compiler_options {

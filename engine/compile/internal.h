@@ -48,15 +48,27 @@ struct kiln__nvrtc {
 /* ---- messages between the library and a worker (base/wire.h) ---- */
 enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT };
 
+/* What a worker says of itself when it is ready. */
+typedef struct kiln__hello {
+    const char *identity; /* of its NVRTC, or why there is none */
+    bool confined;        /* the kernel keeps it from every file but the CUDA headers */
+    const char *how;      /* by what, or why not */
+} kiln__hello;
+
 /* A message in memory that starts with room for its header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
                           const char *why);
-void kiln__message_hello(kiln__text *message, kiln_status status, const char *identity);
+void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
 /* Reads bodies. What comes out points into the body or the arena. False: malformed (or memory: arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
                                const char **why);
-bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, const char **identity);
+bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
+
+/* Gives up everything that a compile does not need: files but the `readable` ones (files and folders), writing, programs,
+ * connections. For the calling thread and those it starts, for ever. False: it is not confined. `how` says by what, or why
+ * not. */
+bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room);
 
 #endif

@@ -36,7 +36,7 @@ struct kiln__compiler {
     double timeout;
     int wake;               /* an eventfd that becomes readable when the compiler closes */
     int ended;              /* one that is readable when a job ended since it was last read */
-    atomic_bool closing;
+    atomic_bool closing, warned; /* warned: that the workers are not confined */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done;
@@ -124,6 +124,7 @@ static int add_slot(kiln__compiler *compiler)
     self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
                                   .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
                                   .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
+                                  .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);

@@ -16,6 +16,7 @@ typedef struct kiln__worker {
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced */
     double timeout; /* seconds a compile; <= 0: no limit */
+    atomic_bool *warned; /* of all workers of a pool: that they are not confined has been said; may be NULL */
     kiln__child child; /* its `wake`: stop whatever is going on */
 } kiln__worker;
 
@@ -23,5 +24,7 @@ typedef struct kiln__worker {
  * answer that makes no sense the process is ended, and the next call starts another. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);
+/* Starts the process. What confines it is put into how[] where that is not NULL. */
+kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how, size_t room, kiln_error **error);
 
 #endif

@@ -67,7 +67,16 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
 
 /* ---- a compile ---- */
 
-static kiln_status greet(kiln__worker *worker, kiln_error **error)
+static void note_confinement(const kiln__worker *worker, const kiln__hello *hello)
+{
+    if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
+        kiln__logf(&worker->log, KILN_LOG_WARNING,
+                   "compile workers are not confined (%s): a source that hides an #include can make the compiler read "
+                   "any file of yours; see kiln doctor", hello->how);
+}
+
+kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room,
+                               kiln_error **error)
 {
     int failed = start(worker);
     if (failed)
@@ -77,7 +86,7 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
     size_t length = 0;
     kiln__io result = receive_message(worker, KILN__MESSAGE_HELLO, &body, &length, kiln__deadline_in(HELLO_SECONDS));
     kiln_status status = KILN_OK, its = KILN_OK;
-    const char *identity = "";
+    kiln__hello hello = {.identity = "", .how = ""};
     if (result == KILN__IO_STOPPED) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "the compile was stopped");
     } else if (result == KILN__IO_MEMORY) {
@@ -86,20 +95,42 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
         kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s ended at once: %s",
                             worker->program, how);
-    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &identity)) {
+    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &hello)) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
                             "the compile worker %s does not answer as one; is it the kiln-worker of this version?",
                             worker->program);
     } else if (its != KILN_OK) {
-        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", identity);
-    } else if (strcmp(identity, worker->identity) != 0) {
+        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", hello.identity);
+    } else if (strcmp(hello.identity, worker->identity) != 0) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
-                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", identity,
+                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", hello.identity,
                             worker->identity);
+    }
+    if (status == KILN_OK) {
+        note_confinement(worker, &hello);
+        *confined = hello.confined;
+        snprintf(how_confined, room, "%s", hello.how);
     }
     kiln__free(worker->mem, body);
     if (status != KILN_OK)
         kiln__worker_end(worker);
+    return status;
+}
+
+kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, const kiln__nvrtc *nvrtc, bool *confined,
+                              char **how, kiln_error **error)
+{
+    char text[256] = "";
+    kiln__worker worker = {.mem = mem, .program = program, .library = kiln__nvrtc_path(nvrtc),
+                           .include = kiln__nvrtc_include(nvrtc), .identity = kiln__nvrtc_identity(nvrtc),
+                           .child = {.socket = -1, .pidfd = -1, .wake = -1}};
+    kiln_status status = kiln__worker_greet(&worker, confined, text, sizeof text, error);
+    kiln__worker_end(&worker);
+    if (status == KILN_OK) {
+        *how = kiln__strdup(mem, text);
+        if (!*how)
+            status = kiln__fail_memory(error);
+    }
     return status;
 }
 
@@ -111,7 +142,9 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln_
         kiln__worker_end(worker);
     }
     if (worker->child.socket < 0) {
-        outcome->status = greet(worker, &outcome->error);
+        char how[256];
+        bool confined;
+        outcome->status = kiln__worker_greet(worker, &confined, how, sizeof how, &outcome->error);
         if (outcome->status != KILN_OK)
             return;
     }
