@@ -95,7 +95,10 @@ static const char *is_unfit(const char *text)
         if (at[0] == 'R' && at[1] == '"')
             return "a raw string";
     }
-    return *text && text[strlen(text) - 1] == '\\' ? "a backslash at its end" : NULL;
+    size_t length = strlen(text);
+    if (length >= 3 && strcmp(text + length - 3, "?\?/") == 0)
+        return "the trigraph of a backslash at its end";
+    return length > 0 && text[length - 1] == '\\' ? "a backslash at its end" : NULL;
 }
 
 static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_value value, kiln_error **error)
