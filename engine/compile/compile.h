@@ -35,9 +35,14 @@ kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, c
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
 int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);             /* 13000 for 13.0 */
 const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that was loaded */
-/* A text that changes whenever the bytes it makes may: version, build id or size and mtime of the library. */
+/* A text that changes whenever the bytes it makes may: version, size and mtime of the library. Its headers have digests. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
 const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the CUDA headers, "" if none was found */
+/* A digest of what CUDA's own headers say that `names` (as #include <NAME> has them) reach; "" if they are none of CUDA's.
+ * Files are read once and asked after (stat) at each call; unless `fresh`, an answer less than a second old is given again. Any
+ * thread. */
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
+                                char digest[33], kiln_error **error);
 /* libcudadevrt.a: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL if there is none; in the arena. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 /* The architectures it knows, ascending: 75, 80, ... */
@@ -55,6 +60,10 @@ typedef struct kiln__include {
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const char *const *folders, size_t folder_count, const kiln__include **includes,
                                    size_t *count, kiln_error **error);
+/* The same, and the names of what was not found there, each once: CUDA's headers, for kiln__nvrtc_headers(). */
+kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                               const char *const *folders, size_t folder_count, const kiln__include **includes,
+                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error);
 
 typedef struct kiln__compile_request {
     const char *name;                    /* of the source, for messages */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/compile.h"
+#include "compile/internal.h"
 
 enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
 static const size_t most_bytes = (size_t)16 << 20;
@@ -21,6 +21,8 @@ typedef struct collector {
     kiln__include *items;
     header *headers; /* beside items: which file each is */
     size_t count, item_room, header_room, bytes;
+    const char **others; /* names that are not found */
+    size_t other_count, other_room;
     kiln_error **error;
 } collector;
 
@@ -187,6 +189,21 @@ static bool leads_away(const char *name, size_t length)
     return false;
 }
 
+const char *kiln__include_next(const char *text, const char **at)
+{
+    const char *operand = NULL, *start = *at == text ? text : next_start(at);
+    if (*at == text && !may_name_file(text))
+        return NULL;
+    for (; start; start = next_start(at)) {
+        kind what = directive_at(start, &operand);
+        if (*at == text)
+            *at = text + (*text != '\0' && *text != '\n'); /* the first line has been looked at */
+        if (what == INCLUDE && *operand != '\\')
+            return operand;
+    }
+    return NULL;
+}
+
 /* ---- finding the files ---- */
 
 static const char *find_in(collector *all, const char *folder, const char *name)
@@ -216,6 +233,17 @@ static bool same_file(const char *a, const char *b)
     free(x);
     free(y);
     return same;
+}
+
+static kiln_status add_other(collector *all, const char *name)
+{
+    for (size_t i = 0; i < all->other_count; i++)
+        if (strcmp(all->others[i], name) == 0)
+            return KILN_OK;
+    if (!name || !kiln__grow(all->mem, &all->others, &all->other_room, all->other_count + 1, sizeof *all->others))
+        return kiln__fail_memory(all->error);
+    all->others[all->other_count++] = name;
+    return KILN_OK;
 }
 
 static unsigned line_of(const char *text, const char *at)
@@ -291,7 +319,7 @@ static kiln_status follow(collector *all, const char *path, const char *text, co
     if (leads_away(name, length)) /* CUDA's own headers are not asked for like that */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\" is not there, or leads out "
                           "of the folders that may be read", path, line_of(text, at), name);
-    return KILN_OK;
+    return add_other(all, name);
 }
 
 /* A __has_include(...) may ask only for what an #include could reach. `at` stands behind the word. */
@@ -301,8 +329,12 @@ static kiln_status check_probe(collector *all, const char *path, const char *tex
         return KILN_OK; /* #ifdef __has_include */
     at = skip_blank(next(at));
     size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
-    if (!leads_away(at + 1, length))
-        return KILN_OK;
+    if (!leads_away(at + 1, length)) { /* whether CUDA has such a header belongs to the key */
+        char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
+        if (length && !name)
+            return kiln__fail_memory(all->error);
+        return length ? add_other(all, name) : KILN_OK;
+    }
     return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: __has_include of a path that is absolute or holds "
                       "'..' (%.*s): only headers below the source's folder and CUDA's can be asked for", path,
                       line_of(text, at), (int)length, at + 1);
@@ -351,22 +383,38 @@ static kiln_status collect(collector *all, const char *path, const char *text, u
     return status;
 }
 
-kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
-                                   const char *const *folders, size_t folder_count, const kiln__include **includes,
-                                   size_t *count, kiln_error **error)
+kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                               const char *const *folders, size_t folder_count, const kiln__include **includes,
+                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error)
 {
     collector all = {.mem = mem, .arena = arena, .folders = folders, .folder_count = folder_count, .error = error};
     kiln_status status = collect(&all, path, text, 0);
     kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
-    if (kept) {
+    const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;
+    if (kept && names) {
         if (all.count)
             memcpy(kept, all.items, all.count * sizeof *kept);
+        if (all.other_count)
+            memcpy(names, all.others, all.other_count * sizeof *names);
         *includes = kept;
         *count = all.count;
+        *others = names;
+        *other_count = all.other_count;
     } else if (status == KILN_OK) {
         status = kiln__fail_memory(error);
     }
     kiln__free(mem, all.items);
     kiln__free(mem, all.headers);
+    kiln__free(mem, all.others);
     return status;
+}
+
+kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                                   const char *const *folders, size_t folder_count, const kiln__include **includes,
+                                   size_t *count, kiln_error **error)
+{
+    const char *const *others;
+    size_t other_count;
+    return kiln__includes_all(mem, arena, path, text, folders, folder_count, includes, count, &others, &other_count,
+                              error);
 }

@@ -3,6 +3,7 @@
 #define KILN_COMPILE_INTERNAL_H
 
 #include <nvrtc.h>
+#include <pthread.h>
 
 #include "base/wire.h"
 #include "compile/compile.h"
@@ -31,6 +32,18 @@ typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_fl
 
 enum { KILN__MAX_ARCHS = 64 };
 
+/* Where NVRTC is told to look, below the folder of CUDA's headers: in it, and where some of them name their neighbours as
+ * "info.h". (cccl only if it is there.) */
+static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "cooperative_groups/details/", "crt/",
+                                                    "cccl/"};
+
+typedef struct kiln__toolkit kiln__toolkit; /* what is known of CUDA's headers */
+void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
+
+/* What the next #include at or after *at asks for (its operand), read as kiln__includes_collect() reads; NULL at the end.
+ * *at begins as `text`. */
+const char *kiln__include_next(const char *text, const char **at);
+
 struct kiln__nvrtc {
     const kiln_allocator *mem;
     void *library, *builtins; /* what dlopen gave; builtins is loaded ahead, see check_builtins() */
@@ -38,6 +51,8 @@ struct kiln__nvrtc {
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
+    pthread_mutex_t lock;     /* of toolkit */
+    kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;
 #define KILN_X(name, needed) __typeof__(name) *name;
