@@ -34,6 +34,7 @@ struct kiln__compiler {
     kiln__nvrtc *nvrtc;
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
+    uint64_t share;         /* of memory, a worker's */
     int wake;               /* an eventfd that becomes readable when the compiler closes */
     int ended;              /* one that is readable when a job ended since it was last read */
     atomic_bool closing, warned; /* warned: that the workers are not confined */
@@ -124,7 +125,7 @@ static int add_slot(kiln__compiler *compiler)
     self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
                                   .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
                                   .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
-                                  .warned = &compiler->warned,
+                                  .memory = compiler->share, .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
@@ -175,6 +176,28 @@ static bool init_sync(kiln__compiler *compiler)
     return good;
 }
 
+/* Every worker may use its share and no more, so that sources which make NVRTC swell end their compiles and not the host.
+ * Where memory is short there are fewer workers: NVRTC needs some to work at all. */
+static void divide_memory(kiln__compiler *compiler, uint64_t memory)
+{
+    static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
+    if (memory == 0)
+        memory = kiln__host_memory_free() / 4 * 3;
+    uint64_t wanted = compiler->slot_room, possible = memory / least;
+    if (possible < 1)
+        possible = 1;
+    if (possible < wanted) {
+        kiln__logf(&compiler->log, KILN_LOG_INFO, "memory for compiles is short (%.1f GB): %llu workers rather than %llu",
+                   (double)memory * 1e-9, (unsigned long long)possible, (unsigned long long)wanted);
+        compiler->slot_room = (size_t)possible;
+    }
+    compiler->share = memory / compiler->slot_room;
+    if (compiler->share < least)
+        compiler->share = least;
+    if (compiler->share > most)
+        compiler->share = most;
+}
+
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
                                 kiln__compiler **compiler, kiln_error **error)
 {
@@ -200,6 +223,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->slot_room = !worker ? 1 : options->jobs ? options->jobs : kiln__cpu_count();
     if (made->slot_room > 1024)
         made->slot_room = 1024;
+    if (worker)
+        divide_memory(made, options->memory);
     made->slots = kiln__calloc(mem, made->slot_room, sizeof *made->slots);
     if (!made->library || !made->slots || (worker && !made->worker)) {
         free_compiler(made);

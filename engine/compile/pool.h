@@ -16,6 +16,7 @@ typedef struct kiln__worker {
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced */
     double timeout; /* seconds a compile; <= 0: no limit */
+    uint64_t memory; /* bytes of address space that it may use; 0: it sets a limit itself */
     atomic_bool *warned; /* of all workers of a pool: that they are not confined has been said; may be NULL */
     kiln__child child; /* its `wake`: stop whatever is going on */
 } kiln__worker;

@@ -1,6 +1,8 @@
 /* A worker process from the library's side: starting, talking, time limits, ending. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compile/pool.h"
@@ -9,10 +11,11 @@ enum { HELLO_SECONDS = 60 }; /* loading 100 MB from a slow disk takes a while */
 
 static int start(kiln__worker *worker)
 {
-    char parent[32];
+    char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
     const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
-                               worker->include, NULL};
+                               worker->include, "--memory", memory, NULL};
     return kiln__child_start(&worker->child, arguments);
 }
 
@@ -61,7 +64,12 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_DONE:
         break;
     }
-    kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
+    int ended = kiln__child_end_closed(&worker->child);
+    kiln__child_describe(ended, how, sizeof how);
+    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* how NVRTC takes it */
+        return kiln__fail(worker->mem, error, KILN_ERROR_COMPILE, "%s: the compiler gave up (%s): that is what it does "
+                          "when the %.1f GB of memory that it may use are not enough", name, how,
+                          (double)worker->memory * 1e-9);
     return kiln__fail(worker->mem, error, KILN_ERROR_COMPILE, "%s: the compiler crashed: %s", name, how);
 }
 

@@ -361,6 +361,35 @@ static bool shows_secret(const char *source, const char *path)
     return shown;
 }
 
+/* The workers share the memory that there is: fewer of them where it is short, and what eats it ends alone. */
+static void note_fewer(void *user, kiln_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "2 workers rather than 8"))
+        ++*(int *)user;
+}
+
+static void test_memory(void)
+{
+    static const char eater[] = "__device__ int big[1u << 30] = {1};\n"
+                                "extern \"C\" __global__ void k(int *x) { *x = big[*x]; }\n";
+    int fewer = 0;
+    kiln__log log = {.fn = note_fewer, .user = &fewer};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log,
+                                      .memory = (uint64_t)5 << 29};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    CHECK(fewer == 1);
+    kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL); /* no limit there */
+    kiln__compile_job *other = start(compiler, "small.cu", source_small, NULL);
+    take_good(other);
+    if (hungry)
+        take_bad(hungry, KILN_ERROR_COMPILE, "memory");
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+}
+
 static void count_unconfined(void *user, kiln_log_level level, const char *message)
 {
     if (level == KILN_LOG_WARNING && strstr(message, "not confined"))
@@ -540,14 +569,14 @@ static const check_case cases[] = {
     {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
     {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
     {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle}, {"no worker", test_no_worker},
-    {"confined", test_confined},
+    {"confined", test_confined}, {"memory", test_memory},
     {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
 };
 
 int main(int count, char **arguments)
 {
     const char *as = getenv("KILN_TEST_WORKER_ACTS");
-    if (count == 7 && as)
+    if (count == 9 && as)
         return act(as, arguments[4], arguments[6]);
     self = "/proc/self/exe";
     char path[4096];

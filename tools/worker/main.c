@@ -55,8 +55,9 @@ int main(int count, char **arguments)
     limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
     limit(RLIMIT_STACK, STACK_BYTES);
     if (!KILN__SANITIZED) { /* their shadow memory takes terabytes of address space */
-        uint64_t memory = kiln__host_memory(), most = (uint64_t)16 << 30, least = (uint64_t)4 << 30;
-        limit(RLIMIT_AS, memory > most ? most : memory < least ? least : memory);
+        const char *given = option(count, arguments, "--memory");
+        uint64_t memory = given ? strtoull(given, NULL, 10) : 0;
+        limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
     }
     nice(NICE); /* whoever measures on this machine goes first */
     return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), true);
