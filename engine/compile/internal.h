@@ -81,6 +81,9 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
                                const char **why);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
+/* Refuses what nests so deep that NVRTC could overflow this process's stack. For compiles without a worker. */
+kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
+
 /* Gives up everything that a compile does not need: files but the `readable` ones (files and folders), writing, programs,
  * connections. For the calling thread and those it starts, for ever. False: it is not confined. `how` says by what, or why
  * not. */

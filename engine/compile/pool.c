@@ -70,10 +70,12 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena arena = {.mem = compiler->mem};
     kiln__compile_request request;
     const size_t skip = sizeof(kiln__message_header);
-    if (kiln__message_read_request(message->data + skip, message->length - skip, &arena, &request))
-        outcome->status = kiln__compile_here(compiler->mem, compiler->nvrtc, &request, &compiler->closing,
-                                             compiler->timeout, &outcome->unit, &outcome->ns, &outcome->error);
-    else
+    if (kiln__message_read_request(message->data + skip, message->length - skip, &arena, &request)) {
+        outcome->status = kiln__nesting_check(compiler->mem, &request, &outcome->error);
+        if (outcome->status == KILN_OK)
+            outcome->status = kiln__compile_here(compiler->mem, compiler->nvrtc, &request, &compiler->closing,
+                                                 compiler->timeout, &outcome->unit, &outcome->ns, &outcome->error);
+    } else
         outcome->status = arena.failed ? kiln__fail_memory(&outcome->error)
                                        : kiln__fail(compiler->mem, &outcome->error, KILN_ERROR_INTERNAL,
                                                     "a compile request cannot be read back");
@@ -131,12 +133,16 @@ static int add_slot(kiln__compiler *compiler)
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. */
-    pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)64 << 20);
+    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. Pages count once they are used. */
+    pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&self->thread, &attributes, serve, self);
+    if (failed && !compiler->worker) { /* a host with a limit on its address space */
+        pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
+        failed = pthread_create(&self->thread, &attributes, serve, self);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (!failed)

@@ -94,6 +94,32 @@ static void test_in_process(void)
     test_order(NULL);
 }
 
+/* A nest that would overflow the host's stack. */
+static void test_nest(void)
+{
+    enum { LEVELS = 400000 };
+    static const struct { const char *before, *after; } kinds[] = {{"(", ")"}, {"!", ""}, {"{", "}"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        kiln__text text = {0};
+        kiln__text_puts(&text, "// ((\nextern \"C\" __global__ void k(int *x) {\n    *x = '(';\n    *x = ");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].before);
+        kiln__text_puts(&text, "1");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].after);
+        kiln__text_puts(&text, ";\n}\n");
+        kiln__compiler *compiler = open_pool(NULL, 1, 60);
+        take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED, "deep.cu:4: nested more than 256");
+        take_good(start(compiler, "small.cu", source_small, NULL));
+        kiln__compiler_close(compiler);
+        kiln__text_free(&text);
+    }
+    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no depth that anybody wants */
+    take_good(start(compiler, "shallow.cu", "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
+                    "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n", NULL));
+    kiln__compiler_close(compiler);
+}
+
 static void test_timeout(void)
 {
     kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 0.3);
@@ -567,7 +593,7 @@ static int print_times(void)
 
 static const check_case cases[] = {
     {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
-    {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
+    {"nests", test_nest}, {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
     {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle}, {"no worker", test_no_worker},
     {"confined", test_confined}, {"memory", test_memory},
     {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
