@@ -246,6 +246,7 @@ kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
 uint64_t kiln__now_ns(void); /* monotonic */
 unsigned kiln__cpu_count(void); /* cores this process may run on */
 uint64_t kiln__host_memory(void); /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void); /* of it, what could be had now without swapping */
 
 /* ---- logging ---- */
 

@@ -296,3 +296,29 @@ uint64_t kiln__host_memory(void)
         bytes = v2;
     return v1 < bytes ? v1 : bytes;
 }
+
+/* The number behind `key` at the start of a line of a file of the kernel's; 0: there is none. */
+static uint64_t read_figure(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    unsigned long long figure = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &figure) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return figure;
+}
+
+uint64_t kiln__host_memory_free(void)
+{
+    uint64_t all = kiln__host_memory(), bytes = 1024 * read_figure("/proc/meminfo", "MemAvailable:");
+    if (bytes == 0 || bytes > all)
+        bytes = all;
+    uint64_t limit = read_limit("/sys/fs/cgroup/memory.max"), used = read_figure("/sys/fs/cgroup/memory.current", "");
+    uint64_t cached = read_figure("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    used = used > cached ? used - cached : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    return left < bytes ? left : bytes;
+}

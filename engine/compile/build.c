@@ -89,12 +89,13 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {
-        /* The toolkit's headers, and the folders in which some of them name their neighbours as "info.h". */
-        static const char *const folders[] = {"", "/cooperative_groups", "/cooperative_groups/details", "/crt"};
-        for (size_t i = 0; i < KILN__COUNT(folders); i++)
-            add_option(list, kiln__arena_printf(&list->arena, "-I%s%s", try->nvrtc->include, folders[i]));
-        if (*try->nvrtc->cccl)
-            add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->cccl));
+        for (size_t i = 0; i < KILN__COUNT(kiln__include_folders); i++) {
+            const char *folder = kiln__include_folders[i];
+            size_t length = strlen(folder); /* without the slash at its end */
+            if (strcmp(folder, "cccl/") != 0 || *try->nvrtc->cccl)
+                add_option(list, kiln__arena_printf(&list->arena, "-I%s%s%.*s", try->nvrtc->include, length ? "/" : "",
+                                                    (int)(length ? length - 1 : 0), folder));
+        }
     }
     if (request->cubin && (own & VERBOSE))
         add_option(list, "--ptxas-options=-v"); /* the log then says what is spilled */

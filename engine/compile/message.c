@@ -42,11 +42,13 @@ void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, 
     kiln__wire_end(message);
 }
 
-void kiln__message_hello(kiln__text *message, kiln_status status, const char *identity)
+void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello)
 {
     kiln__wire_begin(message, KILN__MESSAGE_HELLO);
     kiln__wire_number(message, (uint64_t)status);
-    kiln__wire_string(message, identity);
+    kiln__wire_string(message, hello->identity);
+    kiln__wire_number(message, hello->confined);
+    kiln__wire_string(message, hello->how);
     kiln__wire_end(message);
 }
 
@@ -99,10 +101,15 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
     return !in.failed && in.left == 0;
 }
 
-bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, const char **identity)
+bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello)
 {
     kiln__wire in = {.at = body, .left = length};
     *status = kiln__wire_read_status(&in);
-    *identity = kiln__wire_read_string(&in);
+    hello->identity = kiln__wire_read_string(&in);
+    uint64_t confined = kiln__wire_read_number(&in);
+    hello->how = kiln__wire_read_string(&in);
+    hello->confined = confined == 1;
+    if (confined > 1)
+        in.failed = true;
     return !in.failed && in.left == 0;
 }

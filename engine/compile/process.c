@@ -1,6 +1,8 @@
 /* A worker process from the library's side: starting, talking, time limits, ending. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compile/pool.h"
@@ -9,10 +11,11 @@ enum { HELLO_SECONDS = 60 }; /* loading 100 MB from a slow disk takes a while */
 
 static int start(kiln__worker *worker)
 {
-    char parent[32];
+    char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
     const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
-                               worker->include, NULL};
+                               worker->include, "--memory", memory, NULL};
     return kiln__child_start(&worker->child, arguments);
 }
 
@@ -43,10 +46,18 @@ static const char *name_of(const kiln__text *message)
 static kiln_status explain_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
     char how[256];
-    kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
+    int ended = kiln__child_end_closed(&worker->child);
+    kiln__child_describe(ended, how, sizeof how);
     outcome->died = true;
-    kiln_status status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s",
-                                    name, again ? ", and so did another one, with nothing compiling beside it" : "", how);
+    const char *twice = again ? ", and so did another one, with nothing compiling beside it" : "";
+    kiln_status status;
+    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* how NVRTC takes it */
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler gave up (%s)%s: that is what "
+                            "it does when the %.1f GB of memory that it may use are not enough", name, how, twice,
+                            (double)worker->memory * 1e-9);
+    else
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name, twice,
+                            how);
     kiln__error_mark_passing(outcome->error);
     return status;
 }
@@ -80,7 +91,16 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
 
 /* ---- a compile ---- */
 
-static kiln_status greet(kiln__worker *worker, bool *died, kiln_error **error)
+static void note_confinement(const kiln__worker *worker, const kiln__hello *hello)
+{
+    if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
+        kiln__logf(&worker->log, KILN_LOG_WARNING,
+                   "compile workers are not confined (%s): a source that hides an #include can make the compiler read "
+                   "any file of yours; see kiln doctor", hello->how);
+}
+
+kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
+                               kiln_error **error)
 {
     int failed = start(worker);
     if (failed)
@@ -90,7 +110,7 @@ static kiln_status greet(kiln__worker *worker, bool *died, kiln_error **error)
     size_t length = 0;
     kiln__io result = receive_message(worker, KILN__MESSAGE_HELLO, &body, &length, kiln__deadline_in(HELLO_SECONDS));
     kiln_status status = KILN_OK, its = KILN_OK;
-    const char *identity = "";
+    kiln__hello hello = {.identity = "", .how = ""};
     if (result == KILN__IO_STOPPED) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "the compile was stopped");
     } else if (result == KILN__IO_MEMORY) {
@@ -100,20 +120,43 @@ static kiln_status greet(kiln__worker *worker, bool *died, kiln_error **error)
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s ended at once: %s",
                             worker->program, how);
         *died = true;
-    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &identity)) {
+    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &hello)) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
                             "the compile worker %s does not answer as one; is it the kiln-worker of this version?",
                             worker->program);
     } else if (its != KILN_OK) {
-        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", identity);
-    } else if (strcmp(identity, worker->identity) != 0) {
+        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", hello.identity);
+    } else if (strcmp(hello.identity, worker->identity) != 0) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
-                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", identity,
+                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", hello.identity,
                             worker->identity);
+    }
+    if (status == KILN_OK) {
+        note_confinement(worker, &hello);
+        *confined = hello.confined;
+        snprintf(how_confined, room, "%s", hello.how);
     }
     kiln__free(worker->mem, body);
     if (status != KILN_OK)
         kiln__worker_end(worker);
+    return status;
+}
+
+kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, const kiln__nvrtc *nvrtc, bool *confined,
+                              char **how, kiln_error **error)
+{
+    char text[256] = "";
+    bool died = false;
+    kiln__worker worker = {.mem = mem, .program = program, .library = kiln__nvrtc_path(nvrtc),
+                           .include = kiln__nvrtc_include(nvrtc), .identity = kiln__nvrtc_identity(nvrtc),
+                           .child = {.socket = -1, .pidfd = -1, .wake = -1}};
+    kiln_status status = kiln__worker_greet(&worker, confined, text, sizeof text, &died, error);
+    kiln__worker_end(&worker);
+    if (status == KILN_OK) {
+        *how = kiln__strdup(mem, text);
+        if (!*how)
+            status = kiln__fail_memory(error);
+    }
     return status;
 }
 
@@ -125,7 +168,9 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
         kiln__worker_end(worker);
     }
     if (worker->child.socket < 0) {
-        outcome->status = greet(worker, &outcome->died, &outcome->error);
+        char how[256];
+        bool confined;
+        outcome->status = kiln__worker_greet(worker, &confined, how, sizeof how, &outcome->died, &outcome->error);
         if (outcome->status != KILN_OK)
             return;
     }

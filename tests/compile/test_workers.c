@@ -95,6 +95,32 @@ static void test_in_process(void)
     test_order(NULL);
 }
 
+/* A nest that would overflow the host's stack. */
+static void test_nest(void)
+{
+    enum { LEVELS = 400000 };
+    static const struct { const char *before, *after; } kinds[] = {{"(", ")"}, {"!", ""}, {"{", "}"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        kiln__text text = {0};
+        kiln__text_puts(&text, "// ((\nextern \"C\" __global__ void k(int *x) {\n    *x = '(';\n    *x = ");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].before);
+        kiln__text_puts(&text, "1");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].after);
+        kiln__text_puts(&text, ";\n}\n");
+        kiln__compiler *compiler = open_pool(NULL, 1, 60);
+        take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED, "deep.cu:4: nested more than 256");
+        take_good(start(compiler, "small.cu", source_small, NULL));
+        kiln__compiler_close(compiler);
+        kiln__text_free(&text);
+    }
+    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no depth that anybody wants */
+    take_good(start(compiler, "shallow.cu", "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
+                    "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n", NULL));
+    kiln__compiler_close(compiler);
+}
+
 static void test_timeout(void)
 {
     kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 0.3);
@@ -305,7 +331,7 @@ static void test_messages(void)
 static void *run_worker(void *user)
 {
     int fd = *(int *)user;
-    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc));
+    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc), false);
     close(fd);
     return (void *)(intptr_t)status;
 }
@@ -367,12 +393,110 @@ static void test_oom(void)
     }
 }
 
+/* A request's source is not what includes.c has looked at: whatever it says, a worker opens nothing but CUDA's headers.
+ * Returns whether the text of the file outside came back. */
+static bool shows_secret(const char *source, const char *path)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+    kiln__text text = {0};
+    kiln__text_printf(&text, source, path);
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    kiln_status status = kiln__compile_take(start(compiler, "x.cu", kiln__text_get(&text), "-std=c++14"), &unit, NULL, &error);
+    CHECK(status == KILN_ERROR_COMPILE);
+    bool shown = strstr(kiln_error_message(error), "secret_text_of_it") != NULL;
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+    kiln__text_free(&text);
+    kiln__compiler_close(compiler);
+    return shown;
+}
+
+/* The workers share the memory that there is: fewer of them where it is short, and what eats it ends alone. */
+static void note_fewer(void *user, kiln_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "2 workers rather than 8"))
+        ++*(int *)user;
+}
+
+static void test_memory(void)
+{
+    static const char eater[] = "__device__ int big[1u << 30] = {1};\n"
+                                "extern \"C\" __global__ void k(int *x) { *x = big[*x]; }\n";
+    int fewer = 0;
+    kiln__log log = {.fn = note_fewer, .user = &fewer};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log,
+                                      .memory = (uint64_t)5 << 29};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    CHECK(fewer == 1);
+    kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL); /* no limit there */
+    kiln__compile_job *other = start(compiler, "small.cu", source_small, NULL);
+    take_good(other);
+    if (hungry)
+        take_bad(hungry, KILN_ERROR_COMPILE, "memory");
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+}
+
+static void count_unconfined(void *user, kiln_log_level level, const char *message)
+{
+    if (level == KILN_LOG_WARNING && strstr(message, "not confined"))
+        ++*(int *)user;
+}
+
+static void test_confined(void)
+{
+    static const char *const kinds[] = {"landlock", "namespace"};
+    static const char plain[] = "#include \"%s\"\n", trigraph[] = "?\?=inc?\?/\nlude \"%s\"\n",
+                      headers[] = "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(__half *x) { *x = 1; }\n";
+    char path[] = "/tmp/kiln-secret-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, "secret_text_of_it\n", 18) == 18);
+    close(fd);
+    for (size_t i = 0; i < 2; i++) {
+        char *how = NULL;
+        bool confined = false;
+        kiln_error *error = NULL;
+        setenv("KILN_CONFINE", kinds[i], 1);
+        CHECK_OK(kiln__worker_look(NULL, KILN_TEST_WORKER, nvrtc, &confined, &how, &error), error);
+        if (confined) {
+            CHECK(!shows_secret(plain, path));
+            CHECK(!shows_secret(trigraph, path));
+            kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+            take_good(start(compiler, "headers.cu", headers, NULL));
+            kiln__compiler_close(compiler);
+        } else {
+            printf("SKIP: no confinement by %s: %s\n", kinds[i], how ? how : "");
+        }
+        kiln__free(NULL, how);
+    }
+    setenv("KILN_CONFINE", "none", 1);
+    CHECK(shows_secret(plain, path)); /* else the lines above show nothing */
+    int warnings = 0;
+    kiln__log log = {.fn = count_unconfined, .user = &warnings};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 2, .timeout = 60, .log = &log};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL), *b = start(compiler, "b.cu", source_small, NULL);
+    take_good(a);
+    take_good(b);
+    kiln__compiler_close(compiler);
+    CHECK(warnings == 1);
+    unsetenv("KILN_CONFINE");
+    CHECK(unlink(path) == 0);
+}
+
 /* ---- this program as a bad worker ---- */
 
 static void hello(const char *identity)
 {
     kiln__text text = {0};
-    kiln__message_hello(&text, KILN_OK, identity);
+    kiln__hello mine = {.identity = identity, .confined = true, .how = "an actor"};
+    kiln__message_hello(&text, KILN_OK, &mine);
     send(STDIN_FILENO, text.data, text.length, MSG_NOSIGNAL);
     kiln__text_free(&text);
 }
@@ -497,8 +621,34 @@ static double seconds_for(const char *worker, unsigned jobs, const char *source,
     return wall;
 }
 
+/* Milliseconds from starting a worker until it is ready, the median of many. */
+static double start_ms(const char *confine)
+{
+    enum { COUNT = 31 };
+    double times[COUNT];
+    setenv("KILN_CONFINE", confine, 1);
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t begun = kiln__now_ns();
+        char *how = NULL;
+        bool confined;
+        if (kiln__worker_look(NULL, KILN_TEST_WORKER, nvrtc, &confined, &how, NULL) != KILN_OK)
+            return -1;
+        kiln__free(NULL, how);
+        times[i] = (double)(kiln__now_ns() - begun) / 1e6;
+        for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
+            double swap = times[j];
+            times[j] = times[j - 1];
+            times[j - 1] = swap;
+        }
+    }
+    unsetenv("KILN_CONFINE");
+    return times[COUNT / 2];
+}
+
 static int print_times(void)
 {
+    printf("a worker is ready after %.2f ms; unconfined %.2f, in a namespace %.2f\n", start_ms(""), start_ms("none"),
+           start_ms("namespace"));
     static const struct { const char *name, *source; } rows[] = {{"small", source_small}, {"matmul", source_matmul}};
     for (size_t i = 0; i < 2; i++)
         for (int cubin = 0; cubin < 2; cubin++) {
@@ -513,16 +663,17 @@ static int print_times(void)
 
 static const check_case cases[] = {
     {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
-    {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
+    {"nests", test_nest}, {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
     {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle},
     {"a worker that is killed once", test_killed_once}, {"no worker", test_no_worker},
+    {"confined", test_confined}, {"memory", test_memory},
     {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
 };
 
 int main(int count, char **arguments)
 {
     const char *as = getenv("KILN_TEST_WORKER_ACTS");
-    if (count == 7 && as)
+    if (count == 9 && as)
         return act(as, arguments[4], arguments[6]);
     self = "/proc/self/exe";
     char path[4096];
