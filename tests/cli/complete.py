@@ -133,6 +133,10 @@ for name in FILES:
         arrives(f"kiln run {name[0]}\t", "run", name)
         arrives(f"kiln run ./{file[0]}\t", "run", f"./{file}")
         arrives(f"kiln run odd --worker ./{file[0]}\t", "run", "odd", "--worker", f"./{file}")
+if shell == "bash":  # a file in the home folder: its ~ is the shell's to expand, and nothing else of it
+    write("home`touch RAN` $(touch RAN).yaml", spec)
+    arrives("kiln run ~/home\t", "run", f"{home}/home`touch RAN` $(touch RAN).yaml")
+    arrives("kiln run ~/home\t -p P0=\t", "run", f"{home}/home`touch RAN` $(touch RAN).yaml", "-p", "P0=" + VALUES[0])
 # What has several answers is listed; the rest of the word that they share is inserted.
 arrives("kiln run odd -p BOTH=\t1", "run", "odd", "-p", "BOTH=x$(touch RAN)1") if shell != "zsh" else None
 arrives("kiln run odd -p \t\t\t\025kiln run odd", "run", "odd")

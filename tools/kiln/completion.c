@@ -152,6 +152,7 @@ static const char bash_words[] =
     "    for word in \"${words[@]:first}\"; do\n"
     "        [[ $word == -* || -z $word ]] || { spec=$word; break; }\n"
     "    done\n"
+    "    [[ $spec == '~/'* ]] && spec=$HOME${spec:1}\n"
     "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n"
     "}\n";
 
