@@ -423,7 +423,7 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    words += named;
+    words = named ? words + 1 : words;
     count -= named;
     size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
     size_t least = actions[action].optional ? before : most;
