@@ -1,8 +1,9 @@
 /* compile.h - NVRTC behind worker processes. Knows nothing of specs or tuning.
  *
  * NVRTC serialises inside one process, can hang and can crash, so compiles run in worker processes (the program
- * kiln-worker, started with posix_spawn and spoken to through pipes) with a time limit each. Where no worker program is
- * found, or the caller wishes it, the compile runs in this process, without a limit. */
+ * kiln-worker, started with posix_spawn and spoken to through a socket), confined to CUDA's headers, with a limit of time and
+ * of memory each. Where no worker program is found, or the caller wishes it, the compile runs in this process, and none of
+ * that holds (README.md). */
 #ifndef KILN_COMPILE_H
 #define KILN_COMPILE_H
 

@@ -121,7 +121,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 
 #define KILN_NO_CACHE 1u        /* neither read nor write the disk cache */
 #define KILN_READ_ANYWHERE 2u   /* specs may name files outside their own folder and the search path */
-#define KILN_NO_WORKERS 4u      /* compile inside this process */
+#define KILN_NO_WORKERS 4u      /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends it (TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
