@@ -43,14 +43,15 @@ static void write_file(const char *path, const uint8_t *data, size_t size)
         abort();
 }
 
-/* A failure has its reason. */
-static void expect(kiln_status status, kiln_error *error)
+/* A failure has its reason, which is freed. */
+static void expect(kiln_status status, kiln_error **error)
 {
-    if (status != KILN_OK && (!*kiln_error_message(error) || status == KILN_ERROR_INTERNAL)) {
-        fprintf(stderr, "%s: %s\n", kiln_status_name(status), kiln_error_message(error));
+    if (status != KILN_OK && (!*kiln_error_message(*error) || status == KILN_ERROR_INTERNAL)) {
+        fprintf(stderr, "%s: %s\n", kiln_status_name(status), kiln_error_message(*error));
         abort();
     }
-    kiln_error_free(error);
+    kiln_error_free(*error);
+    *error = NULL;
 }
 
 static int look(void *user, const kiln_record *r)
@@ -71,22 +72,19 @@ static void read_all(kiln_store *store)
     kiln__text text = {0};
     kiln_error *error = NULL;
     char path[96];
-    expect(kiln_store_list(store, NULL, look, &known, &error), error);
-    error = NULL;
+    expect(kiln_store_list(store, NULL, look, &known, &error), &error);
     kiln__known_settle(&known);
-    expect(kiln__known_print(NULL, &known, &text, &error), error);
+    expect(kiln__known_print(NULL, &known, &text, &error), &error);
     kiln__known_free(&known);
     kiln__text_free(&text);
     for (size_t i = 0; i < KILN__COUNT(formats); i++) {
-        error = NULL;
         snprintf(path, sizeof path, "%s/export", folder);
-        expect(kiln_store_export(store, NULL, path, formats[i], NULL, &error), error);
+        expect(kiln_store_export(store, NULL, path, formats[i], NULL, &error), &error);
     }
     kiln__arena arena = {0};
     kiln__row row;
     bool found;
-    error = NULL;
-    expect(kiln__store_find(store, KEY, &arena, &row, &found, &error), error);
+    expect(kiln__store_find(store, KEY, &arena, &row, &found, &error), &error);
     kiln__arena_free(&arena);
 }
 
@@ -98,9 +96,8 @@ static void write_some(kiln_store *store)
                      .source_key = "", .message = "", .made = INT64_MAX, .times = times, .time_count = 2};
     kiln_store_filter filter = {.size = sizeof filter, .spec = "s"};
     kiln_error *error = NULL;
-    expect(kiln__store_add(store, &row, NULL, &error), error);
-    error = NULL;
-    expect(kiln_store_prune(store, &filter, NULL, &error), error);
+    expect(kiln__store_add(store, &row, NULL, &error), &error);
+    expect(kiln_store_prune(store, &filter, NULL, &error), &error);
 }
 
 static void open_as(const char *path, unsigned flags)
@@ -108,7 +105,7 @@ static void open_as(const char *path, unsigned flags)
     kiln_store *store = NULL;
     kiln_error *error = NULL;
     kiln_status status = kiln__store_open_for(NULL, NULL, path, flags, 0, &store, &error);
-    expect(status, error);
+    expect(status, &error);
     if (status != KILN_OK)
         return;
     read_all(store);
