@@ -5,7 +5,7 @@
  * call" is the same in every run, however threads and processes take turns.
  *
  *   INJECT_TABLE  a file of sizeof(struct table) bytes, zeros: all processes map it. It is filled with the sites.
- *   INJECT_FAIL   "SITE N ERROR", hexadecimal, decimal, decimal: the N-th call at the site, counted over all processes,
+ *   INJECT_FAIL   "SITE N ERROR KIND", the first hexadecimal: the N-th call at the site, counted over all processes,
  *                 fails with ERROR. Without it nothing fails.
  *   INJECT_DEPTH  how many frames make a site; 4 if unset.
  *
@@ -58,6 +58,7 @@ struct table {
 static struct table *table;
 static uint64_t target, target_call;
 static int target_error;
+static char target_kind[KIND];
 static unsigned depth = 4;
 static uint32_t role;
 static char self[NAME];
@@ -159,10 +160,26 @@ static struct site *find_site(uint64_t key, const char *kind, const struct frame
     return NULL;
 }
 
-/* Whether this call is to fail; the error, else 0. */
-static int inject(const char *kind)
+/* Told by the address of the caller alone, before any frames are looked at: NVRTC's own calls, and those by which a
+ * library uses what is of interest only where kiln uses it. */
+static bool is_foreign(const char *kind, const void *caller)
 {
-    if (!table || busy || (target && atomic_load(&table->fired)))
+    struct dl_find_object found;
+    if (_dl_find_object((void *)(uintptr_t)caller, &found) != 0 || !found.dlfo_link_map)
+        return true;
+    const char *path = found.dlfo_link_map->l_name;
+    if (!path || !*path)
+        return false;
+    const char *name = base_name(path);
+    bool direct = strncmp(kind, "sqlite3_", 8) == 0 || strncmp(kind, "pthread_", 8) == 0 || strcmp(kind, "dlsym") == 0;
+    return strncmp(name, "libnvrtc", 8) == 0 || (direct && strncmp(name, "libcuda", 7) != 0);
+}
+
+/* Whether this call is to fail; the error, else 0. */
+static int inject(const char *kind, const void *caller)
+{
+    if (!table || busy || (target && (strcmp(kind, target_kind) != 0 || atomic_load(&table->fired))) ||
+        is_foreign(kind, caller))
         return 0;
     busy = true;
     int kept = errno, result = 0;
@@ -209,6 +226,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
         target = strtoull(fail, &end, 16);
         target_call = strtoull(end, &end, 10);
         target_error = (int)strtol(end, &end, 10);
+        snprintf(target_kind, sizeof target_kind, "%s", end + (*end == ' '));
     }
     busy = true;
     void *addresses[4];
@@ -228,7 +246,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         REAL(name);                                                                                                    \
-        int error = inject(#name);                                                                                     \
+        int error = inject(#name, __builtin_return_address(0));                                                         \
         if (error) {                                                                                                   \
             errno = error;                                                                                             \
             return failed;                                                                                             \
@@ -241,7 +259,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
     EXPORT int name parameters                                                                                         \
     {                                                                                                                  \
         REAL(name);                                                                                                    \
-        int error = inject(#name);                                                                                     \
+        int error = inject(#name, __builtin_return_address(0));                                                         \
         return error ? error : real arguments;                                                                         \
     }
 
@@ -254,7 +272,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
         va_start(rest, flags);                                                                                         \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
         va_end(rest);                                                                                                  \
-        int error = inject(#name);                                                                                     \
+        int error = inject(#name, __builtin_return_address(0));                                                         \
         if (error) {                                                                                                   \
             errno = error;                                                                                             \
             return -1;                                                                                                 \
@@ -354,7 +372,7 @@ WRAP(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), 
 EXPORT int close(int fd)
 {
     REAL(close);
-    int error = inject("close"), result = real(fd);
+    int error = inject("close", __builtin_return_address(0)), result = real(fd);
     if (!error)
         return result;
     errno = error;
@@ -364,7 +382,7 @@ EXPORT int close(int fd)
 EXPORT int fclose(FILE *file)
 {
     REAL(fclose);
-    int error = inject("fclose"), result = real(file);
+    int error = inject("fclose", __builtin_return_address(0)), result = real(file);
     if (!error)
         return result;
     errno = error;
@@ -378,7 +396,7 @@ EXPORT int fcntl(int fd, int command, ...)
     va_start(rest, command);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    int error = inject("fcntl");
+    int error = inject("fcntl", __builtin_return_address(0));
     if (!error)
         return real(fd, command, argument);
     errno = error;
@@ -392,7 +410,7 @@ EXPORT int fcntl64(int fd, int command, ...)
     va_start(rest, command);
     void *argument = va_arg(rest, void *);
     va_end(rest);
-    int error = inject("fcntl");
+    int error = inject("fcntl", __builtin_return_address(0));
     if (!error)
         return real(fd, command, argument);
     errno = error;
@@ -407,7 +425,7 @@ extern void *__libc_realloc(void *old, size_t size);
 
 EXPORT void *malloc(size_t size)
 {
-    int error = inject("malloc");
+    int error = inject("malloc", __builtin_return_address(0));
     if (!error)
         return __libc_malloc(size);
     errno = error;
@@ -416,7 +434,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-    int error = inject("calloc");
+    int error = inject("calloc", __builtin_return_address(0));
     if (!error)
         return __libc_calloc(count, size);
     errno = error;
@@ -425,7 +443,7 @@ EXPORT void *calloc(size_t count, size_t size)
 
 EXPORT void *realloc(void *old, size_t size)
 {
-    int error = inject("realloc");
+    int error = inject("realloc", __builtin_return_address(0));
     if (!error)
         return __libc_realloc(old, size);
     errno = error;
@@ -475,7 +493,7 @@ static atomic_uint function_count;
 
 static word call(unsigned i, word a, word b, word c, word d, word e, word f, word g, word h, word j, word k, word l, word m)
 {
-    int error = inject(functions[i].name);
+    int error = inject(functions[i].name, __builtin_return_address(0));
     return error ? (word)error : functions[i].real(a, b, c, d, e, f, g, h, j, k, l, m);
 }
 
@@ -503,7 +521,7 @@ EXPORT void *dlsym(void *handle, const char *name)
     static dlsym_fn *real;
     if (!real)
         *(void **)&real = next("dlsym");
-    if (inject("dlsym"))
+    if (inject("dlsym", __builtin_return_address(0)))
         return NULL;
     void *found = real(handle, name);
     if (!found || !table || !returns_error(name))
@@ -523,5 +541,5 @@ EXPORT void *dlopen(const char *path, int flags)
     static __typeof__(&dlopen) real;
     if (!real)
         *(void **)&real = next("dlopen");
-    return inject("dlopen") ? NULL : real(path, flags);
+    return inject("dlopen", __builtin_return_address(0)) ? NULL : real(path, flags);
 }
