@@ -45,6 +45,7 @@ struct kiln_error {
     kiln_allocator mem_copy;
     kiln_status status;
     int cuda;
+    bool passing; /* see kiln__error_mark_passing() */
     char message[]; /* NUL-terminated */
 };
 
@@ -55,6 +56,10 @@ kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_statu
 kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
                             const char *format, ...) KILN__PRINTF(5, 6);
 kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
+/* Notes that the failure says something of the machine at that moment and nothing of the work, so that nobody keeps it
+ * as an answer: a worker process that was killed. NULL is fine. */
+void kiln__error_mark_passing(kiln_error *error);
+bool kiln__error_is_passing(const kiln_error *error); /* out of memory, too */
 
 /* ---- a growing string with a sticky error ---- */
 

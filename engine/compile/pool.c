@@ -39,9 +39,11 @@ struct kiln__compiler {
     atomic_bool closing;
 
     pthread_mutex_t lock;
-    pthread_cond_t work, done;
+    pthread_cond_t work, done, quiet;
     kiln__compile_job *first, *last; /* queued */
     size_t queued, idle;
+    size_t running;                  /* compiles under way */
+    bool lone;                       /* one is tried again alone, or waits for that: no other begins */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -79,13 +81,41 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena_free(&arena);
 }
 
+/* With the lock held, after a compile. A worker that died may have been killed for want of memory, which says nothing of
+ * its source: the job is tried once more, while no other compiles. */
+static void try_alone(slot *self, kiln__compile_job *job)
+{
+    kiln__compiler *compiler = self->compiler;
+    compiler->running--;
+    pthread_cond_broadcast(&compiler->quiet);
+    while (compiler->lone && !atomic_load(&compiler->closing))
+        pthread_cond_wait(&compiler->quiet, &compiler->lock);
+    bool mine = !compiler->lone;
+    compiler->lone = true;
+    while (compiler->running > 0 && !atomic_load(&compiler->closing))
+        pthread_cond_wait(&compiler->quiet, &compiler->lock);
+    compiler->running++;
+    if (mine && !job->abandoned && !atomic_load(&compiler->closing)) {
+        pthread_mutex_unlock(&compiler->lock);
+        kiln__logf(&compiler->log, KILN_LOG_WARNING, "%s; it is tried once more, with nothing compiling beside it",
+                   kiln_error_message(job->outcome.error));
+        kiln_error_free(job->outcome.error);
+        job->outcome = (kiln__outcome){0};
+        kiln__worker_compile(&self->worker, &job->message, true, &job->outcome);
+        pthread_mutex_lock(&compiler->lock);
+    }
+    compiler->lone = compiler->lone && !mine;
+    pthread_cond_broadcast(&compiler->quiet);
+    pthread_cond_broadcast(&compiler->work);
+}
+
 static void *serve(void *user)
 {
     slot *self = user;
     kiln__compiler *compiler = self->compiler;
     pthread_mutex_lock(&compiler->lock);
     for (;;) {
-        while (!compiler->first && !atomic_load(&compiler->closing)) {
+        while ((!compiler->first || compiler->lone) && !atomic_load(&compiler->closing)) {
             compiler->idle++;
             pthread_cond_wait(&compiler->work, &compiler->lock);
             compiler->idle--;
@@ -98,13 +128,18 @@ static void *serve(void *user)
             compiler->last = NULL;
         compiler->queued--;
         job->state = RUNNING;
+        compiler->running++;
         pthread_mutex_unlock(&compiler->lock);
         if (compiler->worker)
-            kiln__worker_compile(&self->worker, &job->message, &job->outcome);
+            kiln__worker_compile(&self->worker, &job->message, false, &job->outcome);
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
+        if (job->outcome.died && !job->abandoned)
+            try_alone(self, job);
         job->state = DONE;
+        compiler->running--;
+        pthread_cond_broadcast(&compiler->quiet);
         if (job->abandoned)
             free_job(job);
         else
@@ -164,8 +199,13 @@ static bool init_sync(kiln__compiler *compiler)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     bool good = pthread_cond_init(&compiler->work, NULL) == 0;
+    if (good && pthread_cond_init(&compiler->quiet, NULL) != 0) {
+        pthread_cond_destroy(&compiler->work);
+        good = false;
+    }
     if (good && pthread_cond_init(&compiler->done, &attributes) != 0) {
         pthread_cond_destroy(&compiler->work);
+        pthread_cond_destroy(&compiler->quiet);
         good = false;
     }
     pthread_condattr_destroy(&attributes);
@@ -223,12 +263,14 @@ void kiln__compiler_close(kiln__compiler *compiler)
     pthread_mutex_lock(&compiler->lock);
     atomic_store(&compiler->closing, true);
     pthread_cond_broadcast(&compiler->work);
+    pthread_cond_broadcast(&compiler->quiet);
     pthread_mutex_unlock(&compiler->lock);
     ring(compiler->wake);
     for (size_t i = 0; i < compiler->slot_count; i++)
         pthread_join(compiler->slots[i].thread, NULL);
     pthread_cond_destroy(&compiler->work);
     pthread_cond_destroy(&compiler->done);
+    pthread_cond_destroy(&compiler->quiet);
     pthread_mutex_destroy(&compiler->lock);
     free_compiler(compiler);
 }

@@ -9,6 +9,7 @@ typedef struct kiln__outcome {
     kiln__unit unit;
     uint64_t ns;
     kiln_error *error;
+    bool died; /* the process ended before it answered, which may be no fault of the source */
 } kiln__outcome;
 
 typedef struct kiln__worker {
@@ -20,8 +21,9 @@ typedef struct kiln__worker {
 } kiln__worker;
 
 /* Sends a request and waits for the result; starts the process first where there is none. After a crash, a hang or an
- * answer that makes no sense the process is ended, and the next call starts another. */
-void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln__outcome *outcome);
+ * answer that makes no sense the process is ended, and the next call starts another. `again`: for the message, that
+ * another process died of this request before. */
+void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool again, kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);
 
 #endif

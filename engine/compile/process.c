@@ -38,10 +38,24 @@ static const char *name_of(const kiln__text *message)
     return message->data + sizeof(kiln__message_header) + sizeof(uint64_t);
 }
 
-static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text *message, kiln_error **error)
+/* A process that ended by itself or was killed: by the system, where memory ran out, or by a defect of NVRTC. Which of
+ * the two cannot be known from here, so it is never kept as an answer to the source. */
+static kiln_status explain_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
-    const char *name = name_of(message);
     char how[256];
+    kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
+    outcome->died = true;
+    kiln_status status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s",
+                                    name, again ? ", and so did another one, with nothing compiling beside it" : "", how);
+    kiln__error_mark_passing(outcome->error);
+    return status;
+}
+
+static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text *message, bool again,
+                           kiln__outcome *outcome)
+{
+    kiln_error **error = &outcome->error;
+    const char *name = name_of(message);
     switch (what) {
     case KILN__IO_LATE:
         kiln__worker_end(worker);
@@ -61,13 +75,12 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_DONE:
         break;
     }
-    kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
-    return kiln__fail(worker->mem, error, KILN_ERROR_COMPILE, "%s: the compiler crashed: %s", name, how);
+    return explain_end(worker, name, again, outcome);
 }
 
 /* ---- a compile ---- */
 
-static kiln_status greet(kiln__worker *worker, kiln_error **error)
+static kiln_status greet(kiln__worker *worker, bool *died, kiln_error **error)
 {
     int failed = start(worker);
     if (failed)
@@ -86,6 +99,7 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
         kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s ended at once: %s",
                             worker->program, how);
+        *died = true;
     } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &identity)) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
                             "the compile worker %s does not answer as one; is it the kiln-worker of this version?",
@@ -103,7 +117,7 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
     return status;
 }
 
-void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln__outcome *outcome)
+void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool again, kiln__outcome *outcome)
 {
     /* An idle worker may have been ended by the system since its last job: that is no fault of this one. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
@@ -111,7 +125,7 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln_
         kiln__worker_end(worker);
     }
     if (worker->child.socket < 0) {
-        outcome->status = greet(worker, &outcome->error);
+        outcome->status = greet(worker, &outcome->died, &outcome->error);
         if (outcome->status != KILN_OK)
             return;
     }
@@ -128,12 +142,13 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln_
         result = KILN__IO_MALFORMED;
     if (result != KILN__IO_DONE) {
         outcome->ns = kiln__now_ns() - begun;
-        outcome->status = explain(worker, result, message, &outcome->error);
+        outcome->status = explain(worker, result, message, again, outcome);
     } else if (outcome->status == KILN_OK) {
         outcome->status = kiln__unit_make(worker->mem, &parts, &outcome->unit, &outcome->error);
     } else if (outcome->status == KILN_ERROR_MEMORY) {
         kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
                    "%s: the compiler ran out of memory", name_of(message));
+        kiln__error_mark_passing(outcome->error); /* how much a worker may have depends on the machine */
         outcome->status = KILN_ERROR_COMPILE; /* the worker's limit, not the host's memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);

@@ -402,6 +402,8 @@ kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **
         job->compile = NULL;
         if (status != KILN_OK)
             kiln__fail(engine->mem, error, status, "%s: %s", kiln__text_get(&job->label), kiln_error_message(why));
+        if (status != KILN_OK && error && kiln__error_is_passing(why))
+            kiln__error_mark_passing(*error);
         kiln_error_free(why);
     }
     if (status == KILN_OK) {

@@ -63,10 +63,12 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, FILE *
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__row row;
-        kiln__store_row(statement, &row);
+        const char *wrong = kiln__store_row(statement, &row);
         line.length = 0;
         put_row(&line, &row);
-        if (line.failed)
+        if (wrong)
+            status = kiln__store_bad_row(store, &row, wrong, error);
+        else if (line.failed)
             status = kiln__fail_memory(error);
         else if (fwrite(line.data, 1, line.length, file) != line.length)
             status = cannot_write(store, path, errno, error);

@@ -41,7 +41,7 @@ kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *rea
 {
     if (!store || !path)
         return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_import wants a store and a path");
-    if (store->read_only || !store->db)
+    if (store->read_only)
         return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
     char *data = NULL;
     size_t length = 0;
@@ -50,8 +50,12 @@ kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *rea
         return status;
     uint64_t rows = 0, mine = 0;
     pthread_mutex_lock(&store->lock);
-    int code = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (code != SQLITE_OK) {
+    store->hurry = false;
+    status = kiln__store_reach(store, error);
+    int code = status == KILN_OK ? sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) : SQLITE_OK;
+    if (status != KILN_OK) {
+        rows = mine = 0;
+    } else if (code != SQLITE_OK) {
         status = kiln__store_fail(store, code, "importing", error);
     } else {
         status = is_json(data, length) ? kiln__json_import(store, path, data, length, &rows, &mine, error)

@@ -148,8 +148,10 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
 /* The times of the sample that is added next; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
 /* Writes a sample that the `place`th of the sweep's devices made. A store that cannot be written is told to the log
- * once; the sweep goes on. `cuda`: the CUresult behind a failure. */
+ * once; the sweep goes on. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
-                        size_t place, int cuda);
+                        size_t place, const kiln_error *why);
+/* At the end: brings into the store what waited for another process, and says how much was not kept. */
+void kiln__recorder_finish(kiln__recorder *recorder, bool wait);
 
 #endif

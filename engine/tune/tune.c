@@ -140,7 +140,7 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
     if (counted == KILN_OK)
-        kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, kiln_error_cuda(why));
+        kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, why);
     kiln_error_free(why);
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
@@ -537,7 +537,7 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
         status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
     if (status == KILN_OK) {
         kiln__recorder_times(s->recorder, times, count);
-        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, 0);
+        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, NULL);
     }
     forget(&again);
 }
@@ -733,6 +733,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);
+        kiln__recorder_finish(s.recorder, status == KILN_OK);
     }
     close_sweep(&s);
     if (!begun) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,11 +149,35 @@ static void test_bad_workers(void)
     acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
     acting("garbage", 60, KILN_ERROR_NO_COMPILER, "does not answer as one");
     acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compiler crashed: it was ended by signal 11");
+    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compile worker died, and so did another one, with nothing compiling beside it: it was ended by signal 11");
     acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
     acting("nonsense", 60, KILN_ERROR_INTERNAL, "something else than a result");
     acting("huge", 60, KILN_ERROR_INTERNAL, "something else than a result");
-    acting("short", 60, KILN_ERROR_COMPILE, "crashed");
+    acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
+}
+
+/* One of the jobs kills its worker the first time. It is tried again while no other compiles, and all come out right. */
+static void test_killed_once(void)
+{
+    enum { JOBS = 8 };
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 3, 60);
+    kiln__compile_job *jobs[JOBS];
+    for (int i = 0; i < JOBS; i++)
+        jobs[i] = start(compiler, "small.cu", source_small, i == 1 ? "-DDIES_ONCE" : NULL);
+    for (int i = 0; i < JOBS; i++)
+        take_good(jobs[i]);
+    kiln__compiler_close(compiler);
+    snprintf(path, sizeof path, "%s/died", marks);
+    CHECK(unlink(path) == 0); /* it did die */
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0); /* nothing says that it was not alone */
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
 /* A worker that the system ends between two jobs costs nothing. */
@@ -352,6 +377,49 @@ static void hello(const char *identity)
     kiln__text_free(&text);
 }
 
+static int mark(const char *name, int flags)
+{
+    char path[256];
+    const char *marks = getenv("KILN_TEST_WORKER_MARKS");
+    snprintf(path, sizeof path, "%s/%s", marks ? marks : "/nowhere", name);
+    return open(path, O_CREAT | O_RDWR | O_CLOEXEC | flags, 0600);
+}
+
+/* Compiles while it holds a share of the file `busy`; the request that dies once wants all of it the second time. */
+static int act_mortal(void)
+{
+    kiln__message_header header;
+    char *body = NULL;
+    int busy = mark("busy", 0);
+    while (busy >= 0 && kiln__socket_message(STDIN_FILENO, &header, &body)) {
+        kiln__arena arena = {0};
+        kiln__text message = {0};
+        kiln__compile_request request;
+        kiln__unit unit = {0};
+        kiln_error *error = NULL;
+        uint64_t ns = 0;
+        bool dies = memmem(body, (size_t)header.length, "-DDIES_ONCE", 11) != NULL;
+        if (dies && mark("died", O_EXCL) >= 0)
+            raise(SIGKILL);
+        if (flock(busy, (dies ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
+            mark("not-alone", 0);
+        if (!kiln__message_read_request(body, (size_t)header.length, &arena, &request))
+            return 5;
+        kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
+        usleep(20000); /* so that the compiles of several overlap */
+        flock(busy, LOCK_UN);
+        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error));
+        if (!kiln__socket_send(STDIN_FILENO, &message))
+            return 6;
+        kiln__unit_free(&unit);
+        kiln_error_free(error);
+        kiln__text_free(&message);
+        kiln__arena_free(&arena);
+        kiln__free(NULL, body);
+    }
+    return 0;
+}
+
 static int act(const char *as, const char *library, const char *include)
 {
     char request[1 << 16];
@@ -365,6 +433,8 @@ static int act(const char *as, const char *library, const char *include)
     if (kiln__nvrtc_open_file(NULL, library, include, &nvrtc, &error) != KILN_OK)
         return 4;
     hello(strcmp(as, "other") == 0 ? "nvrtc 0.1" : kiln__nvrtc_identity(nvrtc));
+    if (strcmp(as, "mortal") == 0)
+        return act_mortal();
     if (recv(STDIN_FILENO, request, sizeof request, 0) <= 0)
         return 0;
     kiln__message_header header = {.magic = KILN__MESSAGE_MAGIC, .kind = KILN__MESSAGE_RESULT, .length = 64};
@@ -444,7 +514,8 @@ static int print_times(void)
 static const check_case cases[] = {
     {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
     {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
-    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle}, {"no worker", test_no_worker},
+    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle},
+    {"a worker that is killed once", test_killed_once}, {"no worker", test_no_worker},
     {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
 };
 
