@@ -274,7 +274,8 @@ static kiln_status verify_field(definition *d, const kiln_tune_options *options,
         kiln_error *why = NULL; /* a reference that does not work is an error of the run, or of no run */
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
             kiln_status status = kiln_error_status(why);
-            if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO) { /* nor of what it is */
+            if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
+                status == KILN_ERROR_REFUSED) { /* it may be readable when it runs: samples would be kept without it */
                 if (error && !*error)
                     *error = why;
                 else

@@ -171,6 +171,8 @@ static bool is_foreign(const char *kind, const void *caller)
     if (!path || !*path)
         return false;
     const char *name = base_name(path);
+    if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld.so", 5) == 0)
+        return true; /* the loader ends the process where it finds no memory for a thread's variables */
     bool direct = strncmp(kind, "sqlite3_", 8) == 0 || strncmp(kind, "pthread_", 8) == 0 || strcmp(kind, "dlsym") == 0;
     return strncmp(name, "libnvrtc", 8) == 0 || (direct && strncmp(name, "libcuda", 7) != 0);
 }
