@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define REAL(name) ((__typeof__(&name))real(#name))
+#define REAL(name) (__extension__(__typeof__(&name))real(#name))
 
 enum { NAMES = 16, HEADERS = 16, PARTS = 3 + NAMES, PTX = 0, CUBIN, LOG, LOWERED };
 

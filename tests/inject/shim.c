@@ -50,8 +50,7 @@ struct site {
 
 struct table {
     _Atomic uint64_t fired, lost; /* the call was made to fail; sites for which there was no room */
-    _Atomic uint64_t pid;
-    uint64_t unused;
+    _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed when it ended; where it made the first */
     struct site sites[SITES];
 };
 
@@ -197,7 +196,6 @@ static int inject(const char *kind, const void *caller)
             uint64_t call = site ? atomic_fetch_add(&site->calls, 1) + 1 : 0;
             if (target && call == target_call) {
                 atomic_store(&table->fired, 1);
-                atomic_store(&table->pid, (uint64_t)getpid());
                 result = target_error;
             }
         }
@@ -420,36 +418,114 @@ EXPORT int fcntl64(int fd, int command, ...)
 }
 
 #ifndef INJECT_NO_MALLOC
+/* What kiln's own code allocates, as opposed to libraries, which keep some until the end: by pointer, and who made it. */
+enum { BLOCKS = 1 << 18 };
+static struct { void *pointer; uint64_t maker; } blocks[BLOCKS];
+static size_t block_count;
+static atomic_flag blocks_lock = ATOMIC_FLAG_INIT;
+
+static size_t block_at(const void *pointer)
+{
+    size_t at = (size_t)mix(0, (uint64_t)(uintptr_t)pointer) % BLOCKS;
+    while (blocks[at].pointer && blocks[at].pointer != pointer)
+        at = (at + 1) % BLOCKS;
+    return at;
+}
+
+static void note_block(void *pointer, const void *caller)
+{
+    struct dl_find_object found;
+    if (!table || role != 0 || !pointer || _dl_find_object((void *)(uintptr_t)caller, &found) != 0 ||
+        !found.dlfo_link_map || *found.dlfo_link_map->l_name)
+        return;
+    while (atomic_flag_test_and_set(&blocks_lock))
+        continue;
+    if (block_count < BLOCKS / 2) {
+        size_t at = block_at(pointer);
+        blocks[at].pointer = pointer;
+        blocks[at].maker = (uint64_t)(uintptr_t)caller - found.dlfo_link_map->l_addr;
+        block_count++;
+    }
+    atomic_flag_clear(&blocks_lock);
+}
+
+static void forget_block(void *pointer)
+{
+    if (!table || role != 0 || !pointer)
+        return;
+    while (atomic_flag_test_and_set(&blocks_lock))
+        continue;
+    size_t hole = block_at(pointer);
+    if (blocks[hole].pointer) {
+        block_count--;
+        blocks[hole].pointer = NULL;
+        for (size_t at = (hole + 1) % BLOCKS; blocks[at].pointer; at = (at + 1) % BLOCKS) {
+            void *moved = blocks[at].pointer;
+            uint64_t maker = blocks[at].maker;
+            blocks[at].pointer = NULL;
+            size_t to = block_at(moved);
+            blocks[to].pointer = moved;
+            blocks[to].maker = maker;
+        }
+    }
+    atomic_flag_clear(&blocks_lock);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (!table || role != 0)
+        return;
+    atomic_store(&table->left, block_count);
+    for (size_t i = 0; i < BLOCKS; i++)
+        if (blocks[i].pointer) {
+            atomic_store(&table->left_at, blocks[i].maker);
+            break;
+        }
+}
+
 /* glibc's own names: they need no search, which itself allocates. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
+extern void __libc_free(void *pointer);
 
 EXPORT void *malloc(size_t size)
 {
     int error = inject("malloc", __builtin_return_address(0));
-    if (!error)
-        return __libc_malloc(size);
-    errno = error;
-    return NULL;
+    void *made = error ? NULL : __libc_malloc(size);
+    if (error)
+        errno = error;
+    note_block(made, __builtin_return_address(0));
+    return made;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
     int error = inject("calloc", __builtin_return_address(0));
-    if (!error)
-        return __libc_calloc(count, size);
-    errno = error;
-    return NULL;
+    void *made = error ? NULL : __libc_calloc(count, size);
+    if (error)
+        errno = error;
+    note_block(made, __builtin_return_address(0));
+    return made;
 }
 
 EXPORT void *realloc(void *old, size_t size)
 {
     int error = inject("realloc", __builtin_return_address(0));
-    if (!error)
-        return __libc_realloc(old, size);
-    errno = error;
-    return NULL;
+    if (error) {
+        errno = error;
+        return NULL;
+    }
+    forget_block(old); /* before another thread can be given the same place */
+    void *made = __libc_realloc(old, size);
+    note_block(made ? made : size ? old : NULL, __builtin_return_address(0));
+    return made;
+}
+
+EXPORT void free(void *pointer)
+{
+    forget_block(pointer);
+    __libc_free(pointer);
 }
 #endif
 
