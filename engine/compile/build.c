@@ -169,7 +169,8 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
         status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC made no %s; an option may keep it from that",
                             try->request->name, length ? "machine code" : "PTX");
-    if (status == KILN_ERROR_COMPILE && error && !(is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result)))
+    bool of_source = is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result);
+    if (status == KILN_ERROR_COMPILE && error && !of_source)
         kiln__error_mark_passing(*error);
     if (status == KILN_OK) {
         size_t log_length = strlen(try->log);

@@ -142,7 +142,8 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &wrong);
     info->shared_per_block_optin =
         bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
-    info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &wrong);
+    info->shared_per_sm =
+        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &wrong);
     info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &wrong);
     if (note(driver->cuDeviceTotalMem_(&memory, device), &wrong))
         info->memory_bytes = memory;

@@ -328,8 +328,8 @@ static int move_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
-/* SQLite takes a disk that fails to read for a damaged database (SQLITE_IOERR_CORRUPTFS): it is looked at once more, and
- * whole, before anything is moved. */
+/* SQLite takes a disk that fails to read for a damaged database (SQLITE_IOERR_CORRUPTFS): all of it is looked at once
+ * more before anything is moved. */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;
@@ -357,8 +357,8 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
     disconnect(store);
     int code;
     if (is_whole(store)) {
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is whole", store->path,
-                   why);
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is whole",
+                   store->path, why);
         return connect_store(store, &code, error);
     }
     int wrong = move_if_same(store, &to);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define REAL(name) (__extension__(__typeof__(&name))real(#name))
+#define REAL(name) (__extension__(__typeof__(&name)) real(#name))
 
 enum { NAMES = 16, HEADERS = 16, PARTS = 3 + NAMES, PTX = 0, CUBIN, LOG, LOWERED };
 
@@ -185,8 +185,9 @@ static void keep(nvrtcProgram program, int part, nvrtcResult (*size)(nvrtcProgra
 
 static void compile(nvrtcProgram program, int count, const char *const *options)
 {
-    REAL(nvrtcCreateProgram)(&program->real, program->source, program->name, program->header_count,
-                             (const char *const *)program->headers, (const char *const *)program->header_names);
+    REAL(nvrtcCreateProgram)
+    (&program->real, program->source, program->name, program->header_count, (const char *const *)program->headers,
+     (const char *const *)program->header_names);
     for (int i = 0; i < program->name_count; i++)
         REAL(nvrtcAddNameExpression)(program->real, program->names[i]);
     program->result = REAL(nvrtcCompileProgram)(program->real, count, options);

@@ -34,8 +34,8 @@ WATCHDOG = 60
 
 CUDA_ERROR, NVRTC_ERROR = 304, 11  # of the operating system; internal: neither says anything of a configuration
 SQLITE = {"sqlite3_open_v2": (14, 10), "sqlite3_prepare_v2": (10,), "sqlite3_prepare_v3": (10, 7),
-          "sqlite3_step": (13, 10, 5), "sqlite3_exec": (10, 13, 5), "sqlite3_bind_text": (7,), "sqlite3_bind_int64": (7,),
-          "sqlite3_bind_blob64": (7,)}
+          "sqlite3_step": (13, 10, 5), "sqlite3_exec": (10, 13, 5), "sqlite3_bind_text": (7,),
+          "sqlite3_bind_int64": (7,), "sqlite3_bind_blob64": (7,)} # full, I/O, busy, can't open, no memory
 ERRORS = {
     "malloc": "ENOMEM", "calloc": "ENOMEM", "realloc": "ENOMEM", "posix_memalign": "ENOMEM", "aligned_alloc": "ENOMEM",
     "mmap": "ENOMEM", "mmap64": "ENOMEM", "open_memstream": "ENOMEM",
@@ -136,9 +136,9 @@ class Slot:
         return os.path.join(self.root, *names)
 
     def clear(self, scenario):
-        for name in ("cache", "store", "home", "asan"):
+        for name in ("cache", "store", "home"):
             shutil.rmtree(self.path(name), ignore_errors=True)
-        for name in ("home", "store", "asan"):
+        for name in ("home", "store"):
             os.makedirs(self.path(name))
         if os.path.exists(self.path("out.csv")):
             os.unlink(self.path("out.csv"))
@@ -152,8 +152,6 @@ class Slot:
         environment.update(LC_ALL="C", HOME=self.path("home"), KILN_CACHE_DIR=self.path("cache"),
                            KILN_LOCK_DIR=self.root, **more)
         environment.update(self.tool.nvrtc, INJECT_MEMO=self.path("memo"))
-        environment["ASAN_OPTIONS"] = f"log_path={self.path('asan', 'report')}:detect_leaks=1:allocator_may_return_null=1"
-        environment["UBSAN_OPTIONS"] = environment["ASAN_OPTIONS"] + ":print_stacktrace=1"
         if scenario.driver:
             environment["KILN_LIBCUDA"] = self.tool.libcuda
         command = [self.tool.kiln, "tune", "spec/inject.yaml", "--store", "store/samples.db", "--json", "--jobs", "2",
@@ -256,9 +254,6 @@ class Slot:
         child = re.search(r"ended by signal (\d+)", said)
         if child and int(child.group(1)) not in (signal.SIGKILL, signal.SIGTERM):
             wrong.append(f"a child was {child.group(0)}")
-        for name in self.files("asan"):
-            with open(self.path(name), errors="replace") as file:
-                wrong.append("sanitizer: " + file.read()[:3000])
         if not fired:
             return "not reached", wrong, said
         named = re.search(cause_of(kind, case.error), said) or (case.site["role"] and "kiln-worker" in said)
@@ -293,14 +288,16 @@ class Slot:
             wrong.append(f"the run after it ends with {code}: {(out if not err else err)[-400:]!r}")
         elif err.strip():
             wrong.append(f"the run after it says: {err!r}")
-        # A failure that is told of and asked for again is no sample: where there was no code yet, its key is another one.
-        samples, files = [row for row in self.samples() if row[4] == 0 or row[5] or row in want_samples], \
-            self.files("cache", "store")
+        # A failure that the next sweep asks for again is no sample: without its code its key is another one.
+        samples = [row for row in self.samples() if row[4] == 0 or row[5] or row in want_samples]
+        files = self.files("cache", "store")
         if samples != want_samples:
             missing = [row for row in want_samples if row not in samples]
             more = [row for row in samples if row not in want_samples]
-            wrong.append(f"after the next run the store lacks {missing} and has besides {more}"
-                         if missing or more else f"the store holds samples twice: {len(samples)}, not {len(want_samples)}")
+            if missing or more:
+                wrong.append(f"after the next run the store lacks {missing} and has besides {more}")
+            else:
+                wrong.append(f"the store holds samples twice: {len(samples)}, not {len(want_samples)}")
         extra = [name for name in files if name not in want_files]
         if case.site["kind"] == "unlink":
             extra = [name for name in extra if ".tmp" not in name]
@@ -318,11 +315,7 @@ class Tool:
         self.kiln = os.path.join(prefix, "bin", "kiln")
         self.libcuda = next((os.path.join(at, "libcuda.so.1") for at, _, names in os.walk(prefix)
                              if "libcuda.so.1" in names), None)
-        sanitized = "libasan" in subprocess.run(["ldd", self.kiln], capture_output=True, text=True).stdout
-        self.preload = shim = os.path.join(os.path.abspath(args.build), "tests", "inject_shim.so")
-        if sanitized:
-            asan = subprocess.run([os.environ.get("CC", "cc"), "-print-file-name=libasan.so"], capture_output=True, text=True)
-            self.preload = f"{os.path.realpath(asan.stdout.strip())}:{shim}"
+        self.preload = shutil.copy(os.path.join(args.build, "tests", "inject_shim.so"), self.work)
         self.nvrtc = self.wrap_nvrtc()
         listed = subprocess.run([self.kiln, "help", "exit-codes"], capture_output=True, text=True, check=True).stdout
         self.codes = {int(code) for code in re.findall(r"^\s*(\d+)\s+KILN_", listed, re.M)}
@@ -371,8 +364,8 @@ class Tool:
         for late, at, last, case in sorted(cases, key=lambda c: c[:3]):
             group = (case.site["kind"], case.site["role"])
             counts[group] = counts.get(group, 0) + 1
-            ranked.append((0 if not (late or at or last) else 1, counts[group] if not self.args.full else 0, len(ranked), case))
-        ranked.sort(key=lambda r: r[:3])
+            ranked.append((late or at > 0 or last, 0 if self.args.full else counts[group], len(ranked), case))
+        ranked.sort(key=lambda r: r[:3]) # one of each group, another of each, ...
         return [r[3] for r in ranked], sites
 
     def name_of(self, module, offset):

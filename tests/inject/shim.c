@@ -49,8 +49,8 @@ struct site {
 };
 
 struct table {
-    _Atomic uint64_t fired, lost; /* the call was made to fail; sites for which there was no room */
-    _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed when it ended; where it made the first */
+    _Atomic uint64_t fired, lost;   /* the call was made to fail; sites for which there was no room */
+    _Atomic uint64_t left, left_at; /* blocks that kiln's own code had not freed when it ended; who made one of them */
     struct site sites[SITES];
 };
 
@@ -128,7 +128,7 @@ static size_t look(struct frame *frames)
         const char *module = map->l_name && *map->l_name ? base_name(map->l_name) : self;
         if (strncmp(module, "inject_shim", 11) == 0)
             continue;
-        if (strncmp(module, "libnvrtc", 8) == 0 || strncmp(module, "libasan", 7) == 0)
+        if (strncmp(module, "libnvrtc", 8) == 0)
             return 0;
         ours = ours || module == self || strncmp(module, "libcuda", 7) == 0;
         if (used < FRAMES && used < depth)
@@ -246,7 +246,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
     EXPORT type name parameters                                                                                        \
     {                                                                                                                  \
         REAL(name);                                                                                                    \
-        int error = inject(#name, __builtin_return_address(0));                                                         \
+        int error = inject(#name, __builtin_return_address(0));                                                        \
         if (error) {                                                                                                   \
             errno = error;                                                                                             \
             return failed;                                                                                             \
@@ -259,11 +259,11 @@ __attribute__((constructor)) static void start(int count, char **arguments)
     EXPORT int name parameters                                                                                         \
     {                                                                                                                  \
         REAL(name);                                                                                                    \
-        int error = inject(#name, __builtin_return_address(0));                                                         \
+        int error = inject(#name, __builtin_return_address(0));                                                        \
         return error ? error : real arguments;                                                                         \
     }
 
-/* The last argument is there only with some flags; reading it where it is not is harmless on the ABIs that this runs on. */
+/* The last argument is there only with some flags. */
 #define WRAP_OPEN(name, first, ...)                                                                                    \
     EXPORT int name first                                                                                              \
     {                                                                                                                  \
@@ -272,7 +272,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
         va_start(rest, flags);                                                                                         \
         mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;                                        \
         va_end(rest);                                                                                                  \
-        int error = inject(#name, __builtin_return_address(0));                                                         \
+        int error = inject(#name, __builtin_return_address(0));                                                        \
         if (error) {                                                                                                   \
             errno = error;                                                                                             \
             return -1;                                                                                                 \
@@ -300,7 +300,7 @@ WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL)
 WRAP(FILE *, open_memstream, (char **text, size_t *length), (text, length), NULL)
 WRAP(size_t, fwrite, (const void *from, size_t size, size_t count, FILE *file), (from, size, count, file), 0)
 WRAP(int, fputs, (const char *text, FILE *file), (text, file), EOF)
-WRAP(int, fflush, (FILE *file), (file), EOF)
+WRAP(int, fflush, (FILE * file), (file), EOF)
 WRAP(size_t, fread, (void *to, size_t size, size_t count, FILE *file), (to, size, count, file), 0)
 WRAP(ssize_t, read, (int fd, void *to, size_t count), (fd, to, count), -1)
 WRAP(ssize_t, __read_chk, (int fd, void *to, size_t count, size_t room), (fd, to, count, room), -1)
@@ -338,7 +338,7 @@ WRAP(char *, __realpath_chk, (const char *path, char *to, size_t room), (path, t
 WRAP(char *, getcwd, (char *to, size_t room), (to, room), NULL)
 WRAP(DIR *, opendir, (const char *path), (path), NULL)
 WRAP(DIR *, fdopendir, (int fd), (fd), NULL)
-WRAP(struct dirent *, readdir, (DIR *folder), (folder), NULL)
+WRAP(struct dirent *, readdir, (DIR * folder), (folder), NULL)
 WRAP(int, flock, (int fd, int how), (fd, how), -1)
 WRAP(int, dup, (int fd), (fd), -1)
 WRAP(int, pipe, (int fds[2]), (fds), -1)
@@ -346,25 +346,27 @@ WRAP(int, pipe2, (int fds[2], int flags), (fds, flags), -1)
 WRAP(int, socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds), -1)
 WRAP(int, eventfd, (unsigned value, int flags), (value, flags), -1)
 WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
-WRAP(int, poll, (struct pollfd *fds, nfds_t count, int limit), (fds, count, limit), -1)
+WRAP(int, poll, (struct pollfd * fds, nfds_t count, int limit), (fds, count, limit), -1)
 WRAP(pid_t, waitpid, (pid_t pid, int *how, int flags), (pid, how, flags), -1)
 WRAP(void *, mmap, (void *at, size_t size, int rights, int flags, int fd, off_t offset),
      (at, size, rights, flags, fd, offset), MAP_FAILED)
 WRAP(void *, mmap64, (void *at, size_t size, int rights, int flags, int fd, off64_t offset),
      (at, size, rights, flags, fd, offset), MAP_FAILED)
-WRAP_NUMBER(posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                          const posix_spawnattr_t *how, char *const arguments[], char *const environment[]),
+WRAP_NUMBER(posix_spawn,
+            (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how,
+             char *const arguments[], char *const environment[]),
             (pid, path, actions, how, arguments, environment))
-WRAP_NUMBER(posix_spawn_file_actions_init, (posix_spawn_file_actions_t *actions), (actions))
-WRAP_NUMBER(posix_spawn_file_actions_addopen, (posix_spawn_file_actions_t *actions, int fd, const char *path, int flags,
-                                               mode_t mode), (actions, fd, path, flags, mode))
-WRAP_NUMBER(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int from, int to),
+WRAP_NUMBER(posix_spawn_file_actions_init, (posix_spawn_file_actions_t * actions), (actions))
+WRAP_NUMBER(posix_spawn_file_actions_addopen,
+            (posix_spawn_file_actions_t * actions, int fd, const char *path, int flags, mode_t mode),
+            (actions, fd, path, flags, mode))
+WRAP_NUMBER(posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t * actions, int from, int to),
             (actions, from, to))
-WRAP_NUMBER(pthread_create, (pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user),
+WRAP_NUMBER(pthread_create, (pthread_t * thread, const pthread_attr_t *how, void *(*run)(void *), void *user),
             (thread, how, run, user))
-WRAP_NUMBER(pthread_mutex_init, (pthread_mutex_t *lock, const pthread_mutexattr_t *how), (lock, how))
-WRAP_NUMBER(pthread_cond_init, (pthread_cond_t *cond, const pthread_condattr_t *how), (cond, how))
-WRAP_NUMBER(pthread_rwlock_init, (pthread_rwlock_t *lock, const pthread_rwlockattr_t *how), (lock, how))
+WRAP_NUMBER(pthread_mutex_init, (pthread_mutex_t * lock, const pthread_mutexattr_t *how), (lock, how))
+WRAP_NUMBER(pthread_cond_init, (pthread_cond_t * cond, const pthread_condattr_t *how), (cond, how))
+WRAP_NUMBER(pthread_rwlock_init, (pthread_rwlock_t * lock, const pthread_rwlockattr_t *how), (lock, how))
 WRAP_NUMBER(posix_memalign, (void **to, size_t alignment, size_t size), (to, alignment, size))
 WRAP(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL)
 
@@ -417,10 +419,12 @@ EXPORT int fcntl64(int fd, int command, ...)
     return -1;
 }
 
-#ifndef INJECT_NO_MALLOC
-/* What kiln's own code allocates, as opposed to libraries, which keep some until the end: by pointer, and who made it. */
+/* What kiln's own code allocates, as opposed to libraries, which keep some until the end. */
 enum { BLOCKS = 1 << 18 };
-static struct { void *pointer; uint64_t maker; } blocks[BLOCKS];
+static struct {
+    void *pointer;
+    uint64_t maker;
+} blocks[BLOCKS];
 static size_t block_count;
 static atomic_flag blocks_lock = ATOMIC_FLAG_INIT;
 
@@ -527,7 +531,6 @@ EXPORT void free(void *pointer)
     forget_block(pointer);
     __libc_free(pointer);
 }
-#endif
 
 /* ---- SQLite: an error is a result code ---- */
 
@@ -535,7 +538,8 @@ typedef struct sqlite3 sqlite3;
 typedef struct sqlite3_stmt sqlite3_stmt;
 int sqlite3_open_v2(const char *path, sqlite3 **db, int flags, const char *vfs);
 int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int length, sqlite3_stmt **made, const char **tail);
-int sqlite3_prepare_v3(sqlite3 *db, const char *sql, int length, unsigned flags, sqlite3_stmt **made, const char **tail);
+int sqlite3_prepare_v3(sqlite3 *db, const char *sql, int length, unsigned flags, sqlite3_stmt **made,
+                       const char **tail);
 int sqlite3_step(sqlite3_stmt *statement);
 int sqlite3_exec(sqlite3 *db, const char *sql, int (*each)(void *, int, char **, char **), void *user, char **why);
 int sqlite3_bind_text(sqlite3_stmt *statement, int index, const char *text, int length, void (*release)(void *));
@@ -544,18 +548,22 @@ int sqlite3_bind_blob64(sqlite3_stmt *statement, int index, const void *data, un
                         void (*release)(void *));
 
 WRAP_NUMBER(sqlite3_open_v2, (const char *path, sqlite3 **db, int flags, const char *vfs), (path, db, flags, vfs))
-WRAP_NUMBER(sqlite3_prepare_v2, (sqlite3 *db, const char *sql, int length, sqlite3_stmt **made, const char **tail),
+WRAP_NUMBER(sqlite3_prepare_v2, (sqlite3 * db, const char *sql, int length, sqlite3_stmt **made, const char **tail),
             (db, sql, length, made, tail))
-WRAP_NUMBER(sqlite3_prepare_v3, (sqlite3 *db, const char *sql, int length, unsigned flags, sqlite3_stmt **made,
-                                 const char **tail), (db, sql, length, flags, made, tail))
-WRAP_NUMBER(sqlite3_step, (sqlite3_stmt *statement), (statement))
-WRAP_NUMBER(sqlite3_exec, (sqlite3 *db, const char *sql, int (*each)(void *, int, char **, char **), void *user,
-                           char **why), (db, sql, each, user, why))
-WRAP_NUMBER(sqlite3_bind_text, (sqlite3_stmt *statement, int index, const char *text, int length,
-                                void (*release)(void *)), (statement, index, text, length, release))
-WRAP_NUMBER(sqlite3_bind_int64, (sqlite3_stmt *statement, int index, long long value), (statement, index, value))
-WRAP_NUMBER(sqlite3_bind_blob64, (sqlite3_stmt *statement, int index, const void *data, unsigned long long length,
-                                  void (*release)(void *)), (statement, index, data, length, release))
+WRAP_NUMBER(sqlite3_prepare_v3,
+            (sqlite3 * db, const char *sql, int length, unsigned flags, sqlite3_stmt **made, const char **tail),
+            (db, sql, length, flags, made, tail))
+WRAP_NUMBER(sqlite3_step, (sqlite3_stmt * statement), (statement))
+WRAP_NUMBER(sqlite3_exec,
+            (sqlite3 * db, const char *sql, int (*each)(void *, int, char **, char **), void *user, char **why),
+            (db, sql, each, user, why))
+WRAP_NUMBER(sqlite3_bind_text,
+            (sqlite3_stmt * statement, int index, const char *text, int length, void (*release)(void *)),
+            (statement, index, text, length, release))
+WRAP_NUMBER(sqlite3_bind_int64, (sqlite3_stmt * statement, int index, long long value), (statement, index, value))
+WRAP_NUMBER(sqlite3_bind_blob64,
+            (sqlite3_stmt * statement, int index, const void *data, unsigned long long length, void (*release)(void *)),
+            (statement, index, data, length, release))
 
 /* ---- functions of CUDA's driver and of NVRTC, as dlsym hands them out ---- */
 
@@ -569,29 +577,32 @@ static struct {
 } functions[FUNCTIONS];
 static atomic_uint function_count;
 
-static word call(unsigned i, word a, word b, word c, word d, word e, word f, word g, word h, word j, word k, word l, word m)
+static word call(unsigned i, word a, word b, word c, word d, word e, word f, word g, word h, word j, word k, word l,
+                 word m)
 {
     int error = inject(functions[i].name, __builtin_return_address(0));
     return error ? (word)error : functions[i].real(a, b, c, d, e, f, g, h, j, k, l, m);
 }
 
 #define STUB(i)                                                                                                        \
-    static word stub_##i(word a, word b, word c, word d, word e, word f, word g, word h, word j, word k, word l, word m) \
+    static word stub_##i(word a, word b, word c, word d, word e, word f, word g, word h, word j, word k, word l,       \
+                         word m)                                                                                       \
     {                                                                                                                  \
         return call(0##i, a, b, c, d, e, f, g, h, j, k, l, m);                                                         \
     }
 #define EIGHT(X, i) X(i##0) X(i##1) X(i##2) X(i##3) X(i##4) X(i##5) X(i##6) X(i##7)
 #define ALL(X)                                                                                                         \
-    EIGHT(X, 0) EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7)                    \
-    EIGHT(X, 10) EIGHT(X, 11) EIGHT(X, 12) EIGHT(X, 13) EIGHT(X, 14) EIGHT(X, 15) EIGHT(X, 16) EIGHT(X, 17)
+    EIGHT(X, 0)                                                                                                        \
+    EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 10) EIGHT(X, 11)      \
+        EIGHT(X, 12) EIGHT(X, 13) EIGHT(X, 14) EIGHT(X, 15) EIGHT(X, 16) EIGHT(X, 17)
 ALL(STUB)
 #define NAMED(i) stub_##i,
 static library_fn *const stubs[FUNCTIONS] = {ALL(NAMED)};
 
 static bool returns_error(const char *name)
 {
-    return (strncmp(name, "cu", 2) == 0 || strncmp(name, "nvrtc", 5) == 0) && strcmp(name, "nvrtcGetErrorString") != 0 &&
-           strcmp(name, "nvrtcSetFlowCallback") != 0;
+    return strncmp(name, "cu", 2) == 0 || (strncmp(name, "nvrtc", 5) == 0 && strcmp(name, "nvrtcGetErrorString") != 0 &&
+                                           strcmp(name, "nvrtcSetFlowCallback") != 0);
 }
 
 EXPORT void *dlsym(void *handle, const char *name)
