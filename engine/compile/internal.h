@@ -73,12 +73,12 @@ typedef struct kiln__hello {
 /* A message in memory that starts with room for its header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why);
+                          const char *why, bool passing); /* passing: kiln__error_is_passing() */
 void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
 /* Reads bodies. What comes out points into the body or the arena. False: malformed (or memory: arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
-                               const char **why);
+                               const char **why, bool *passing);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
 /* Refuses what nests so deep that NVRTC could overflow this process's stack. For compiles without a worker. */

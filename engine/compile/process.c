@@ -178,12 +178,13 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
     char *body = NULL;
     size_t length = 0;
     const char *why = "";
+    bool passing = false;
     kiln__unit parts;
     kiln__io result = kiln__child_send(&worker->child, message, deadline);
     if (result == KILN__IO_DONE)
         result = receive_message(worker, KILN__MESSAGE_RESULT, &body, &length, deadline);
     if (result == KILN__IO_DONE &&
-        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why))
+        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why, &passing))
         result = KILN__IO_MALFORMED;
     if (result != KILN__IO_DONE) {
         outcome->ns = kiln__now_ns() - begun;
@@ -197,6 +198,8 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
         outcome->status = KILN_ERROR_COMPILE; /* the worker's limit, not the host's memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
+        if (passing)
+            kiln__error_mark_passing(outcome->error);
     }
     kiln__free(worker->mem, body);
 }

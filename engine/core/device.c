@@ -200,11 +200,21 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     kiln_status status = open_driver(engine, error);
     if (status == KILN_OK)
         status = given ? device_of_context(engine, error) : retain_primary(engine, error);
+    CUresult asked = status == KILN_OK ? kiln__driver_device_info(&engine->driver, engine->device, &engine->info)
+                                       : CUDA_SUCCESS;
+    if (asked != CUDA_SUCCESS) {
+        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "asking for the properties of %s",
+                                   engine->info.id);
+        if (engine->owns_context)
+            engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+        if (engine->owns_context)
+            engine->context = NULL;
+        engine->owns_context = false;
+    }
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
         return status;
     }
-    kiln__driver_device_info(&engine->driver, engine->device, &engine->info);
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
@@ -339,8 +349,9 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
         status = kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s; `kiln devices` lists them",
                             name);
     kiln__arena_free(&arena);
-    if (status == KILN_OK)
-        kiln__driver_device_info(driver, *device, info);
+    CUresult asked = status == KILN_OK ? kiln__driver_device_info(driver, *device, info) : CUDA_SUCCESS;
+    if (asked != CUDA_SUCCESS)
+        status = kiln__driver_fail(driver, engine->mem, asked, error, "asking for the properties of %s", name);
     return status;
 }
 

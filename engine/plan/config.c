@@ -401,9 +401,11 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
                             uint64_t *valid, kiln_error **error)
 {
     kiln_space_info info;
-    if (!engine || !spec || !raw || !valid)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_space_size needs an engine, a spec and room for both numbers");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__NEEDS(engine->mem, error, raw);
+    KILN__NEEDS(engine->mem, error, valid);
     kiln_status status = kiln_space_count(engine, spec, choice, NULL, &info, error);
     if (status != KILN_OK)
         return status;

@@ -328,6 +328,24 @@ static int move_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
+/* SQLite takes a disk that fails to read for a damaged database (SQLITE_IOERR_CORRUPTFS): all of it is looked at once
+ * more before anything is moved. */
+static bool is_whole(const kiln_store *store)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    bool whole = false;
+    if (sqlite3_open_v2(store->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(db, (int)store->patience);
+        whole = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW &&
+                strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    }
+    sqlite3_finalize(statement);
+    sqlite3_close_v2(db);
+    return whole;
+}
+
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
 {
     kiln__text to = {.mem = store->mem};
@@ -337,7 +355,13 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
         store->inode = info.st_ino;
     }
     disconnect(store);
-    int wrong = move_if_same(store, &to), code;
+    int code;
+    if (is_whole(store)) {
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is whole",
+                   store->path, why);
+        return connect_store(store, &code, error);
+    }
+    int wrong = move_if_same(store, &to);
     if (wrong) {
         kiln__text_free(&to);
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be moved aside: %s",

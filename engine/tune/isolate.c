@@ -248,6 +248,8 @@ static void take_answer(kiln__runner *r, bool launched)
         kiln__child_end(&r->child);
     if (answer->status != KILN_OK)
         kiln__fail_cuda(r->engine->mem, &r->why, answer->status, answer->cuda, "%s", answer->why);
+    if (answer->passing)
+        kiln__error_mark_passing(r->why);
     else if (launched && (r->shortest < 0 || seconds < r->shortest))
         r->shortest = seconds;
     conclude(r, answer->status, false);

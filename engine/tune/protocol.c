@@ -190,6 +190,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_number(message, (uint64_t)answer->status);
     kiln__wire_number(message, (uint64_t)answer->cuda);
     kiln__wire_number(message, answer->lost);
+    kiln__wire_number(message, answer->passing);
     kiln__wire_string(message, answer->why);
 #define KILN_X(field) kiln__wire_number(message, answer->result.field != 0);
     FLAGS(KILN_X)
@@ -210,6 +211,7 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     answer->status = kiln__wire_read_status(&in);
     answer->cuda = (int)read_small(&in, INT_MAX);
     answer->lost = read_small(&in, 1) == 1;
+    answer->passing = read_small(&in, 1) == 1;
     answer->why = kiln__wire_read_string(&in);
 #define KILN_X(field) answer->result.field = read_small(&in, 1) == 1;
     FLAGS(KILN_X)

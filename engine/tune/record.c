@@ -74,7 +74,10 @@ static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
         if (status != KILN_OK)
             return status;
         kiln__text fields = {.mem = engine->mem};
-        kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid);
+        if (!kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid) && !info.simulated &&
+            engine->driver.cuDeviceGetUuid_)
+            return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE, "%s: cuDeviceGetUuid fails, without which its "
+                              "samples could not be told from another device's", info.id);
         memcpy(r->devices[i].id, info.id, sizeof info.id);
         kiln__determine_device(&info, &fields);
         kiln__text_puts(&fields, r->devices[i].uuid);

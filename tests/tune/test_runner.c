@@ -49,7 +49,7 @@ static const double times[] = {1.25, 1.5, 2};
 static void write_result(kiln__text *message)
 {
     kiln__runner_answer answer = {.times = times, .time_count = KILN__COUNT(times),
-                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
+                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .passing = true, .lost = true, .why = "because",
                                   .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7, .stopped_early = 1,
                                              .clock_hz = 1e9, .throttle = 5, .energy_joules = 0.75}};
     kiln__runner_write_result(message, &answer);
@@ -132,7 +132,7 @@ static void messages_come_back(void)
     kiln__runner_answer answer;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
-    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.lost);
+    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
     CHECK_TEXT(answer.why, "because");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
     CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7 && answer.result.stopped_early);

@@ -264,6 +264,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count);
 json_t *js_result(const kiln_result *result);
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
+char *js_dump(const json_t *object, size_t flags); /* as a text; flags of json_dumps() */
 void js_print(json_t *object); /* to standard output; frees it */
 /* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
 const char *js_visible(const char *json);

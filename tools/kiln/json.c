@@ -199,14 +199,19 @@ const char *js_visible(const char *text)
     return made;
 }
 
+/* Not json_dumps(): where memory ends while a key is written, that leaves the key out and succeeds. */
+char *js_dump(const json_t *object, size_t flags)
+{
+    size_t size = json_dumpb(object, NULL, 0, flags);
+    char *text = cli_alloc(size + 1);
+    need(size > 0 && json_dumpb(object, text, size, flags) == size ? (json_t *)(uintptr_t)object : NULL);
+    return text;
+}
+
 void js_print(json_t *object)
 {
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    void *mark = cli_mark();
+    out_json(js_visible(js_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17))));
     json_decref(object);
-    if (!text) {
-        need(NULL);
-        return;
-    }
-    out_json(js_visible(text));
-    free(text);
+    cli_release(mark);
 }

@@ -137,7 +137,6 @@ static void put_specs(FILE *to)
 
 void report_page_end(FILE *to, const json_t *data, const report_library *library)
 {
-    char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
     fprintf(to, "<footer><p>Made by kiln %s. Charts by Vega (University of Washington Interactive Data Lab; "
                 "BSD-3-Clause), with parts of D3 (Mike Bostock; ISC).</p>\n",
             kiln_version());
@@ -147,8 +146,7 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
         fputs("</pre></details>\n", to);
     }
     fputs("</footer>\n<div id=tip role=status hidden></div>\n", to);
-    put_json(to, "kiln-data", text ? text : "null");
-    free(text);
+    put_json(to, "kiln-data", js_dump(data, JSON_COMPACT | JSON_REAL_PRECISION(6)));
     put_specs(to);
     fputs("<script>const kilnModules = {};</script>\n", to);
     for (size_t i = 0; i < library->count; i++) {
