@@ -360,7 +360,7 @@ static uint64_t add_up(uint64_t one, uint64_t other) { return one > UINT64_MAX -
 #define COUNT_SECONDS 5.0
 
 kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                             const kiln_space_options *options, kiln_space_info *info, kiln_error **error)
+                             const kiln_space_options *given, kiln_space_info *info, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
     kiln_space_info all = {.counted = 1};

@@ -65,6 +65,7 @@ static struct out {
     kiln_recording_info described;
     kiln_score score;
     kiln_occupancy_info occupancy;
+    kiln_space_info space;
 } out;
 
 static void forget_out(void)
@@ -212,6 +213,9 @@ static void tear_down(void)
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(NOTHING, kiln_spec_buffer, "vv", (A(0, w.spec), 0, A(1, &out.buffer)))                                           \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
+    X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space),  \
+      A(5, &out.error)))                                                                                               \
+    X(STATUS, kiln_file_write, "rro", (A(0, "written"), A(1, "x"), 1, A(2, &out.error)))                               \
     X(STATUS, kiln_space_size, "rrorro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.u), A(4, &out.v),   \
       A(5, &out.error)))                                                                                               \
     X(STATUS, kiln_plan_open, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4,           \
@@ -539,6 +543,7 @@ static void test_zeroed(void)
 /* Y(function, its struct, a call with `given`) */
 #define FILLED(Y)                                                                                                      \
     Y(kiln_engine_open, kiln_options, (given, &out.engine, &out.error))                                                \
+    Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \
     Y(kiln_plan_run, kiln_run_options, (w.plan, given, &out.result, &out.error))                                       \
     Y(kiln_tune, kiln_tune_options, (w.engine, w.spec, given, &out.tuning, &out.error))                                \
