@@ -111,8 +111,8 @@ static bool bind_folder(const char *folder)
         return false;
     if (!make_folders(path) || mount(folder, path + 1, NULL, MS_BIND, NULL) != 0 || statvfs(path + 1, &flags) != 0)
         return false;
-    /* What the mount had must stay; ST_ and MS_ are the same bits for these. */
-    unsigned long kept = flags.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME | MS_RELATIME);
+    /* What the mount had must stay; ST_ and MS_ are the same bits for these. How it keeps times of access stays by itself. */
+    unsigned long kept = flags.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
     return mount(NULL, path + 1, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, NULL) == 0;
 }
 
@@ -133,13 +133,10 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
         step = "mount";
         /* The folder that the new root is mounted on is hidden by it: "/proc" is one that no header lies in. */
         good = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-        int old = good ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
         good = good && mount("kiln", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=755") == 0 &&
                chdir("/proc") == 0;
         for (size_t i = 0; i < count && good; i++)
             good = !readable[i] || !*readable[i] || bind_folder(readable[i]);
-        if (old >= 0)
-            close(old);
     }
     if (good) {
         step = "pivot_root";
