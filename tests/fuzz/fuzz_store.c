@@ -30,12 +30,6 @@ static void empty_folder(void)
         closedir(list);
 }
 
-static void remove_folder(void)
-{
-    empty_folder();
-    rmdir(folder);
-}
-
 static void write_file(const char *path, const uint8_t *data, size_t size)
 {
     FILE *file = fopen(path, "wb");
@@ -117,11 +111,9 @@ static void open_as(const char *path, unsigned flags)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[96], waits[128];
-    if (!*folder) {
-        strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/kiln-fuzz-XXXXXX" : "/tmp/kiln-fuzz-XXXXXX");
-        if (!mkdtemp(folder) || atexit(remove_folder) != 0)
-            abort();
-    }
+    strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/kiln-fuzz-XXXXXX" : "/tmp/kiln-fuzz-XXXXXX");
+    if (!mkdtemp(folder)) /* for each input, since a fuzzer ends without its handlers of exit */
+        abort();
     snprintf(path, sizeof path, "%s/samples.db", folder);
     snprintf(waits, sizeof waits, "%s.pending-1-1", path);
     write_file(path, data, size);
@@ -131,5 +123,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_file(waits, data, size);
     open_as(path, 0);
     empty_folder();
+    rmdir(folder);
     return 0;
 }
