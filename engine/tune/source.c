@@ -450,8 +450,8 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
 static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
 {
     kiln__space *space = NULL;
-    if (!s->tally.rejected)
-        return kiln__fail_memory(error);
+    if (!s->tally.rejected) /* the time was over before anything was tried */
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT, "no valid configuration was found in the time there is");
     kiln_status status = open_space(s, s->tallied, &space, error);
     if (status == KILN_OK)
         status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);

@@ -1,6 +1,7 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
  * time on each device, by its runner. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,11 +177,13 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
+    char of[32] = "";
+    if (total(s) < UINT64_MAX)
+        snprintf(of, sizeof of, " of %llu", (unsigned long long)total(s));
     if (!engine->driver.simulated || !engine->owns_context)
         return kiln__fail_cuda(engine->mem, error, KILN_ERROR_DEVICE, kiln_error_cuda(why),
-                               "the sweep ends after %llu of %llu configurations, because the device's context is lost:"
-                               " %s", (unsigned long long)s->tuning->totals.configurations,
-                               (unsigned long long)total(s), kiln_error_message(why));
+                               "the sweep ends after %llu%s configurations, because the device's context is lost: %s",
+                               (unsigned long long)s->tuning->totals.configurations, of, kiln_error_message(why));
     kiln__shared_free(s->shared);
     s->shared = NULL;
     CUcontext fresh = NULL, previous = NULL;
