@@ -79,7 +79,10 @@ static double remaining(const sweep *s, double elapsed)
 /* Tells the caller. False: the caller wants to end. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
+    const volatile int *stop = s->options->run.stop;
     s->ticked = kiln__now_ns();
+    if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+        return false;
     if (!s->options->callback)
         return true;
     double elapsed = seconds_since(s->start);
@@ -370,7 +373,17 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
+    if (status == KILN_ERROR_INTERRUPTED) { /* options->run.stop, in mid-sample */
+        forget(taken);
+        kiln_error_free(why);
+        return interrupted(s, error);
+    }
+    if (atomic_load(&s->engine->stuck))
+        lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT, "the sweep ends after %llu of %llu configurations, "
+                          "because a kernel has the device and does not end: %s",
+                          (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
+                          kiln_error_message(why));
+    else if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
         lost = recover(s, why, &lost_why);
     status = finish(s, taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
@@ -708,7 +721,10 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     kiln_tune_options whole = *options; /* run options that were left zero are the defaults */
     if (whole.run.size == 0)
         whole.run.size = sizeof whole.run;
-    if (!(whole.sample_timeout >= 0) || whole.isolation > KILN_ISOLATE_ALWAYS) /* NaN too */
+    if (whole.sample_timeout == 0)
+        whole.sample_timeout = whole.run.sample_timeout;
+    whole.run.sample_timeout = whole.sample_timeout;
+    if (isnan(whole.sample_timeout) || whole.isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: isolation is %u and "
                           "sample_timeout %g", (unsigned)whole.isolation, whole.sample_timeout);
     if (whole.device_count > 0 && !whole.devices)
