@@ -88,6 +88,10 @@ static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
     uint64_t begun = kiln__now_ns(), asked = 0;
     for (;;) {
         CUresult result = event ? driver->cuEventQuery_(event) : driver->cuStreamQuery_(stream);
+        if (result == CUDA_SUCCESS && is_asked(plan)) {
+            plan->limit.late = KILN__STOPPED;
+            return CUDA_ERROR_TIMEOUT;
+        }
         if (result != CUDA_ERROR_NOT_READY)
             return result;
         uint64_t now = kiln__now_ns();
@@ -153,7 +157,7 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
         status = kiln__driver_fail(driver, plan->mem, result, error, "%s", kiln__text_get(&text));
     } else if (late == KILN__STOPPED) {
         status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
-                            driver->simulated ? "" : "; a kernel still has the device, until this process ends");
+                            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel still has the device, until this process ends");
     } else if (driver->simulated) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
         kiln_error *why = NULL;
