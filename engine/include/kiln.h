@@ -551,7 +551,7 @@ typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kil
  * endless kernel or a crash of the driver costs one sample. That cannot be where the engine has a caller's context,
  * host functions of the application or no worker program, nor where the run has outputs or KILN_RUN_CHECK. */
 typedef enum kiln_isolation {
-    KILN_ISOLATE_NEVER,             /* here. After a fault a sweep on a GPU ends; an endless kernel hangs it */
+    KILN_ISOLATE_NEVER,             /* here. After a fault, or an endless kernel, a sweep on a GPU ends */
     KILN_ISOLATE_GPU,               /* elsewhere on a GPU, here with a warning if it cannot be; here on the simulator */
     KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
 } kiln_isolation;

@@ -48,7 +48,7 @@ def finish(process):
 never = ["--sample-timeout", "0"]
 subprocess.run([kiln, "run", spec, "--sample-timeout", "0.001"], env=environment, stderr=subprocess.DEVNULL)  # compiled
 for arguments in [["run", spec], ["check", spec], ["profile", spec], ["study", "tiles", spec], ["tune", spec, "--no-store"]]:
-    for number in [signal.SIGINT, signal.SIGTERM]:
+    for number in [signal.SIGINT, signal.SIGTERM][: 2 if arguments[0] == "run" else 1]:
         process = start(*arguments, *never)
         process.send_signal(number)
         out, err = finish(process)

@@ -227,10 +227,10 @@ static void heap_is_full(void)
 static void local_is_bounded(void)
 {
     static const char text[] = HEAD KERNEL("k") ".local .align 4 .b8 l[500000];\n"
-        "st.local.u32 [l+499996], %r0; mov.u32 %r1, 1; st.global.u32 [%d2], %r1; ret;\n}\n";
-    enum { BLOCKS = 6, WIDE = 96, THREADS = BLOCKS * WIDE };
+        "st.local.u32 [l+499996], %r0; atom.global.add.u32 %r1, [%d2], 1; ret;\n}\n";
+    enum { BLOCKS = 6, WIDE = 96 };
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 4, .memory = 1 << 30});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, THREADS * sizeof *in, &in), 0};
+    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
     vm_family family = {.held = 0};
     vm_limit_init(&family, b.device, &(vm_launch){.grid = {1, 1, 1}});
     CU_ASSERT_EQUAL(family.hold_most, (uint64_t)1 << 30);
@@ -238,8 +238,8 @@ static void local_is_bounded(void)
     vm_let_go(&family, (uint64_t)1 << 30);
     CHECK(vm_hold(&family, 1));
     vm_bench_run(&b, "k", BLOCKS, WIDE, &p); /* 48 MB a block */
-    for (unsigned k = 0; k < THREADS; k++)
-        CU_ASSERT_EQUAL(in[k].w[0], 1);
+    for (unsigned k = 0; k < WIDE; k++)
+        CU_ASSERT_EQUAL(in[k].w[0], BLOCKS);
     vm_bench_end(&b);
 }
 
