@@ -38,8 +38,8 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
     }
 }
 
-/* One launch a kernel of the two there are, with a turn of each in the two halves (plain, then under the checks): `parity`,
- * of the input's bytes, says which comes in which. All kernels of an input share its instructions. */
+/* One of two launches: plain, one warp (turn 0); larger, cooperative, with dynamic shared memory and, where checked, counted
+ * (turn 1). Each half of an execution has one of them. */
 static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn, bool checked)
 {
     const ptx_function *function = &vm_module_ptx(module)->functions[kernel];
@@ -459,10 +459,10 @@ static bool parses(const uint8_t *data, size_t size)
 /* Several mutations, each of which is taken back if the text no longer parses: fuzz_ptx is there for those. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
-    enum { TRIES = 12, LARGE = 4096 };
+    enum { TRIES = 6, LARGE = 4096 };
     maker m = {.state = seed * 2654435761u + 1};
     uint8_t *before = malloc(most);
-    uint32_t wanted = 1 + pick(&m, 4);
+    uint32_t wanted = 1 + pick(&m, 2);
     if (!before)
         return size;
     if (size > LARGE && pick(&m, 16) != 0) {
@@ -473,7 +473,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
         else
             memcpy(data, before, size);
     }
-    for (unsigned k = 0; k < (size > LARGE ? TRIES / 4 : TRIES) && wanted; k++) {
+    for (unsigned k = 0; k < (size > LARGE ? TRIES / 2 : TRIES) && wanted; k++) {
         memcpy(before, data, size);
         size_t next = mutate(&m, data, size, most);
         if (parses(data, next)) {
