@@ -1,4 +1,5 @@
 /* argument.c - what every public function checks of its arguments before it does anything. base.h has the macros. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,6 +171,8 @@ kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const
         if (!(numbers[i].value >= 0)) /* NaN too */
             return kiln__fail_number(mem, error, function, text[0], numbers[i].value);
     }
+    if (isnan(run->sample_timeout)) /* negative: no limit */
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.sample_timeout is nan", function, argument);
     snprintf(text[0], sizeof text[0], "%s.inputs", argument);
     snprintf(text[1], sizeof text[1], "%s.input_count", argument);
     kiln_status status = check_files(mem, error, function, text[0], text[1], run->inputs, run->input_count);

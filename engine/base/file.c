@@ -208,8 +208,9 @@ kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const 
 
 kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error)
 {
-    if (!path || !*path || (!data && size))
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_file_write wants a path and data");
+    KILN__NEEDS_TEXT(NULL, error, path);
+    if (size)
+        KILN__NEEDS(NULL, error, data);
     return kiln__file_write(NULL, path, data, size, error);
 }
 

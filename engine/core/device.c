@@ -252,6 +252,9 @@ kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_er
     kiln_status status = kiln__engine_device(engine, error);
     if (status != KILN_OK)
         return status;
+    if (atomic_load(&engine->stuck))
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "a kernel that went over its time limit still has %s, and "
+                          "will until this process ends", engine->info.id);
     CUcontext current = NULL;
     CUresult result = engine->driver.cuCtxGetCurrent_(&current);
     if (result == CUDA_SUCCESS && current != engine->context)

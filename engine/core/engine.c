@@ -105,10 +105,12 @@ void kiln_engine_close(kiln_engine *engine)
     if (engine->cache)
         kiln__cache_close(engine->cache);
     if (engine->device_open) {
-        if (engine->owns_context)
+        bool stuck = atomic_load(&engine->stuck);
+        if (engine->owns_context && !stuck)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
         kiln__nvml_close(engine->nvml);
-        kiln__driver_close(&engine->driver);
+        if (!stuck) /* the process still has the library when it ends */
+            kiln__driver_close(&engine->driver);
     }
     if (engine->exclusive >= 0)
         close(engine->exclusive);

@@ -493,6 +493,15 @@ typedef struct kiln_run_options {
     double give_up_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
                                        longer than that: engine/plan/README.md says when. The answer is checked all the
                                        same, and the result says `stopped_early` */
+    double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
+                                       and twice the budget, and four times the first run for each of min_repetitions; below
+                                       0: no limit. Then KILN_ERROR_TIMEOUT. A simulated kernel is ended, and the message
+                                       says in which loop it was; a GPU's goes on until the process ends: the engine is of
+                                       no more use then, and the process should end soon. Where the steps run a reference,
+                                       it has the same time for itself */
+    const volatile int *stop;       /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0: a signal
+                                       handler or another thread may set it. A simulated kernel ends at once and its context
+                                       stays whole; one on a GPU is waited for, for a second. Referenced for the call */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
@@ -572,7 +581,7 @@ typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kil
  * endless kernel or a crash of the driver costs one sample. That cannot be where the engine has a caller's context,
  * host functions of the application or no worker program, nor where the run has outputs or KILN_RUN_CHECK. */
 typedef enum kiln_isolation {
-    KILN_ISOLATE_NEVER,             /* here. After a fault a sweep on a GPU ends; an endless kernel hangs it */
+    KILN_ISOLATE_NEVER,             /* here. After a fault, or an endless kernel, a sweep on a GPU ends */
     KILN_ISOLATE_GPU,               /* elsewhere on a GPU, here with a warning if it cannot be; here on the simulator */
     KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
 } kiln_isolation;
@@ -600,9 +609,10 @@ typedef struct kiln_tune_options {
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    double sample_timeout;          /* seconds a sample measured elsewhere may take from its first launch on; 0: 60 (on
-                                       the simulator 600) and, once one has worked, 5 and 50 times what the shortest
-                                       took; either with twice the budget added */
+    double sample_timeout;          /* seconds a sample may take from its first launch on; 0: that of `run`. Where that is 0,
+                                       too, a sample measured elsewhere may take 60 and, once one has worked, 5 and 50 times
+                                       what the shortest took, if that is less; either with twice the budget added. Below
+                                       0: no limit */
     kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
                                        them is unchanged; NULL: nowhere. Referenced for the call */
     unsigned flags;                 /* KILN_TUNE_FRESH ... */

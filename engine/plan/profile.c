@@ -50,13 +50,15 @@ static void see(void *user, const kiln__sim_access *access);
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
-    const kiln__driver *driver = &plan->engine->driver;
     bool check = !(flags & KILN_RUN_NO_VERIFY);
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK && check)
         status = kiln__plan_references(plan, error);
     if (status == KILN_OK && check)
         status = kiln__plan_poison(plan, error);
+    kiln__limit_start(plan);
+    if (status == KILN_OK)
+        status = kiln__limit_check(plan, error);
     if (status == KILN_OK)
         status = kiln__steps_enqueue(plan, true, NULL, error);
     if (status != KILN_OK)
@@ -64,13 +66,12 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
     if (!kiln__sim_count_begin(watch ? see : NULL, watch, block))
         return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory to count in, or the device counts for another");
     status = kiln__steps_enqueue(plan, false, NULL, error);
-    CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
+    CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
     bool whole = kiln__sim_count_end(arena, kernels, count);
     if (done != CUDA_SUCCESS) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
-        status = kiln__driver_fail(driver, plan->mem, done, error, "running %s %s", plan->spec->name,
-                                   kiln__text_get(&label));
+        status = kiln__limit_fail(plan, done, error, "running %s %s", plan->spec->name, kiln__text_get(&label));
         kiln__text_free(&label);
     }
     if (status == KILN_OK && !whole)
@@ -108,13 +109,16 @@ static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const ki
             return kiln__plan_no_buffer(plan, options->inputs[i].buffer, error);
         b->file = options->inputs[i].path;
     }
-    status = kiln__engine_enter(engine, &previous, error);
+    status = kiln__limit_set(plan, options, error);
+    if (status == KILN_OK)
+        status = kiln__engine_enter(engine, &previous, error);
     if (status != KILN_OK)
         return status;
     if (watch)
         watch->plan = plan;
     pthread_mutex_lock(&engine->measuring); /* one at a time counts in a context */
     status = counted_run(plan, options->flags, watch, block, arena, kernels, count, result, error);
+    kiln__limit_end(plan);
     pthread_mutex_unlock(&engine->measuring);
     kiln__engine_leave(engine, previous);
     return status;

@@ -41,6 +41,7 @@ double kiln__tuning_seconds(const kiln_result *result);
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
     double give_up_above;        /* as in kiln_run_options */
+    double timeout;              /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
 /* Whether the sweep gives up on clearly slower configurations. Not where something else than time is looked for, energy

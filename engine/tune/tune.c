@@ -80,7 +80,10 @@ static double remaining(const sweep *s, double elapsed)
 /* Tells the caller. False: the caller wants to end. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
+    const volatile int *stop = s->options->run.stop;
     s->ticked = kiln__now_ns();
+    if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+        return false;
     if (!s->options->callback)
         return true;
     double elapsed = seconds_since(s->start);
@@ -387,7 +390,17 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
+    if (status == KILN_ERROR_INTERRUPTED) { /* options->run.stop, in mid-sample */
+        forget(taken);
+        kiln_error_free(why);
+        return interrupted(s, error);
+    }
+    if (atomic_load(&s->engine->stuck))
+        lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT, "the sweep ends after %llu of %llu configurations, "
+                          "because a kernel has the device and does not end: %s",
+                          (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
+                          kiln_error_message(why));
+    else if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
         lost = recover(s, why, &lost_why);
     status = finish(s, taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
@@ -738,11 +751,13 @@ static kiln_status take_options(const kiln_allocator *mem, const char *function,
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
                                KILN_ISOLATE_ALWAYS + 1);
     const struct { const char *name; double value; } numbers[] = {
-        {"options.max_seconds", options->max_seconds}, {"options.sample_timeout", options->sample_timeout},
+        {"options.max_seconds", options->max_seconds},
         {"options.max_roofline", options->max_roofline}, {"options.improvement", options->improvement}};
     for (size_t i = 0; i < KILN__COUNT(numbers); i++)
         if (!(numbers[i].value >= 0)) /* NaN too */
             return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
+    if (isnan(options->sample_timeout)) /* negative: no limit */
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);
     return KILN_OK;
 }
 
@@ -754,6 +769,9 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     KILN__NEEDS(engine->mem, error, spec);
     KILN__TRY(take_options(engine->mem, __func__, given, &options, error));
     KILN__NEEDS(engine->mem, error, tuning);
+    if (options.sample_timeout == 0)
+        options.sample_timeout = options.run.sample_timeout;
+    options.run.sample_timeout = options.sample_timeout;
     sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
     s.budget = (kiln__budget){.options = &options, .start = s.start};
     kiln_status status = open_sweep(&s, &options, error);

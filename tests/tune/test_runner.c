@@ -498,8 +498,8 @@ static void refuses_what_cannot_be_moved(void)
     options.run = (kiln_run_options){.size = sizeof options.run, .flags = KILN_RUN_CHECK};
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
     options.run.flags = 0;
-    options.sample_timeout = -1;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is -1");
+    options.sample_timeout = NAN;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is nan");
     options.sample_timeout = 0;
     static const char *const unlike[] = {"sim", "sim:h200"}, *const gpu[] = {"cuda:0"}, *const none[] = {"gpu"};
     options.device_count = 2;

@@ -1,5 +1,4 @@
 /* check.c - kiln check: a sweep under the checks of the simulated device. */
-#include <signal.h>
 #include <string.h>
 
 #include "findings.h"
@@ -13,14 +12,6 @@ typedef struct check_view {
     bool progress;
     double shown;
 } check_view;
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
@@ -44,7 +35,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
                       progress->remaining >= 0 ? cli_printf("  %s left", cli_duration(progress->remaining)) : "");
         cli_release(mark);
     }
-    return interrupted != 0;
+    return cli_interrupted();
 }
 
 static void show_text(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
@@ -121,7 +112,7 @@ static int check_run(cli *c)
     options.run.input_count = c->args.inputs.count;
     options.run.check = findings_add;
     options.run.check_user = &view.found;
-    signal(SIGINT, on_signal);
+    cli_catch_signals("");
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();
     if (!tuning)
@@ -158,6 +149,7 @@ static const cli_option options[] = {
      "Of the strategy's random numbers. Default: 0."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL,
      "Do not check the answer as well."},
+    CLI_TIMEOUT_OPTION("."),
     {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
      "Also show what may be meant so, such as two threads that write the same value to one place."},
 };

@@ -41,6 +41,7 @@ typedef enum cli_kind {
     CLI_COMMAS,   /* cli_list: split at commas, every use adds */
     CLI_WHOLE,    /* uint64_t, at least 1 */
     CLI_NUMBER,   /* double, above 0 */
+    CLI_LIMIT,    /* double, above 0; 0, which means none, is stored as -1 */
     CLI_BYTES,    /* uint64_t: 64M, 1.5GiB */
     CLI_WORD      /* const char *: one of `words` */
 } cli_kind;
@@ -140,9 +141,21 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
     {"energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                         \
      "Measure energy too, where the GPU has a counter of it: about a second more a configuration."}
 
+#define CLI_TIMEOUT_OPTION(more)                                                                                       \
+    {"sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                   \
+     "End a configuration that runs longer from its first launch on; 0: never. Default: 60" more}
+
 #define CLI_STORE_OPTION                                                                                               \
     {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \
      "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."}
+
+/* ---- SIGINT and SIGTERM ---- */
+
+/* From now on the first one sets a flag, and says that the command is ending (after `what`, "" if at once); the second one
+ * ends it. */
+void cli_catch_signals(const char *what);
+bool cli_interrupted(void);
+const volatile int *cli_interrupt_flag(void); /* for kiln_run_options.stop */
 
 /* The nearest of `count` names by edit distance, NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, size_t count);

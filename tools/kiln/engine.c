@@ -231,6 +231,8 @@ void cli_make_run(cli *c, kiln_run_options *options)
         .precision = args->precision,
         .min_repetitions = exactly,
         .max_repetitions = exactly,
+        .sample_timeout = args->sample_timeout,
+        .stop = cli_interrupt_flag(),
     };
 }
 

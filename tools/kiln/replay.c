@@ -84,7 +84,7 @@ static int on_step(void *user, const kiln_replay_step *step)
         table_cell(&v->table, "%s", cli_seconds(step->seconds));
         table_cell(&v->table, "%s", cli_settings_text(step->params, step->param_count));
     }
-    return 0;
+    return cli_interrupted();
 }
 
 static void replay_text(const replay_view *v, const kiln_recording_info *info)
@@ -121,6 +121,7 @@ int replay_run(cli *c)
     static const char *const heads[] = {"tried", "after", "best", "configuration"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&view.table, "%s", heads[i]);
+    cli_catch_signals("");
     kiln_status status = kiln_replay(recording, &options, on_step, &view, &error);
     if (status == KILN_OK && args->json) {
         json_t *object = js_object();
@@ -285,9 +286,14 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
         if (code)
             return code;
     }
+    cli_catch_signals("this score");
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
+            if (cli_interrupted()) { /* the strategies that have all their scores */
+                m->strategies = s;
+                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before a strategy had all its scores");
+            }
             if (progress_wanted(c))
                 progress_show(m->names[s], " on ", base_name(m->infos[f].path));
             kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds,
@@ -321,6 +327,10 @@ static int compare_run(cli *c)
         code = page ? compare_page(c, &m, seeds, &library, c->args.plot) : compare_plot(c, &m, c->args.plot);
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
+    if (code == 0 && cli_interrupted()) {
+        cli_complain(cli_printf("interrupted; the %s that had all their scores are shown", cli_whole(m.strategies)));
+        code = cli_exit_code(KILN_ERROR_INTERRUPTED);
+    }
     return code;
 }
 
