@@ -76,7 +76,7 @@ def cause_of(kind, error):
     if kind in ("malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "open_memstream"):
         return r"memory"
     if kind in SQLITE:
-        return r"the store .*/"
+        return r"the store .*/|out of host memory" # SQLITE_NOMEM
     if kind.startswith("nvrtc"):
         return r"NVRTC|nvrtc"
     if kind.startswith("cu"):
@@ -276,6 +276,11 @@ class Slot:
             told = json.loads(out)["samples"]
         except (ValueError, KeyError) as problem:
             return [f"exit code 0, and its output is not whole: {problem}: {out[-200:]!r}"]
+        if os.path.exists(self.path("out.csv")):
+            with open(self.path("out.csv")) as file:
+                lines = file.read().splitlines()
+            if len(lines) != len(told) + 1:
+                return [f"exit code 0, and its CSV file has {len(lines)} lines for {len(told)} samples"]
         kept = len(self.samples())
         if len(told) != kept and not re.search(r"samples are not kept|the store", err):
             return [f"it tells of {len(told)} samples without a warning, and kept {kept}"]
