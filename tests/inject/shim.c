@@ -254,6 +254,26 @@ __attribute__((constructor)) static void start(int count, char **arguments)
         return real arguments;                                                                                         \
     }
 
+/* The same for a stream, which remembers that it failed (_IO_ERR_SEEN of glibc). */
+static void fail_stream(FILE *file)
+{
+    if (file)
+        file->_flags |= 0x20;
+}
+
+#define WRAP_STREAM(type, name, parameters, arguments, failed)                                                         \
+    EXPORT type name parameters                                                                                        \
+    {                                                                                                                  \
+        REAL(name);                                                                                                    \
+        int error = inject(#name, __builtin_return_address(0));                                                        \
+        if (error) {                                                                                                   \
+            fail_stream(file);                                                                                         \
+            errno = error;                                                                                             \
+            return failed;                                                                                             \
+        }                                                                                                              \
+        return real arguments;                                                                                         \
+    }
+
 /* The same where the result is the error. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                                       \
     EXPORT int name parameters                                                                                         \
@@ -298,10 +318,10 @@ WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 WRAP(FILE *, fopen64, (const char *path, const char *mode), (path, mode), NULL)
 WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL)
 WRAP(FILE *, open_memstream, (char **text, size_t *length), (text, length), NULL)
-WRAP(size_t, fwrite, (const void *from, size_t size, size_t count, FILE *file), (from, size, count, file), 0)
-WRAP(int, fputs, (const char *text, FILE *file), (text, file), EOF)
-WRAP(int, fflush, (FILE * file), (file), EOF)
-WRAP(size_t, fread, (void *to, size_t size, size_t count, FILE *file), (to, size, count, file), 0)
+WRAP_STREAM(size_t, fwrite, (const void *from, size_t size, size_t count, FILE *file), (from, size, count, file), 0)
+WRAP_STREAM(int, fputs, (const char *text, FILE *file), (text, file), EOF)
+WRAP_STREAM(int, fflush, (FILE * file), (file), EOF)
+WRAP_STREAM(size_t, fread, (void *to, size_t size, size_t count, FILE *file), (to, size, count, file), 0)
 WRAP(ssize_t, read, (int fd, void *to, size_t count), (fd, to, count), -1)
 WRAP(ssize_t, __read_chk, (int fd, void *to, size_t count, size_t room), (fd, to, count, room), -1)
 WRAP(ssize_t, pread, (int fd, void *to, size_t count, off_t offset), (fd, to, count, offset), -1)
@@ -593,8 +613,10 @@ static word call(unsigned i, word a, word b, word c, word d, word e, word f, wor
 #define EIGHT(X, i) X(i##0) X(i##1) X(i##2) X(i##3) X(i##4) X(i##5) X(i##6) X(i##7)
 #define ALL(X)                                                                                                         \
     EIGHT(X, 0)                                                                                                        \
-    EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 10) EIGHT(X, 11)      \
-        EIGHT(X, 12) EIGHT(X, 13) EIGHT(X, 14) EIGHT(X, 15) EIGHT(X, 16) EIGHT(X, 17)
+    EIGHT(X, 1)                                                                                                        \
+    EIGHT(X, 2)                                                                                                        \
+    EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 10) EIGHT(X, 11) EIGHT(X, 12) EIGHT(X, 13)    \
+        EIGHT(X, 14) EIGHT(X, 15) EIGHT(X, 16) EIGHT(X, 17)
 ALL(STUB)
 #define NAMED(i) stub_##i,
 static library_fn *const stubs[FUNCTIONS] = {ALL(NAMED)};
