@@ -2,7 +2,7 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot)
+#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot, zsh, fish)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -47,6 +47,8 @@ has_library cunit || want libcunit1-dev
 if [ $test = 1 ]; then
     has clang || want clang
     has gnuplot || want gnuplot-nox
+    has zsh || want zsh # the completions are typed into each shell
+    has fish || want fish
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

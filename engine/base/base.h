@@ -45,6 +45,7 @@ struct kiln_error {
     kiln_allocator mem_copy;
     kiln_status status;
     int cuda;
+    bool passing; /* see kiln__error_mark_passing() */
     char message[]; /* NUL-terminated */
 };
 
@@ -55,6 +56,96 @@ kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_statu
 kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
                             const char *format, ...) KILN__PRINTF(5, 6);
 kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
+/* Notes that the failure says something of the machine at that moment and nothing of the work, so that nobody keeps it
+ * as an answer: a worker process that was killed. NULL is fine. */
+void kiln__error_mark_passing(kiln_error *error);
+bool kiln__error_is_passing(const kiln_error *error); /* out of memory, too */
+
+/* ---- the arguments of public functions ----
+ *
+ * Every public function with a status begins with these: KILN_ERROR_ARGUMENT and a message that names the function and the
+ * argument ("kiln_plan_bind: buffer is NULL") as kiln.h spells both. An argument stands in them by its name there. */
+
+enum { KILN__MOST_ITEMS = 1 << 20 }; /* of a list that a caller hands over */
+
+#define KILN__NEEDS(mem, error, argument)                                                                              \
+    do {                                                                                                               \
+        if (__builtin_expect(!(argument), 0))                                                                          \
+            return kiln__fail_null(mem, error, __func__, #argument);                                                   \
+    } while (0)
+#define KILN__NEEDS_TEXT(mem, error, argument)                                                                         \
+    do {                                                                                                               \
+        KILN__NEEDS(mem, error, argument);                                                                             \
+        if (!*(argument))                                                                                              \
+            return kiln__fail_empty(mem, error, __func__, #argument);                                                  \
+    } while (0)
+#define KILN__NEEDS_FLAGS(mem, error, argument, known)                                                                 \
+    do {                                                                                                               \
+        if ((argument) & ~(unsigned)(known))                                                                           \
+            return kiln__fail_flags(mem, error, __func__, #argument, (argument) & ~(unsigned)(known));                 \
+    } while (0)
+#define KILN__NEEDS_ENUM(mem, error, argument, count)                                                                  \
+    do {                                                                                                               \
+        if ((unsigned)(argument) >= (unsigned)(count))                                                                 \
+            return kiln__fail_enum(mem, error, __func__, #argument, (unsigned)(argument), (unsigned)(count));          \
+    } while (0)
+#define KILN__NEEDS_NUMBER(mem, error, argument) /* 0 or more, and no NaN */                                           \
+    do {                                                                                                               \
+        if (!((argument) >= 0))                                                                                        \
+            return kiln__fail_number(mem, error, __func__, #argument, argument);                                       \
+    } while (0)
+/* What returns a status: returned from here if it failed. */
+#define KILN__TRY(call)                                                                                                \
+    do {                                                                                                               \
+        kiln_status try_status_ = (call);                                                                              \
+        if (try_status_ != KILN_OK)                                                                                    \
+            return try_status_;                                                                                        \
+    } while (0)
+#define KILN__NEEDS_ARRAY(mem, error, array, count)                                                                    \
+    do {                                                                                                               \
+        if ((count) > KILN__MOST_ITEMS || ((count) && !(array)))                                                       \
+            return kiln__fail_array(mem, error, __func__, #array, #count, count);                                      \
+    } while (0)
+#define KILN__NEEDS_SETTINGS(mem, error, array, count)                                                                 \
+    KILN__TRY(kiln__check_settings(mem, error, __func__, #array, #count, array, count))
+#define KILN__NEEDS_NAMES(mem, error, array, count)                                                                    \
+    KILN__TRY(kiln__check_names(mem, error, __func__, #array, #count, array, count))
+#define KILN__NEEDS_CHOICE(mem, error, choice) KILN__TRY(kiln__check_choice(mem, error, __func__, choice))
+
+/* A struct that the caller fills, whose first member is `size_t size`: `given` (NULL: all zero) under the name `argument`,
+ * copied into the local struct `taken`. This is the one place that heeds sizes; kiln.h states the rule. */
+#define KILN__TAKE(mem, error, argument, given, taken)                                                                 \
+    KILN__TRY(kiln__take_struct(mem, error, __func__, argument, given, taken, sizeof *(taken)))
+
+kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
+kiln_status kiln__fail_empty(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
+kiln_status kiln__fail_flags(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             unsigned bits);
+kiln_status kiln__fail_enum(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                            unsigned value, unsigned count);
+kiln_status kiln__fail_number(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                              double value);
+kiln_status kiln__fail_array(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                             const char *count_name, size_t count);
+kiln_status kiln__check_settings(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                                 const char *count_name, const kiln_setting *settings, size_t count);
+kiln_status kiln__check_names(const kiln_allocator *mem, kiln_error **error, const char *function, const char *array,
+                              const char *count_name, const char *const *names, size_t count);
+kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, const char *function,
+                               const kiln_choice *choice); /* NULL is fine */
+kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                              const void *given, void *taken, size_t known);
+/* The same for a struct inside it, which keeps its place: its size is 0 or the whole. `argument`: "options.run". */
+kiln_status kiln__take_inner(const kiln_allocator *mem, kiln_error **error, const char *function, const char *outer,
+                             const char *argument, const void *given, void *taken, size_t offset, size_t known);
+/* The values of run options; and both at once for those that are an argument, `options`, of `function`. */
+kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                            const kiln_run_options *run);
+kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function,
+                           const kiln_run_options *given, kiln_run_options *taken);
+/* A filter of samples, taken and looked through. */
+kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, const char *function,
+                              const kiln_store_filter *given, kiln_store_filter *taken);
 
 /* ---- a growing string with a sticky error ---- */
 
@@ -102,12 +193,42 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
 
 /* ---- files ---- */
 
+/* Opens a file to be read, without ever waiting. Anything but a regular file is refused by what it is ("is a FIFO (named
+ * pipe), not a regular file"). `resolved`: the path is what realpath gave when it was checked; one in which a link has
+ * appeared since is refused. */
+kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
+/* The same check for files that somebody else opens; it opens nothing, so that no lock of this process is lost. A path
+ * at which nothing is passes. */
+kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
+const char *kiln__file_kind(unsigned mode); /* of st_mode: "a folder" */
 /* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, NUL-terminated past its end. */
 kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
                             kiln_error **error);
-/* Writes path.tmp-PID-N, syncs, renames over path: a reader sees the old file or the new one, never a part. */
+kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path, size_t limit, char **data,
+                                     size_t *length, kiln_error **error); /* as `resolved` above */
+/* Only if the path leads into one of the folders, whose own links are resolved already. */
+kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
+                                  size_t limit, char **data, size_t *length, kiln_error **error);
+
+/* Every file of Kiln's is written like this: all of it to a temporary file in the same folder, synced, renamed over the
+ * path. A reader sees the old file or the new one, never a part, and whatever fails leaves the old one as it was. Only
+ * nothing or a regular file is replaced: a device, a FIFO, a folder and a symbolic link are refused. A file that is
+ * replaced keeps its mode, a new one gets 0666 less the umask. The host may ignore SIGXFSZ, for a message in place of
+ * its end where files may not grow. */
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error);
+typedef struct kiln__output {
+    const kiln_allocator *mem;
+    const char *path; /* the caller's */
+    int fd;
+    bool named, replaces; /* the temporary file has its name; there is an old file */
+    kiln__text temporary;
+} kiln__output;
+/* The same piece by piece. After a failure nothing is left to drop; what is not finished has to be dropped. */
+kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln__output *out, kiln_error **error);
+kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length, kiln_error **error);
+kiln_status kiln__output_finish(kiln__output *out, kiln_error **error);
+void kiln__output_drop(kiln__output *out);
 /* 0, or -1 and errno: all of the bytes were written, across interruptions. */
 int kiln__write_all(int fd, const void *data, size_t length);
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
@@ -116,6 +237,7 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* True if `path` (which exists) lies in or below `folder` once links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
+bool kiln__path_below(const char *path, const char *folder); /* the same of two paths that are resolved already */
 
 /* ---- hashing, time, machine ---- */
 
@@ -124,6 +246,7 @@ kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
 uint64_t kiln__now_ns(void); /* monotonic */
 unsigned kiln__cpu_count(void); /* cores this process may run on */
 uint64_t kiln__host_memory(void); /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void); /* of it, what could be had now without swapping */
 
 /* ---- logging ---- */
 

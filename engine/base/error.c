@@ -82,6 +82,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
             made->mem_copy = *mem;
         made->status = status;
         made->cuda = cuda;
+        made->passing = false;
         vsnprintf(made->message, (size_t)length + 1, format, again);
         while (length > 0 && made->message[length - 1] == '\n')
             made->message[--length] = '\0';
@@ -110,6 +111,17 @@ kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_
     status = fail(mem, error, status, cuda, format, arguments);
     va_end(arguments);
     return status;
+}
+
+void kiln__error_mark_passing(kiln_error *error)
+{
+    if (error && !is_static(error))
+        error->passing = true;
+}
+
+bool kiln__error_is_passing(const kiln_error *error)
+{
+    return error && (is_static(error) || error->passing);
 }
 
 /* ---- diagnostics ---- */

@@ -12,59 +12,6 @@
 
 #include "base.h"
 
-kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
-                            kiln_error **error)
-{
-    if (limit == 0)
-        limit = (size_t)1 << 30;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO in a spec's folder must not hang us */
-    if (fd < 0)
-        return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO, "%s: %s", path,
-                          strerror(errno));
-    kiln_status status = KILN_OK;
-    char *bytes = NULL;
-    size_t used = 0, capacity = 0;
-    struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: not a regular file", path);
-        goto done;
-    }
-    size_t expect = info.st_size > 0 ? (size_t)info.st_size : 0;
-    if (expect > limit) {
-        status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: %zu bytes, more than the %zu allowed here", path,
-                            expect, limit);
-        goto done;
-    }
-    for (;;) { /* the file may grow or shrink while it is read: what counts is what read() gives */
-        if (!kiln__grow(mem, &bytes, &capacity, (used < expect ? expect : used) + 2, 1)) {
-            status = kiln__fail_memory(error);
-            goto done;
-        }
-        ssize_t got = read(fd, bytes + used, capacity - used - 1);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-            goto done;
-        }
-        if (got == 0)
-            break;
-        used += (size_t)got;
-        if (used > limit) {
-            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path, limit);
-            goto done;
-        }
-    }
-    bytes[used] = '\0';
-    *data = bytes;
-    *length = used;
-    bytes = NULL;
-done:
-    kiln__free(mem, bytes);
-    close(fd);
-    return status;
-}
-
 int kiln__write_all(int fd, const void *data, size_t length)
 {
     const char *bytes = data;
@@ -80,56 +27,194 @@ int kiln__write_all(int fd, const void *data, size_t length)
     return 0;
 }
 
-/* A device, a pipe: nothing that may be replaced by a file. */
-static kiln_status write_through(const kiln_allocator *mem, const char *path, const void *data, size_t length,
-                                 kiln_error **error)
+/* ---- one writer ----
+ *
+ * What is written becomes the file only when it is whole: until then it has no name (O_TMPFILE), so that a process that
+ * is killed leaves nothing behind; where the file system has no such files, it is NAME.tmp-PID-N beside the target. */
+
+enum { NAME_KEPT = 200, NAME_TRIES = 100 }; /* bytes of a name: with its ending it must fit into 255 */
+
+static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln_error **error)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int failed = fd < 0 || kiln__write_all(fd, data, length) != 0, why = errno;
-    if (fd >= 0 && close(fd) != 0 && !failed) {
-        failed = 1;
-        why = errno;
-    }
-    return failed ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(why)) : KILN_OK;
+    struct stat info;
+    char to[4096], *full = realpath(path, NULL);
+    ssize_t length = readlink(path, to, sizeof to - 1);
+    kiln_status status;
+    to[length > 0 ? length : 0] = '\0';
+    if (full && stat(full, &info) == 0 && S_ISREG(info.st_mode))
+        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link", path, full);
+    else if (full && stat(full, &info) == 0)
+        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s, which is %s", path, full, kiln__file_kind(info.st_mode));
+    else
+        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link", path, to);
+    free(full);
+    return status;
 }
 
-static kiln_status replace(const kiln_allocator *mem, const char *path, const void *data, size_t length,
-                           kiln_error **error)
+/* What is there under that name may be replaced: nothing, or a regular file that may be written. *mode: what the new
+ * file has, before the umask where there is none yet. */
+static kiln_status check_target(const kiln_allocator *mem, const char *path, bool *exists, mode_t *mode,
+                                kiln_error **error)
+{
+    struct stat info;
+    *exists = lstat(path, &info) == 0;
+    *mode = 0666;
+    if (!*exists && errno != ENOENT)
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (!*exists)
+        return KILN_OK;
+    if (S_ISLNK(info.st_mode))
+        return refuse_link(mem, path, error);
+    if (!S_ISREG(info.st_mode))
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, and only regular files are written", path,
+                          kiln__file_kind(info.st_mode));
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) /* its owner has protected it; rename() would not ask */
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    *mode = info.st_mode & 0777;
+    return KILN_OK;
+}
+
+static bool temporary_name(const kiln__output *out, kiln__text *name)
 {
     static atomic_uint serial; /* only makes temporary names differ between threads */
-    kiln__text name = {.mem = mem};
-    kiln__text_printf(&name, "%s.tmp-%ld-%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-    if (name.failed) {
-        kiln__text_free(&name);
-        return kiln__fail_memory(error);
+    const char *slash = strrchr(out->path, '/'), *base = slash ? slash + 1 : out->path;
+    name->length = 0;
+    kiln__text_add(name, out->path, (size_t)(base - out->path));
+    kiln__text_add(name, base, strnlen(base, NAME_KEPT));
+    kiln__text_printf(name, ".tmp-%ld-%u", (long)getpid(), atomic_fetch_add(&serial, 1));
+    return !name->failed;
+}
+
+static void folder_name(const char *path, char *folder, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    snprintf(folder, room, "%.*s", slash ? (int)length : 1, slash ? path : ".");
+}
+
+static int open_named(kiln__output *out, mode_t mode)
+{
+    for (int i = 0; i < NAME_TRIES && temporary_name(out, &out->temporary); i++) {
+        int fd = open(out->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST) /* that of a killed process, or of another machine on the same disk */
+            return fd;
     }
-    kiln_status status = KILN_OK;
-    int fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0 || kiln__write_all(fd, data, length) != 0 || fsync(fd) != 0) {
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-        if (fd >= 0) {
-            close(fd);
-            unlink(name.data);
-        }
-    } else if (close(fd) != 0 || rename(name.data, path) != 0) {
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-        unlink(name.data);
+    return -1;
+}
+
+kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln__output *out, kiln_error **error)
+{
+    char folder[4096];
+    mode_t mode;
+    *out = (kiln__output){.mem = mem, .path = path, .fd = -1, .temporary.mem = mem};
+    kiln_status status = check_target(mem, path, &out->replaces, &mode, error);
+    if (status != KILN_OK)
+        return status;
+    folder_name(path, folder, sizeof folder);
+    if (access("/proc/self/fd", X_OK) == 0) /* by which it gets its name */
+        out->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (out->fd < 0) {
+        out->fd = open_named(out, mode);
+        out->named = out->fd >= 0;
     }
-    kiln__text_free(&name);
+    if (out->fd < 0) {
+        int why = errno;
+        bool failed = out->temporary.failed;
+        kiln__text_free(&out->temporary);
+        return failed ? kiln__fail_memory(error)
+                      : kiln__fail(mem, error, KILN_ERROR_IO, "%s: no file can be made in the folder %s: %s", path, folder,
+                                   strerror(why));
+    }
+    if (out->replaces) /* whatever the umask; a file system without modes is no reason not to write */
+        (void)!fchmod(out->fd, mode);
+    return KILN_OK;
+}
+
+static kiln_status fail_writing(kiln__output *out, int why, kiln_error **error)
+{
+    const char *path = out->path, *kept = out->replaces ? "; the old file is as it was" : "";
+    kiln_status status =
+        why == ENOMEM ? kiln__fail_memory(error)
+                      : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path, strerror(why),
+                                   why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
+    kiln__output_drop(out);
     return status;
+}
+
+kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length, kiln_error **error)
+{
+    return kiln__write_all(out->fd, data, length) == 0 ? KILN_OK : fail_writing(out, errno, error);
+}
+
+/* A file without a name gets the temporary one, as link() cannot replace. 0, or errno. */
+static int give_name(kiln__output *out)
+{
+    char self[40];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", out->fd);
+    for (int i = 0; i < NAME_TRIES; i++) {
+        if (!temporary_name(out, &out->temporary))
+            return ENOMEM;
+        if (linkat(AT_FDCWD, self, AT_FDCWD, out->temporary.data, AT_SYMLINK_FOLLOW) == 0)
+            out->named = true;
+        if (out->named || errno != EEXIST)
+            return out->named ? 0 : errno;
+    }
+    return EEXIST;
+}
+
+kiln_status kiln__output_finish(kiln__output *out, kiln_error **error)
+{
+    mode_t mode;
+    if (fsync(out->fd) != 0)
+        return fail_writing(out, errno, error);
+    kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error); /* time has passed */
+    if (status != KILN_OK) {
+        kiln__output_drop(out);
+        return status;
+    }
+    int why = out->named ? 0 : give_name(out), fd = out->fd;
+    if (why)
+        return fail_writing(out, why, error);
+    out->fd = -1;
+    if (close(fd) != 0 || rename(out->temporary.data, out->path) != 0)
+        return fail_writing(out, errno, error);
+    out->named = false;
+    kiln__output_drop(out);
+    return KILN_OK;
+}
+
+void kiln__output_drop(kiln__output *out)
+{
+    if (out->fd >= 0)
+        close(out->fd);
+    if (out->named)
+        unlink(out->temporary.data);
+    kiln__text_free(&out->temporary);
+    *out = (kiln__output){.fd = -1};
 }
 
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error)
 {
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
-        return write_through(mem, path, data, length, error);
-    char *target = realpath(path, NULL); /* what a link leads to is replaced, not the link */
-    kiln_status status = replace(mem, target ? target : path, data, length, error);
-    free(target);
-    return status;
+    kiln__output out;
+    kiln_status status = kiln__output_begin(mem, path, &out, error);
+    if (status == KILN_OK)
+        status = kiln__output_add(&out, data, length, error);
+    return status == KILN_OK ? kiln__output_finish(&out, error) : status;
 }
+
+kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error)
+{
+    KILN__NEEDS_TEXT(NULL, error, path);
+    if (size)
+        KILN__NEEDS(NULL, error, data);
+    return kiln__file_write(NULL, path, data, size, error);
+}
+
+/* ---- folders and the rest ---- */
 
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error)
 {
@@ -141,11 +226,14 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
         slash = strchr(slash + 1, '/');
         if (slash)
             *slash = '\0';
-        if (*copy && mkdir(copy, (mode_t)mode) != 0 && errno != EEXIST) {
+        if (*copy && mkdir(copy, (mode_t)mode) != 0) {
             int why = errno;
             struct stat info; /* on a read-only or foreign parent mkdir may complain of a folder that is there */
-            if (stat(copy, &info) != 0 || !S_ISDIR(info.st_mode)) {
-                status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, strerror(why));
+            bool there = stat(copy, &info) == 0;
+            if (!there || !S_ISDIR(info.st_mode)) {
+                status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,
+                                            kiln__file_kind(info.st_mode))
+                               : kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", copy, strerror(why));
                 break;
             }
         }
@@ -157,33 +245,12 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
     return status;
 }
 
-bool kiln__file_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 char *kiln__arena_folder(kiln__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
         return kiln__arena_strdup(arena, ".");
     return kiln__arena_strndup(arena, path, slash == path ? 1 : (size_t)(slash - path));
-}
-
-bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder)
-{
-    (void)mem;
-    char *full = realpath(path, NULL), *base = realpath(folder, NULL);
-    bool within = false;
-    if (full && base) {
-        size_t length = strlen(base);
-        while (length > 1 && base[length - 1] == '/')
-            length--;
-        within = strncmp(full, base, length) == 0 && (full[length] == '\0' || full[length] == '/' || length == 1);
-    }
-    free(full);
-    free(base);
-    return within;
 }
 
 kiln__hash128 kiln__hash(const void *data, size_t length)
@@ -229,4 +296,30 @@ uint64_t kiln__host_memory(void)
     if (v2 < bytes)
         bytes = v2;
     return v1 < bytes ? v1 : bytes;
+}
+
+/* The number behind `key` at the start of a line of a file of the kernel's; 0: there is none. */
+static uint64_t read_figure(const char *path, const char *key)
+{
+    FILE *file = fopen(path, "re");
+    char line[256];
+    unsigned long long figure = 0;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &figure) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return figure;
+}
+
+uint64_t kiln__host_memory_free(void)
+{
+    uint64_t all = kiln__host_memory(), bytes = 1024 * read_figure("/proc/meminfo", "MemAvailable:");
+    if (bytes == 0 || bytes > all)
+        bytes = all;
+    uint64_t limit = read_limit("/sys/fs/cgroup/memory.max"), used = read_figure("/sys/fs/cgroup/memory.current", "");
+    uint64_t cached = read_figure("/sys/fs/cgroup/memory.stat", "inactive_file ");
+    used = used > cached ? used - cached : 0;
+    uint64_t left = limit > used ? limit - used : 0;
+    return left < bytes ? left : bytes;
 }

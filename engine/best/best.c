@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "best.h"
+#include "random.h"
 
 const char *kiln_best_text(kiln_best_from from)
 {
@@ -141,17 +142,28 @@ static kiln_status gather(kiln__best_search *s, const kiln_best_options *options
     return status;
 }
 
+kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,
+                            kiln_best_options *options, kiln_error **error)
+{
+    const kiln_allocator *mem = engine->mem;
+    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
+    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
+                               offsetof(kiln_best_options, run), sizeof options->run));
+    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
+        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
+                               KILN_ISOLATE_ALWAYS + 1);
+    return options->tune_seconds >= 0
+               ? KILN_OK
+               : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
+}
+
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    static const kiln_best_options none = {.size = sizeof none};
-    options = options ? options : &none;
     *s = (kiln__best_search){.engine = engine, .spec = spec, .choice = choice ? choice : &nothing,
                              .list.arena.mem = engine->mem};
-    if (options->size != sizeof *options)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_best_options.size is %zu, not %zu: set it to "
-                          "sizeof(kiln_best_options)", options->size, sizeof *options);
     kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
@@ -174,6 +186,8 @@ void kiln__best_close(kiln__best_search *s)
     kiln__config_free(s->asked);
     kiln__free(s->engine->mem, s->items);
     kiln__known_free(&s->list);
+    kiln_error_free(s->cut);
+    s->cut = NULL;
     s->asked = NULL;
     s->items = NULL;
 }
@@ -271,21 +285,70 @@ static kiln_status validate(const kiln__best_search *s, const char *variant, con
 
 /* ---- the defaults ---- */
 
+/* Looking for one valid configuration ends after so much: in order first, where a good one is likelier than at random, then
+ * at random. Units as of kiln__effort, so that the answer is the same everywhere; the clock is for slow machines. */
+#define LOOK_UNITS ((uint64_t)1 << 26)
+#define LOOK_SECONDS 2.0
+
+static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
+
+/* *found false: none in the time there is, or none at all. The settings are the caller's, param_count of the variant. */
+static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
+                            kiln_setting *settings, bool *found, kiln_error **error)
+{
+    uint64_t start = kiln__now_ns(), most = (uint64_t)(LOOK_SECONDS * 1e9);
+    kiln__effort walking = {.most = LOOK_UNITS, .deadline = start + most};
+    kiln__walk *walk = NULL;
+    kiln__sampler *sampler = NULL;
+    const kiln_setting *at = NULL;
+    uint32_t *positions = NULL;
+    *found = false;
+    kiln_status status = kiln__walk_open(space, &walk, error);
+    if (status == KILN_OK) {
+        kiln__walk_limit(walk, &walking);
+        status = kiln__walk_next(walk, &at, error);
+    }
+    if (status == KILN_OK && at)
+        memcpy(settings, at, variant->param_count * sizeof *settings);
+    *found = status == KILN_OK && at;
+    kiln__walk_free(walk);
+    if (status != KILN_OK || *found || !walking.over)
+        return status;
+    kiln__effort drawing = {.most = LOOK_UNITS, .deadline = kiln__now_ns() + most};
+    kiln__random random = {.state = 0};
+    status = kiln__sampler_open(space, &sampler, error);
+    positions = status == KILN_OK ? kiln__calloc(s->engine->mem, variant->param_count + 1, sizeof *positions) : NULL;
+    if (status == KILN_OK && !positions)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__sampler_draw(sampler, random_below, &random, &drawing, positions, found, error);
+    for (size_t i = 0; status == KILN_OK && *found && i < variant->param_count; i++) {
+        const kiln_value *values;
+        kiln__space_values(space, i, &values);
+        settings[i] = (kiln_setting){variant->params[i].name, values[positions[i]]};
+    }
+    if (status == KILN_OK && !*found && !kiln__sampler_none(sampler) && !s->cut)
+        kiln__space_none_found(space, kiln__sampler_tally(sampler), (double)(kiln__now_ns() - start) / 1e9, &s->cut);
+    kiln__free(s->engine->mem, positions);
+    kiln__sampler_free(sampler);
+    return status;
+}
+
 /* The first configuration of a variant that holds the constraints, with the params of the choice as given. */
-static kiln_status first_valid(const kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
+static kiln_status first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
                                kiln_error **error)
 {
     kiln_choice choice = *s->choice;
     choice.variant = variant->name;
     kiln__config *open = NULL;
     kiln__space *space = NULL;
-    kiln__walk *walk = NULL;
-    const kiln_setting *settings = NULL;
+    bool found = false;
     kiln_error *why = NULL;
     kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &open, &why);
     kiln_setting *fixed = kiln__calloc(s->engine->mem, choice.param_count + 1, sizeof *fixed);
+    kiln_setting *settings = kiln__calloc(s->engine->mem, variant->param_count + 1, sizeof *settings);
     size_t count = 0;
-    if (!fixed)
+    if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
     for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
         for (size_t c = 0; c < choice.param_count; c++)
@@ -296,24 +359,22 @@ static kiln_status first_valid(const kiln__best_search *s, const kiln__variant *
     if (status == KILN_OK)
         status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], fixed, count, &space, &why);
     if (status == KILN_OK)
-        status = kiln__walk_open(space, &walk, &why);
-    if (status == KILN_OK)
-        status = kiln__walk_next(walk, &settings, &why);
-    if (status == KILN_OK && settings)
+        status = find_any(s, variant, space, settings, &found, &why);
+    if (status == KILN_OK && found)
         status = validate(s, variant->name, settings, variant->param_count, config, error);
     else if (status == KILN_ERROR_MEMORY)
         kiln__fail_memory(error);
     else
         status = KILN_OK; /* another variant may do */
     kiln_error_free(why);
-    kiln__walk_free(walk);
     kiln__space_free(space);
     kiln__config_free(open);
     kiln__free(s->engine->mem, fixed);
+    kiln__free(s->engine->mem, settings);
     return status;
 }
 
-static kiln_status defaults(const kiln__best_search *s, kiln_best **best, kiln_error **error)
+static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
     kiln__config *config = NULL;
     kiln_error *why = NULL;
@@ -334,6 +395,11 @@ static kiln_status defaults(const kiln__best_search *s, kiln_best **best, kiln_e
         status = make_answer(s, config, NULL, best, error);
         kiln__config_free(config);
         return status;
+    }
+    if (s->cut) { /* says more than that the defaults are not valid */
+        kiln_error_free(why);
+        why = s->cut;
+        s->cut = NULL;
     }
     status = kiln_error_status(why);
     if (error && !*error)
@@ -387,13 +453,16 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
 }
 
 kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                           const kiln_best_options *options, kiln_best **best, kiln_error **error)
+                           const kiln_best_options *given, kiln_best **best, kiln_error **error)
 {
-    if (!engine || !spec || !best)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_best_find wants an engine, a spec and a place for the answer");
+    kiln_best_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__best_take(engine, __func__, given, &options, error));
+    KILN__NEEDS(engine->mem, error, best);
     kiln__best_search search;
-    kiln_status status = kiln__best_open(engine, spec, choice, options, &search, error);
+    kiln_status status = kiln__best_open(engine, spec, choice, &options, &search, error);
     if (status != KILN_OK)
         return status;
     kiln_best *found = NULL;

@@ -109,21 +109,24 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
 }
 
 kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                                const kiln_best_options *options, kiln_plan **plan, kiln_best **best,
+                                const kiln_best_options *given, kiln_plan **plan, kiln_best **best,
                                 kiln_error **error)
 {
-    if (!engine || !spec || !plan)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_plan_open_best wants an engine, a spec and a place for the plan");
+    kiln_best_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__best_take(engine, __func__, given, &options, error));
+    KILN__NEEDS(engine->mem, error, plan);
     kiln__best_search search;
     kiln_best *first = NULL, *opened = NULL;
-    kiln_status status = kiln__best_open(engine, spec, choice, options, &search, error);
+    kiln_status status = kiln__best_open(engine, spec, choice, &options, &search, error);
     if (status != KILN_OK)
         return status;
     status = kiln__best_next(&search, &first, error);
-    if (status == KILN_OK && options && options->tune_seconds > 0 && first->from != KILN_BEST_EXACT) {
+    if (status == KILN_OK && options.tune_seconds > 0 && first->from != KILN_BEST_EXACT) {
         kiln_best *tuned = NULL;
-        tune(&search, options, first, &tuned);
+        tune(&search, &options, first, &tuned);
         if (tuned) {
             kiln_best_free(first);
             first = tuned;

@@ -73,24 +73,28 @@ static kiln_status finish(kiln_knowledge *made, kiln_status status, kiln_knowled
     return KILN_OK;
 }
 
-kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *filter,
+kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *store, const kiln_store_filter *given,
                                    kiln_knowledge **knowledge, kiln_error **error)
 {
-    if (!engine || !store || !knowledge)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_knowledge_collect wants an engine, a store and a place for the knowledge");
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, store);
+    KILN__TRY(kiln__take_filter(engine->mem, error, __func__, given, &filter));
+    KILN__NEEDS(engine->mem, error, knowledge);
     kiln_knowledge *made = new_knowledge(engine);
     if (!made)
         return kiln__fail_memory(error);
-    return finish(made, kiln__known_collect(store, filter, &made->list, error), knowledge);
+    return finish(made, kiln__known_collect(store, &filter, &made->list, error), knowledge);
 }
 
 kiln_status kiln_knowledge_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                  kiln_knowledge **knowledge, kiln_error **error)
 {
-    if (!engine || (!text && length) || !name || !knowledge)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_knowledge_parse wants an engine, a text with a name and a place for the knowledge");
+    KILN__NEEDS(NULL, error, engine);
+    if (length)
+        KILN__NEEDS(engine->mem, error, text);
+    KILN__NEEDS_TEXT(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, knowledge);
     kiln_knowledge *made = new_knowledge(engine);
     if (!made)
         return kiln__fail_memory(error);
@@ -102,9 +106,9 @@ kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_know
     static const size_t limit = (size_t)64 << 20;
     char *text = NULL;
     size_t length = 0;
-    if (!engine || !path || !knowledge)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_knowledge_load wants an engine, a path and a place for the knowledge");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS_TEXT(engine->mem, error, path);
+    KILN__NEEDS(engine->mem, error, knowledge);
     kiln_status status = kiln__file_read(engine->mem, path, limit, &text, &length, error);
     if (status == KILN_OK)
         status = kiln_knowledge_parse(engine, text, length, path, knowledge, error);
@@ -114,13 +118,13 @@ kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_know
 
 size_t kiln_knowledge_count(const kiln_knowledge *knowledge)
 {
-    return knowledge->list.count;
+    return knowledge ? knowledge->list.count : 0;
 }
 
 kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written, kiln_error **error)
 {
-    if (!knowledge || !path)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_knowledge_save wants knowledge and a path");
+    KILN__NEEDS(NULL, error, knowledge);
+    KILN__NEEDS_TEXT(knowledge->mem, error, path);
     const kiln_allocator *mem = knowledge->mem;
     size_t count = knowledge->list.count;
     kiln__known_list best = {.arena.mem = mem, .count = count};

@@ -89,12 +89,13 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     for (size_t i = 0; i < request->option_count; i++)
         add_option(list, request->options[i]);
     if (*try->nvrtc->include) {
-        /* The toolkit's headers, and the folders in which some of them name their neighbours as "info.h". */
-        static const char *const folders[] = {"", "/cooperative_groups", "/cooperative_groups/details", "/crt"};
-        for (size_t i = 0; i < KILN__COUNT(folders); i++)
-            add_option(list, kiln__arena_printf(&list->arena, "-I%s%s", try->nvrtc->include, folders[i]));
-        if (*try->nvrtc->cccl)
-            add_option(list, kiln__arena_printf(&list->arena, "-I%s", try->nvrtc->cccl));
+        for (size_t i = 0; i < KILN__COUNT(kiln__include_folders); i++) {
+            const char *folder = kiln__include_folders[i];
+            size_t length = strlen(folder); /* without the slash at its end */
+            if (strcmp(folder, "cccl/") != 0 || *try->nvrtc->cccl)
+                add_option(list, kiln__arena_printf(&list->arena, "-I%s%s%.*s", try->nvrtc->include, length ? "/" : "",
+                                                    (int)(length ? length - 1 : 0), folder));
+        }
     }
     if (request->cubin && (own & VERBOSE))
         add_option(list, "--ptxas-options=-v"); /* the log then says what is spilled */
@@ -110,29 +111,42 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
 
 /* ---- what a program yields ---- */
 
+/* Results that are about the source or its options; any other says that NVRTC does not work at that moment. */
+static bool is_of_source(nvrtcResult result)
+{
+    return result == NVRTC_SUCCESS || result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
+           result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+}
+
+/* "", and *result: NVRTC gives none. NULL: no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
-                      nvrtcResult (*get)(nvrtcProgram, char *), size_t *length)
+                      nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
     size_t size = 0;
-    if (size_of(try->program, &size) != NVRTC_SUCCESS || size >= KILN__MESSAGE_MAX)
+    *result = size_of(try->program, &size);
+    if (*result != NVRTC_SUCCESS || size >= KILN__MESSAGE_MAX)
         size = 0;
     char *text = kiln__alloc(try->mem, size + 1);
     if (!text)
         return NULL;
-    if (size && get(try->program, text) != NVRTC_SUCCESS)
+    if (size)
+        *result = get(try->program, text);
+    if (*result != NVRTC_SUCCESS)
         size = 0;
     text[size] = '\0';
     *length = size;
     return text;
 }
 
-static kiln_status get_names(const attempt *try, kiln__text *lowered, kiln_error **error)
+static kiln_status get_names(const attempt *try, kiln__text *lowered, nvrtcResult *result, kiln_error **error)
 {
     for (size_t i = 0; i < try->request->name_count; i++) {
         const char *name = try->request->names[i], *symbol = NULL;
-        if (try->nvrtc->nvrtcGetLoweredName(try->program, name, &symbol) != NVRTC_SUCCESS || !symbol)
-            return kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC gives no symbol for the kernel '%s'",
-                              try->request->name, name);
+        *result = try->nvrtc->nvrtcGetLoweredName(try->program, name, &symbol);
+        if (*result != NVRTC_SUCCESS || !symbol)
+            return kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC gives no symbol for the kernel '%s'%s%s",
+                              try->request->name, name, *result == NVRTC_SUCCESS ? "" : ": ",
+                              *result == NVRTC_SUCCESS ? "" : try->nvrtc->nvrtcGetErrorString(*result));
         kiln__text_add(lowered, name, strlen(name) + 1);
         kiln__text_add(lowered, symbol, strlen(symbol) + 1);
     }
@@ -145,16 +159,20 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
     kiln__text lowered = {.mem = try->mem};
     char *cubin = NULL;
     size_t ptx_size = 0, cubin_size = 0;
-    kiln_status status = get_names(try, &lowered, error);
-    try->ptx = get_text(try, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, &ptx_size);
+    nvrtcResult named = NVRTC_SUCCESS, ptx_result, cubin_result = NVRTC_SUCCESS;
+    kiln_status status = get_names(try, &lowered, &named, error);
+    try->ptx = get_text(try, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, &ptx_size, &ptx_result);
     if (status == KILN_OK && try->request->cubin)
-        cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size);
+        cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size, &cubin_result);
     if (status == KILN_OK && (!try->ptx || (try->request->cubin && !cubin)))
         status = kiln__fail_memory(error);
     size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
         status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC made no %s; an option may keep it from that",
                             try->request->name, length ? "machine code" : "PTX");
+    bool of_source = is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result);
+    if (status == KILN_ERROR_COMPILE && error && !of_source)
+        kiln__error_mark_passing(*error);
     if (status == KILN_OK) {
         size_t log_length = strlen(try->log);
         kiln__unit parts = {.ptx = try->ptx, .ptx_length = length, .cubin = cubin, .cubin_length = cubin_size,
@@ -178,8 +196,9 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
         return kiln__fail(try->mem, error, KILN_ERROR_TIMEOUT, "%s: the compile took longer than its limit",
                           request->name);
     size_t ptx_size = 0;
+    nvrtcResult ptx_result;
     if (!try->ptx)
-        try->ptx = get_text(try, try->nvrtc->nvrtcGetPTXSize, try->nvrtc->nvrtcGetPTX, &ptx_size);
+        try->ptx = get_text(try, try->nvrtc->nvrtcGetPTXSize, try->nvrtc->nvrtcGetPTX, &ptx_size, &ptx_result);
     kiln__text text = {.mem = try->mem};
     kiln__text_printf(&text, "%s does not compile for %s_%d", request->name, request->cubin ? "sm" : "compute",
                       request->arch);
@@ -197,6 +216,8 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     kiln_status status = text.failed ? kiln__fail_memory(error)
                                      : kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s", text.data);
     kiln__text_free(&text);
+    if (status == KILN_ERROR_COMPILE && error && !is_of_source(result))
+        kiln__error_mark_passing(*error);
     return status;
 }
 
@@ -232,7 +253,10 @@ static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult
         if (try->nvrtc->set_flow && (try->flow.cancel || try->flow.deadline))
             try->nvrtc->set_flow(try->program, on_flow, &try->flow);
         *result = try->nvrtc->nvrtcCompileProgram(try->program, (int)list.count, list.items);
-        try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size);
+        nvrtcResult told;
+        try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size, &told);
+        if (*result == NVRTC_SUCCESS || !is_of_source(told))
+            *result = told; /* what is kept of a compile has its log; without one it is not known what went wrong */
         if (!try->log)
             *result = NVRTC_ERROR_OUT_OF_MEMORY;
         else

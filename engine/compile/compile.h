@@ -1,8 +1,9 @@
 /* compile.h - NVRTC behind worker processes. Knows nothing of specs or tuning.
  *
  * NVRTC serialises inside one process, can hang and can crash, so compiles run in worker processes (the program
- * kiln-worker, started with posix_spawn and spoken to through pipes) with a time limit each. Where no worker program is
- * found, or the caller wishes it, the compile runs in this process, without a limit. */
+ * kiln-worker, started with posix_spawn and spoken to through a socket), confined to CUDA's headers, with a limit of time and
+ * of memory each. Where no worker program is found, or the caller wishes it, the compile runs in this process, and none of
+ * that holds (README.md). */
 #ifndef KILN_COMPILE_H
 #define KILN_COMPILE_H
 
@@ -10,6 +11,18 @@
 
 #include "base.h"
 #include "cache.h" /* kiln__unit: what a compile yields */
+
+/* Sanitizers reserve terabytes of address space, start threads and read /proc. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KILN__SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KILN__SANITIZED 1
+#endif
+#endif
+#ifndef KILN__SANITIZED
+#define KILN__SANITIZED 0
+#endif
 
 /* ---- NVRTC by dlopen ---- */
 typedef struct kiln__nvrtc kiln__nvrtc;
@@ -23,9 +36,14 @@ kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, c
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
 int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);             /* 13000 for 13.0 */
 const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that was loaded */
-/* A text that changes whenever the bytes it makes may: version, build id or size and mtime of the library. */
+/* A text that changes whenever the bytes it makes may: version, size and mtime of the library. Its headers have digests. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
 const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the CUDA headers, "" if none was found */
+/* A digest of what CUDA's own headers say that `names` (as #include <NAME> has them) reach; "" if they are none of CUDA's.
+ * Files are read once and asked after (stat) at each call; unless `fresh`, an answer less than a second old is given again. Any
+ * thread. */
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
+                                char digest[33], kiln_error **error);
 /* libcudadevrt.a: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL if there is none; in the arena. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 /* The architectures it knows, ascending: 75, 80, ... */
@@ -43,6 +61,10 @@ typedef struct kiln__include {
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const char *const *folders, size_t folder_count, const kiln__include **includes,
                                    size_t *count, kiln_error **error);
+/* The same, and the names of what was not found there, each once: CUDA's headers, for kiln__nvrtc_headers(). */
+kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                               const char *const *folders, size_t folder_count, const kiln__include **includes,
+                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error);
 
 typedef struct kiln__compile_request {
     const char *name;                    /* of the source, for messages */
@@ -59,8 +81,12 @@ typedef struct kiln__compile_request {
 kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
                                kiln_error **error);
-/* What kiln-worker runs: answers the requests that arrive on the socket `fd` until it closes. The exit status. */
-int kiln__worker_run(int fd, const char *nvrtc, const char *include);
+/* What kiln-worker runs: answers the requests that arrive on the socket `fd` until it closes. The exit status. With
+ * `confine` the process can open nothing but the CUDA headers once NVRTC is loaded, where the system can do that. */
+int kiln__worker_run(int fd, const char *nvrtc, const char *include, bool confine);
+/* Starts a worker, asks it what confines it, and ends it. *how is the caller's to free (kiln__free). */
+kiln_status kiln__worker_look(const kiln_allocator *mem, const char *worker, const kiln__nvrtc *nvrtc, bool *confined,
+                              char **how, kiln_error **error);
 
 typedef struct kiln__compiler kiln__compiler;
 typedef struct kiln__compiler_options {
@@ -68,6 +94,7 @@ typedef struct kiln__compiler_options {
     const char *nvrtc;    /* path of the library for the workers, as kiln__nvrtc_path gave it */
     unsigned jobs;
     double timeout;       /* seconds a compile */
+    uint64_t memory;      /* bytes of address space that all workers may use together; 0: three quarters of what is free */
     const kiln__log *log;
 } kiln__compiler_options;
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,

@@ -3,6 +3,7 @@
 #define KILN_COMPILE_INTERNAL_H
 
 #include <nvrtc.h>
+#include <pthread.h>
 
 #include "wire.h"
 #include "compile.h"
@@ -31,6 +32,18 @@ typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_fl
 
 enum { KILN__MAX_ARCHS = 64 };
 
+/* Where NVRTC is told to look, below the folder of CUDA's headers: in it, and where some of them name their neighbours as
+ * "info.h". (cccl only if it is there.) */
+static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "cooperative_groups/details/", "crt/",
+                                                    "cccl/"};
+
+typedef struct kiln__toolkit kiln__toolkit; /* what is known of CUDA's headers */
+void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
+
+/* What the next #include at or after *at asks for (its operand), read as kiln__includes_collect() reads; NULL at the end.
+ * *at begins as `text`. */
+const char *kiln__include_next(const char *text, const char **at);
+
 struct kiln__nvrtc {
     const kiln_allocator *mem;
     void *library, *builtins; /* what dlopen gave; builtins is loaded ahead, see check_builtins() */
@@ -38,6 +51,8 @@ struct kiln__nvrtc {
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
+    pthread_mutex_t lock;     /* of toolkit */
+    kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;
 #define KILN_X(name, needed) __typeof__(name) *name;
@@ -48,15 +63,30 @@ struct kiln__nvrtc {
 /* ---- messages between the library and a worker (base/wire.h) ---- */
 enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT };
 
+/* What a worker says of itself when it is ready. */
+typedef struct kiln__hello {
+    const char *identity; /* of its NVRTC, or why there is none */
+    bool confined;        /* the kernel keeps it from every file but the CUDA headers */
+    const char *how;      /* by what, or why not */
+} kiln__hello;
+
 /* A message in memory that starts with room for its header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why);
-void kiln__message_hello(kiln__text *message, kiln_status status, const char *identity);
+                          const char *why, bool passing); /* passing: kiln__error_is_passing() */
+void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
 /* Reads bodies. What comes out points into the body or the arena. False: malformed (or memory: arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
-                               const char **why);
-bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, const char **identity);
+                               const char **why, bool *passing);
+bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
+
+/* Refuses what nests so deep that NVRTC could overflow this process's stack. For compiles without a worker. */
+kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
+
+/* Gives up everything that a compile does not need: files but the `readable` ones (files and folders), writing, programs,
+ * connections. For the calling thread and those it starts, for ever. False: it is not confined. `how` says by what, or why
+ * not. */
+bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room);
 
 #endif

@@ -1,12 +1,12 @@
 /* The project headers that a source reaches. NVRTC gets them in memory, under the names by which they are included:
  * NVRTC knows nothing of folders there, it compares names. */
 #include <errno.h>
-#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile.h"
+#include "compile_internal.h"
 
 enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
 static const size_t most_bytes = (size_t)16 << 20;
@@ -21,17 +21,28 @@ typedef struct collector {
     kiln__include *items;
     header *headers; /* beside items: which file each is */
     size_t count, item_room, header_room, bytes;
+    const char **others; /* names that are not found */
+    size_t other_count, other_room;
     kiln_error **error;
 } collector;
 
-/* ---- finding the directives ---- */
+/* ---- finding the directives ----
+ * NVRTC and a reader of ours need not agree on where a comment, a string or an #if 0 ends: raw strings, digit separators,
+ * trigraphs and the standard that is asked for all move it. So nothing is left out for standing in one of those: whatever
+ * begins a line, physical or joined, or follows the end of a block comment, is taken for a directive if it can be read as
+ * one. A header too many costs a byte of the key; one too few would be a stale hit. */
 
-/* A line that ends in a backslash goes on in the next: such joints may stand anywhere, within words too. */
+/* A line that ends in a backslash, or in its trigraph, goes on in the next: such joints may stand within words too. */
 static const char *joined(const char *at)
 {
-    while (at[0] == '\\' && (at[1] == '\n' || (at[1] == '\r' && at[2] == '\n')))
-        at += at[1] == '\n' ? 2 : 3;
-    return at;
+    for (;;) {
+        const char *end = *at == '\\' ? at + 1 : at[0] == '?' && at[1] == '?' && at[2] == '/' ? at + 3 : NULL;
+        if (end && end[0] == '\r' && end[1] == '\n')
+            end++;
+        if (!end || *end != '\n')
+            return at;
+        at = end + 1;
+    }
 }
 
 static const char *next(const char *at)
@@ -39,42 +50,12 @@ static const char *next(const char *at)
     return joined(at + 1);
 }
 
-/* Steps over a quoted text or a character constant; never past the end of its line. */
-static const char *skip_quoted(const char *at)
-{
-    char quote = *at;
-    at = next(at);
-    while (*at && *at != quote && *at != '\n') {
-        at = *at == '\\' && *next(at) && *next(at) != '\n' ? next(next(at)) : next(at);
-    }
-    return *at == quote ? next(at) : at;
-}
-
-/* Steps over R"delimiter(...)delimiter", given at its quote. There are no joints in it. */
-static const char *skip_raw(const char *at)
-{
-    const char *open = at + 1 + strcspn(at + 1, "(\n\" ");
-    size_t size = (size_t)(open - at - 1);
-    if (*open != '(' || size > 16)
-        return skip_quoted(at);
-    for (const char *close = open + 1; (close = strchr(close, ')')) != NULL; close++)
-        if (strncmp(close + 1, at + 1, size) == 0 && close[1 + size] == '"')
-            return joined(close + size + 2);
-    return at + strlen(at);
-}
-
-static bool is_comment(const char *at)
-{
-    return *at == '/' && (*next(at) == '*' || *next(at) == '/');
-}
-
 static const char *skip_comment(const char *at)
 {
-    bool block = *next(at) == '*';
     at = next(next(at));
-    while (*at && !(block ? *at == '*' && *next(at) == '/' : *at == '\n'))
+    while (*at && !(*at == '*' && *next(at) == '/'))
         at = next(at);
-    return block && *at ? next(next(at)) : at;
+    return *at ? next(next(at)) : at;
 }
 
 static bool is_blank(char c)
@@ -82,7 +63,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Blanks and comments within a line. */
+/* Blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
 {
     for (at = joined(at);;) {
@@ -100,9 +81,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
+}
+
 static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' || (c & 0x80);
+    return is_letter(c) || is_digit(c);
 }
 
 /* Reads the letters of a word into `word`, as many as there is room for. */
@@ -116,75 +102,105 @@ static const char *read_word(const char *at, char *word, size_t room)
     return at;
 }
 
-/* A word, and the quoted text that it is a prefix of. */
-static const char *skip_word(const char *at)
+/* The joint at or after `at` that stands within a word; NULL: there is none. */
+static const char *joint_in_word(const char *text, const char *at)
 {
-    char word[5]; /* one more than the longest prefix has letters */
-    at = read_word(at, word, sizeof word);
-    size_t length = strlen(word);
-    bool raw = length > 0 && length < 4 && word[length - 1] == 'R';
-    if (raw)
-        word[length - 1] = '\0';
-    bool prefix = !*word || !strcmp(word, "u8") || !strcmp(word, "u") || !strcmp(word, "U") || !strcmp(word, "L");
-    if (raw && prefix && *at == '"')
-        return skip_raw(at);
-    return !raw && prefix && (*at == '"' || *at == '\'') ? skip_quoted(at) : at;
+    for (; (at = strpbrk(at, "\\?")) != NULL; at++)
+        if (at > text && is_word(at[-1]) && joined(at) != at && is_word(*joined(at)))
+            return at;
+    return NULL;
 }
 
-/* 1'000 holds no character constant. */
-static const char *skip_number(const char *at)
+/* False where nothing in the text can name a file. Most sources do not, and reading them line by line would be most of the
+ * cost of a cache hit. */
+static bool may_name_file(const char *text)
 {
-    while (is_word(*at) || *at == '.' || (*at == '\'' && is_word(*next(at))))
+    return strstr(text, "include") || strstr(text, "import") || strstr(text, "embed") || joint_in_word(text, text);
+}
+
+typedef enum kind { NONE, INCLUDE, EMBED, IMPORT } kind;
+
+/* What the text at `at`, taken for the start of a line, asks for. *behind is what follows the word. */
+static kind directive_at(const char *at, const char **behind)
+{
+    char word[16];
+    at = joined(at);
+    while (is_blank(*at))
         at = next(at);
-    return at;
+    bool trigraph = at[0] == '?' && at[1] == '?' && at[2] == '=';
+    if (*at == '#' || trigraph || (*at == '%' && *next(at) == ':')) {
+        at = read_word(skip_blank(*at == '#' ? next(at) : next(trigraph ? at + 2 : next(at))), word, sizeof word);
+        *behind = skip_blank(at);
+        if (strcmp(word, "include") == 0 || strcmp(word, "include_next") == 0 || strcmp(word, "import") == 0)
+            return INCLUDE;
+        return strcmp(word, "embed") == 0 ? EMBED : NONE;
+    }
+    if (*at != 'i' && *at != 'e')
+        return NONE;
+    at = read_word(at, word, sizeof word);
+    if (strcmp(word, "export") == 0)
+        at = read_word(skip_blank(at), word, sizeof word);
+    *behind = skip_blank(at);
+    return strcmp(word, "import") == 0 ? IMPORT : NONE;
 }
 
-/* False where no #include can be in the text: the word stands nowhere behind a `#` (or its digraph), blanks and what
- * may stand between aside, and no joint is within a word. Most sources have none, and reading them whole would be most of
- * the cost of a cache hit. */
-static bool may_include(const char *text)
+/* The next place at or after *at where a line begins, or seems to: NULL at the end. */
+static const char *next_start(const char **at)
 {
-    for (const char *at = text; (at = strstr(at, "include")) != NULL; at++) {
-        const char *before = at;
-        while (before > text && is_blank(before[-1]))
-            before--;
-        if (before > text && strchr("#:/\n", before[-1])) /* #, %:, the end of a comment, a joined line */
-            return true;
-    }
-    for (const char *at = text; (at = strchr(at, '\\')) != NULL; at++)
-        if (at > text && strchr("includ", at[-1]) && joined(at) != at && *joined(at) && strchr("nclude", *joined(at)))
+    const char *p = *at;
+    while (*p && *p != '\n' && !(p[0] == '*' && *next(p) == '/'))
+        p++;
+    if (!*p)
+        return NULL;
+    *at = p + 1;
+    return *p == '\n' ? p + 1 : next(next(p));
+}
+
+/* C++20's import of a header: its operand is a name, or a word that may be a macro. Prose goes on with another word. */
+static bool is_import(const char *behind)
+{
+    char word[4];
+    if (*behind == '"' || *behind == '<')
+        return true;
+    if (!is_letter(*behind))
+        return false;
+    const char *after = skip_blank(read_word(behind, word, sizeof word));
+    return *after == ';' || *after == '(' || *after == '\n' || *after == '\0';
+}
+
+/* True for the first letter of a __has_include, __has_include_next or __has_embed. */
+static bool is_probe(const char *at, const char **behind)
+{
+    char word[24];
+    at = read_word(at, word, sizeof word);
+    *behind = skip_blank(at);
+    return strcmp(word, "__has_include") == 0 || strcmp(word, "__has_include_next") == 0 ||
+           strcmp(word, "__has_embed") == 0;
+}
+
+/* Whether a name leads to another place than the folder that it is looked for in. */
+static bool leads_away(const char *name, size_t length)
+{
+    if (length > 0 && *name == '/')
+        return true;
+    for (size_t i = 0; i + 1 < length; i++)
+        if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') && (i + 2 == length || name[i + 2] == '/'))
             return true;
     return false;
 }
 
-/* The next #include at or after *at: returns what stands behind the word, NULL at the end. */
-static const char *next_include(const char **at, bool *line_start)
+const char *kiln__include_next(const char *text, const char **at)
 {
-    char word[16];
-    const char *p = joined(*at);
-    if (!may_include(*at))
+    const char *operand = NULL, *start = *at == text ? text : next_start(at);
+    if (*at == text && !may_name_file(text))
         return NULL;
-    while (*p) {
-        bool first = *line_start;
-        *line_start = *p == '\n' || (first && (is_blank(*p) || is_comment(p)));
-        if (is_comment(p)) {
-            p = skip_comment(p); /* a line that begins with a comment may still hold a directive */
-        } else if (first && (*p == '#' || (*p == '%' && *next(p) == ':'))) {
-            p = skip_blank(*p == '#' ? next(p) : next(next(p)));
-            p = read_word(p, word, sizeof word);
-            if (strcmp(word, "include") == 0 || strcmp(word, "include_next") == 0) {
-                *at = p;
-                return skip_blank(p);
-            }
-        } else if (*p == '"' || *p == '\'') {
-            p = skip_quoted(p);
-        } else if (is_digit(*p)) {
-            p = skip_number(p);
-        } else {
-            p = is_word(*p) ? skip_word(p) : next(p);
-        }
+    for (; start; start = next_start(at)) {
+        kind what = directive_at(start, &operand);
+        if (*at == text)
+            *at = text + (*text != '\0' && *text != '\n'); /* the first line has been looked at */
+        if (what == INCLUDE && *operand != '\\')
+            return operand;
     }
-    *at = p;
     return NULL;
 }
 
@@ -219,6 +235,17 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
+static kiln_status add_other(collector *all, const char *name)
+{
+    for (size_t i = 0; i < all->other_count; i++)
+        if (strcmp(all->others[i], name) == 0)
+            return KILN_OK;
+    if (!name || !kiln__grow(all->mem, &all->others, &all->other_room, all->other_count + 1, sizeof *all->others))
+        return kiln__fail_memory(all->error);
+    all->others[all->other_count++] = name;
+    return KILN_OK;
+}
+
 static unsigned line_of(const char *text, const char *at)
 {
     unsigned line = 1;
@@ -245,7 +272,8 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
                           (int)MOST_HEADERS);
     char *data = NULL;
     size_t length = 0;
-    kiln_status status = kiln__file_read(all->mem, path, most_bytes - all->bytes, &data, &length, all->error);
+    kiln_status status = kiln__file_read_below(all->mem, path, all->folders, all->folder_count, most_bytes - all->bytes,
+                                               &data, &length, all->error);
     if (status != KILN_OK)
         return status;
     if (memchr(data, '\0', length)) {
@@ -266,26 +294,79 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
 /* One #include: `at` stands on what follows the word. */
 static kiln_status follow(collector *all, const char *path, const char *text, const char *at, unsigned depth)
 {
+    if (*at == '\\') /* #include \"a.h\": within a string; no directive goes on like that */
+        return KILN_OK;
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
     if (length == 0 || at[1 + length] != close)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: #include of anything but a \"name\" or <name> is not followed, and the cache could "
-                          "not tell what it reads; write the name itself", path, line_of(text, at));
+                          "not tell what it reads; write the name itself (in a comment or a text, do not begin a line "
+                          "with #include)", path, line_of(text, at));
     char *name = kiln__arena_strndup(all->arena, at + 1, length);
     if (!name)
         return kiln__fail_memory(all->error);
     if (*name == '/')
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include of an absolute path (%s): headers "
                           "are read from the folder of the source", path, line_of(text, at), name);
+    if (strstr(name, "??"))
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": the name of a header may not "
+                          "hold ??, which begins a trigraph", path, line_of(text, at), name);
     const char *found = find(all, path, name, close == '"');
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
     if (found)
         return add(all, name, found, depth);
-    if (strncmp(name, "../", 3) == 0 || strstr(name, "/../")) /* CUDA's own headers are not asked for like that */
+    if (leads_away(name, length)) /* CUDA's own headers are not asked for like that */
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\" is not there, or leads out "
                           "of the folders that may be read", path, line_of(text, at), name);
+    return add_other(all, name);
+}
+
+/* A __has_include(...) may ask only for what an #include could reach. `at` stands behind the word. */
+static kiln_status check_probe(collector *all, const char *path, const char *text, const char *at)
+{
+    if (*at != '(')
+        return KILN_OK; /* #ifdef __has_include */
+    at = skip_blank(next(at));
+    size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
+    if (!leads_away(at + 1, length)) { /* whether CUDA has such a header belongs to the key */
+        char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
+        if (length && !name)
+            return kiln__fail_memory(all->error);
+        return length ? add_other(all, name) : KILN_OK;
+    }
+    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: __has_include of a path that is absolute or holds "
+                      "'..' (%.*s): only headers below the source's folder and CUDA's can be asked for", path,
+                      line_of(text, at), (int)length, at + 1);
+}
+
+static kiln_status check_probes(collector *all, const char *path, const char *text)
+{
+    kiln_status status = KILN_OK;
+    const char *behind;
+    for (const char *at = text; status == KILN_OK && (at = strstr(at, "__has_")) != NULL; at++)
+        if (is_probe(at, &behind))
+            status = check_probe(all, path, text, behind);
+    for (const char *at = text; status == KILN_OK && (at = joint_in_word(text, at)) != NULL; at++)
+        for (size_t back = 1; status == KILN_OK && back <= 18 && back <= (size_t)(at - text); back++)
+            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* wherever it begins before the joint */
+                status = check_probe(all, path, text, behind);
+    return status;
+}
+
+static kiln_status take_directive(collector *all, const char *path, const char *text, const char *start, unsigned depth)
+{
+    const char *behind = NULL;
+    kind what = directive_at(start, &behind);
+    if (what == INCLUDE)
+        return follow(all, path, text, behind, depth);
+    if (what == EMBED)
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #embed is not followed, and the cache could "
+                          "not tell what it reads", path, line_of(text, behind));
+    if (what == IMPORT && is_import(behind))
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: import of a header or module is not followed, "
+                          "and the cache could not tell what it reads; write #include", path, line_of(text, behind));
     return KILN_OK;
 }
 
@@ -294,34 +375,47 @@ static kiln_status collect(collector *all, const char *path, const char *text, u
     if (depth > MOST_DEPTH)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: headers include each other more than %d deep",
                           path, (int)MOST_DEPTH);
-    const char *at = text, *what;
-    bool line_start = true;
-    while ((what = next_include(&at, &line_start)) != NULL) {
-        kiln_status status = follow(all, path, text, what, depth);
-        if (status != KILN_OK)
-            return status;
-        at = what;
-        at += strcspn(at, "\n"); /* the rest of the line is no text: its quotes are the name's */
+    if (!may_name_file(text))
+        return KILN_OK;
+    kiln_status status = check_probes(all, path, text);
+    const char *at = text, *start = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text; /* a byte order mark */
+    for (; status == KILN_OK && start; start = next_start(&at))
+        status = take_directive(all, path, text, start, depth);
+    return status;
+}
+
+kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
+                               const char *const *folders, size_t folder_count, const kiln__include **includes,
+                               size_t *count, const char *const **others, size_t *other_count, kiln_error **error)
+{
+    collector all = {.mem = mem, .arena = arena, .folders = folders, .folder_count = folder_count, .error = error};
+    kiln_status status = collect(&all, path, text, 0);
+    kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
+    const char **names = status == KILN_OK ? kiln__arena_alloc(arena, (all.other_count + 1) * sizeof *names) : NULL;
+    if (kept && names) {
+        if (all.count)
+            memcpy(kept, all.items, all.count * sizeof *kept);
+        if (all.other_count)
+            memcpy(names, all.others, all.other_count * sizeof *names);
+        *includes = kept;
+        *count = all.count;
+        *others = names;
+        *other_count = all.other_count;
+    } else if (status == KILN_OK) {
+        status = kiln__fail_memory(error);
     }
-    return KILN_OK;
+    kiln__free(mem, all.items);
+    kiln__free(mem, all.headers);
+    kiln__free(mem, all.others);
+    return status;
 }
 
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const char *const *folders, size_t folder_count, const kiln__include **includes,
                                    size_t *count, kiln_error **error)
 {
-    collector all = {.mem = mem, .arena = arena, .folders = folders, .folder_count = folder_count, .error = error};
-    kiln_status status = collect(&all, path, text, 0);
-    kiln__include *kept = status == KILN_OK ? kiln__arena_alloc(arena, (all.count + 1) * sizeof *kept) : NULL;
-    if (kept) {
-        if (all.count)
-            memcpy(kept, all.items, all.count * sizeof *kept);
-        *includes = kept;
-        *count = all.count;
-    } else if (status == KILN_OK) {
-        status = kiln__fail_memory(error);
-    }
-    kiln__free(mem, all.items);
-    kiln__free(mem, all.headers);
-    return status;
+    const char *const *others;
+    size_t other_count;
+    return kiln__includes_all(mem, arena, path, text, folders, folder_count, includes, count, &others, &other_count,
+                              error);
 }

@@ -26,7 +26,7 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
 }
 
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why)
+                          const char *why, bool passing)
 {
     static const kiln__unit nothing;
     if (!unit)
@@ -35,6 +35,7 @@ void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, 
     kiln__wire_number(message, (uint64_t)status);
     kiln__wire_number(message, ns);
     kiln__wire_string(message, why);
+    kiln__wire_number(message, passing);
     kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
     kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
     kiln__wire_bytes(message, unit->lowered, unit->lowered_length);
@@ -42,11 +43,13 @@ void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, 
     kiln__wire_end(message);
 }
 
-void kiln__message_hello(kiln__text *message, kiln_status status, const char *identity)
+void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello)
 {
     kiln__wire_begin(message, KILN__MESSAGE_HELLO);
     kiln__wire_number(message, (uint64_t)status);
-    kiln__wire_string(message, identity);
+    kiln__wire_string(message, hello->identity);
+    kiln__wire_number(message, hello->confined);
+    kiln__wire_string(message, hello->how);
     kiln__wire_end(message);
 }
 
@@ -85,13 +88,17 @@ bool kiln__message_read_request(const char *body, size_t length, kiln__arena *ar
 }
 
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
-                               const char **why)
+                               const char **why, bool *passing)
 {
     kiln__wire in = {.at = body, .left = length};
     *unit = (kiln__unit){0};
     *status = kiln__wire_read_status(&in);
     *ns = kiln__wire_read_number(&in);
     *why = kiln__wire_read_string(&in);
+    uint64_t flag = kiln__wire_read_number(&in);
+    if (flag > 1)
+        in.failed = true;
+    *passing = flag == 1;
     unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
     unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
     unit->lowered = kiln__wire_read_bytes(&in, &unit->lowered_length);
@@ -99,10 +106,15 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
     return !in.failed && in.left == 0;
 }
 
-bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, const char **identity)
+bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello)
 {
     kiln__wire in = {.at = body, .left = length};
     *status = kiln__wire_read_status(&in);
-    *identity = kiln__wire_read_string(&in);
+    hello->identity = kiln__wire_read_string(&in);
+    uint64_t confined = kiln__wire_read_number(&in);
+    hello->how = kiln__wire_read_string(&in);
+    hello->confined = confined == 1;
+    if (confined > 1)
+        in.failed = true;
     return !in.failed && in.left == 0;
 }

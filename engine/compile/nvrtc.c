@@ -271,11 +271,6 @@ static kiln_status finish(search *found, const char *include, kiln_error **error
     kiln__text_printf(&text, "nvrtc %d.%d, options " OPTION_SET, nvrtc->version / 1000, nvrtc->version % 1000 / 10);
     describe(&text, "library", nvrtc->path);
     describe(&text, "builtins", builtins_path(nvrtc, &found->arena));
-    if (nvrtc->include && *nvrtc->include) {
-        kiln__text_printf(&text, "; headers %s", nvrtc->include);
-        describe(&text, "fp16", kiln__arena_printf(&found->arena, "%s/cuda_fp16.h", include));
-        describe(&text, "runtime", kiln__arena_printf(&found->arena, "%s/cuda_runtime_api.h", include));
-    }
     nvrtc->identity = text.data;
     if (text.failed || found->arena.failed || !nvrtc->include || !nvrtc->cccl)
         return kiln__fail_memory(error);
@@ -291,6 +286,10 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
     if (!found.nvrtc)
         return kiln__fail_memory(error);
     found.nvrtc->mem = mem;
+    if (pthread_mutex_init(&found.nvrtc->lock, NULL) != 0) {
+        kiln__free(mem, found.nvrtc);
+        return kiln__fail_memory(error);
+    }
     if (path && *path) {
         if (!load(&found, path))
             status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
@@ -337,6 +336,8 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     if (!nvrtc)
         return;
     unload(nvrtc);
+    kiln__toolkit_free(nvrtc->mem, nvrtc->toolkit);
+    pthread_mutex_destroy(&nvrtc->lock);
     kiln__free(nvrtc->mem, nvrtc->include);
     kiln__free(nvrtc->mem, nvrtc->cccl);
     kiln__free(nvrtc->mem, nvrtc->identity);

@@ -30,7 +30,8 @@ static const limits table[] = {
     ARCHITECTURES(KILN_X)
 #undef KILN_X
 };
-enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, SHARED_WITHOUT_OPT_IN = 48 * 1024 }; /* of all of these */
+/* Of all of these; the most registers are a thread's. */
+enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, MOST_REGISTERS = 255, SHARED_WITHOUT_OPT_IN = 48 * 1024 };
 
 static const limits *find(int arch)
 {
@@ -62,6 +63,10 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
     if (threads == 0 || threads > MOST_THREADS)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block of %u threads", threads);
+    if (kernel->registers > MOST_REGISTERS) { /* a cubin may say anything, and the header multiplies it */
+        *occupancy = (kiln__occupancy){.limited_by = "registers"};
+        return KILN_OK;
+    }
     if (dynamic_shared > INT_MAX / 2 || kernel->static_shared > INT_MAX / 2 || kernel->registers < 0) {
         *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* far beyond what any device has */
         return KILN_OK;

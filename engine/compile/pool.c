@@ -34,14 +34,17 @@ struct kiln__compiler {
     kiln__nvrtc *nvrtc;
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
+    uint64_t share;         /* of memory, a worker's */
     int wake;               /* an eventfd that becomes readable when the compiler closes */
     int ended;              /* one that is readable when a job ended since it was last read */
-    atomic_bool closing;
+    atomic_bool closing, warned; /* warned: that the workers are not confined */
 
     pthread_mutex_t lock;
-    pthread_cond_t work, done;
+    pthread_cond_t work, done, quiet;
     kiln__compile_job *first, *last; /* queued */
     size_t queued, idle;
+    size_t running;                  /* compiles under way */
+    bool lone;                       /* one is tried again alone, or waits for that: no other begins */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -69,14 +72,44 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena arena = {.mem = compiler->mem};
     kiln__compile_request request;
     const size_t skip = sizeof(kiln__message_header);
-    if (kiln__message_read_request(message->data + skip, message->length - skip, &arena, &request))
-        outcome->status = kiln__compile_here(compiler->mem, compiler->nvrtc, &request, &compiler->closing,
-                                             compiler->timeout, &outcome->unit, &outcome->ns, &outcome->error);
-    else
+    if (kiln__message_read_request(message->data + skip, message->length - skip, &arena, &request)) {
+        outcome->status = kiln__nesting_check(compiler->mem, &request, &outcome->error);
+        if (outcome->status == KILN_OK)
+            outcome->status = kiln__compile_here(compiler->mem, compiler->nvrtc, &request, &compiler->closing,
+                                                 compiler->timeout, &outcome->unit, &outcome->ns, &outcome->error);
+    } else
         outcome->status = arena.failed ? kiln__fail_memory(&outcome->error)
                                        : kiln__fail(compiler->mem, &outcome->error, KILN_ERROR_INTERNAL,
                                                     "a compile request cannot be read back");
     kiln__arena_free(&arena);
+}
+
+/* With the lock held, after a compile. A worker that died may have been killed for want of memory, which says nothing of
+ * its source: the job is tried once more, while no other compiles. */
+static void try_alone(slot *self, kiln__compile_job *job)
+{
+    kiln__compiler *compiler = self->compiler;
+    compiler->running--;
+    pthread_cond_broadcast(&compiler->quiet);
+    while (compiler->lone && !atomic_load(&compiler->closing))
+        pthread_cond_wait(&compiler->quiet, &compiler->lock);
+    bool mine = !compiler->lone;
+    compiler->lone = true;
+    while (compiler->running > 0 && !atomic_load(&compiler->closing))
+        pthread_cond_wait(&compiler->quiet, &compiler->lock);
+    compiler->running++;
+    if (mine && !job->abandoned && !atomic_load(&compiler->closing)) {
+        pthread_mutex_unlock(&compiler->lock);
+        kiln__logf(&compiler->log, KILN_LOG_WARNING, "%s; it is tried once more, with nothing compiling beside it",
+                   kiln_error_message(job->outcome.error));
+        kiln_error_free(job->outcome.error);
+        job->outcome = (kiln__outcome){0};
+        kiln__worker_compile(&self->worker, &job->message, true, &job->outcome);
+        pthread_mutex_lock(&compiler->lock);
+    }
+    compiler->lone = compiler->lone && !mine;
+    pthread_cond_broadcast(&compiler->quiet);
+    pthread_cond_broadcast(&compiler->work);
 }
 
 static void *serve(void *user)
@@ -85,7 +118,7 @@ static void *serve(void *user)
     kiln__compiler *compiler = self->compiler;
     pthread_mutex_lock(&compiler->lock);
     for (;;) {
-        while (!compiler->first && !atomic_load(&compiler->closing)) {
+        while ((!compiler->first || compiler->lone) && !atomic_load(&compiler->closing)) {
             compiler->idle++;
             pthread_cond_wait(&compiler->work, &compiler->lock);
             compiler->idle--;
@@ -98,13 +131,18 @@ static void *serve(void *user)
             compiler->last = NULL;
         compiler->queued--;
         job->state = RUNNING;
+        compiler->running++;
         pthread_mutex_unlock(&compiler->lock);
         if (compiler->worker)
-            kiln__worker_compile(&self->worker, &job->message, &job->outcome);
+            kiln__worker_compile(&self->worker, &job->message, false, &job->outcome);
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
+        if (job->outcome.died && !job->abandoned)
+            try_alone(self, job);
         job->state = DONE;
+        compiler->running--;
+        pthread_cond_broadcast(&compiler->quiet);
         if (job->abandoned)
             free_job(job);
         else
@@ -124,17 +162,22 @@ static int add_slot(kiln__compiler *compiler)
     self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
                                   .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
                                   .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
+                                  .memory = compiler->share, .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. */
-    pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)64 << 20);
+    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. Pages count once they are used. */
+    pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&self->thread, &attributes, serve, self);
+    if (failed && !compiler->worker) { /* a host with a limit on its address space */
+        pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
+        failed = pthread_create(&self->thread, &attributes, serve, self);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (!failed)
@@ -164,14 +207,41 @@ static bool init_sync(kiln__compiler *compiler)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     bool good = pthread_cond_init(&compiler->work, NULL) == 0;
+    if (good && pthread_cond_init(&compiler->quiet, NULL) != 0) {
+        pthread_cond_destroy(&compiler->work);
+        good = false;
+    }
     if (good && pthread_cond_init(&compiler->done, &attributes) != 0) {
         pthread_cond_destroy(&compiler->work);
+        pthread_cond_destroy(&compiler->quiet);
         good = false;
     }
     pthread_condattr_destroy(&attributes);
     if (!good)
         pthread_mutex_destroy(&compiler->lock);
     return good;
+}
+
+/* Every worker may use its share and no more, so that sources which make NVRTC swell end their compiles and not the host.
+ * Where memory is short there are fewer workers: NVRTC needs some to work at all. */
+static void divide_memory(kiln__compiler *compiler, uint64_t memory)
+{
+    static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
+    if (memory == 0)
+        memory = kiln__host_memory_free() / 4 * 3;
+    uint64_t wanted = compiler->slot_room, possible = memory / least;
+    if (possible < 1)
+        possible = 1;
+    if (possible < wanted) {
+        kiln__logf(&compiler->log, KILN_LOG_INFO, "memory for compiles is short (%.1f GB): %llu workers rather than %llu",
+                   (double)memory * 1e-9, (unsigned long long)possible, (unsigned long long)wanted);
+        compiler->slot_room = (size_t)possible;
+    }
+    compiler->share = memory / compiler->slot_room;
+    if (compiler->share < least)
+        compiler->share = least;
+    if (compiler->share > most)
+        compiler->share = most;
 }
 
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
@@ -199,6 +269,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->slot_room = !worker ? 1 : options->jobs ? options->jobs : kiln__cpu_count();
     if (made->slot_room > 1024)
         made->slot_room = 1024;
+    if (worker)
+        divide_memory(made, options->memory);
     made->slots = kiln__calloc(mem, made->slot_room, sizeof *made->slots);
     if (!made->library || !made->slots || (worker && !made->worker)) {
         free_compiler(made);
@@ -223,12 +295,14 @@ void kiln__compiler_close(kiln__compiler *compiler)
     pthread_mutex_lock(&compiler->lock);
     atomic_store(&compiler->closing, true);
     pthread_cond_broadcast(&compiler->work);
+    pthread_cond_broadcast(&compiler->quiet);
     pthread_mutex_unlock(&compiler->lock);
     ring(compiler->wake);
     for (size_t i = 0; i < compiler->slot_count; i++)
         pthread_join(compiler->slots[i].thread, NULL);
     pthread_cond_destroy(&compiler->work);
     pthread_cond_destroy(&compiler->done);
+    pthread_cond_destroy(&compiler->quiet);
     pthread_mutex_destroy(&compiler->lock);
     free_compiler(compiler);
 }

@@ -1,6 +1,8 @@
 /* A worker process from the library's side: starting, talking, time limits, ending. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pool.h"
@@ -9,10 +11,11 @@ enum { HELLO_SECONDS = 60 }; /* loading 100 MB from a slow disk takes a while */
 
 static int start(kiln__worker *worker)
 {
-    char parent[32];
+    char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
     const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
-                               worker->include, NULL};
+                               worker->include, "--memory", memory, NULL};
     return kiln__child_start(&worker->child, arguments);
 }
 
@@ -38,10 +41,32 @@ static const char *name_of(const kiln__text *message)
     return message->data + sizeof(kiln__message_header) + sizeof(uint64_t);
 }
 
-static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text *message, kiln_error **error)
+/* A process that ended by itself or was killed: by the system, where memory ran out, or by a defect of NVRTC. Which of
+ * the two cannot be known from here, so it is never kept as an answer to the source. */
+static kiln_status explain_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
-    const char *name = name_of(message);
     char how[256];
+    int ended = kiln__child_end_closed(&worker->child);
+    kiln__child_describe(ended, how, sizeof how);
+    outcome->died = true;
+    const char *twice = again ? ", and so did another one, with nothing compiling beside it" : "";
+    kiln_status status;
+    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* how NVRTC takes it */
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler gave up (%s)%s: that is what "
+                            "it does when the %.1f GB of memory that it may use are not enough", name, how, twice,
+                            (double)worker->memory * 1e-9);
+    else
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name, twice,
+                            how);
+    kiln__error_mark_passing(outcome->error);
+    return status;
+}
+
+static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text *message, bool again,
+                           kiln__outcome *outcome)
+{
+    kiln_error **error = &outcome->error;
+    const char *name = name_of(message);
     switch (what) {
     case KILN__IO_LATE:
         kiln__worker_end(worker);
@@ -61,13 +86,21 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_DONE:
         break;
     }
-    kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
-    return kiln__fail(worker->mem, error, KILN_ERROR_COMPILE, "%s: the compiler crashed: %s", name, how);
+    return explain_end(worker, name, again, outcome);
 }
 
 /* ---- a compile ---- */
 
-static kiln_status greet(kiln__worker *worker, kiln_error **error)
+static void note_confinement(const kiln__worker *worker, const kiln__hello *hello)
+{
+    if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
+        kiln__logf(&worker->log, KILN_LOG_WARNING,
+                   "compile workers are not confined (%s): a source that hides an #include can make the compiler read "
+                   "any file of yours; see kiln doctor", hello->how);
+}
+
+kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
+                               kiln_error **error)
 {
     int failed = start(worker);
     if (failed)
@@ -77,7 +110,7 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
     size_t length = 0;
     kiln__io result = receive_message(worker, KILN__MESSAGE_HELLO, &body, &length, kiln__deadline_in(HELLO_SECONDS));
     kiln_status status = KILN_OK, its = KILN_OK;
-    const char *identity = "";
+    kiln__hello hello = {.identity = "", .how = ""};
     if (result == KILN__IO_STOPPED) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "the compile was stopped");
     } else if (result == KILN__IO_MEMORY) {
@@ -86,16 +119,22 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
         kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s ended at once: %s",
                             worker->program, how);
-    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &identity)) {
+        *died = true;
+    } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &hello)) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
                             "the compile worker %s does not answer as one; is it the kiln-worker of this version?",
                             worker->program);
     } else if (its != KILN_OK) {
-        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", identity);
-    } else if (strcmp(identity, worker->identity) != 0) {
+        status = kiln__fail(worker->mem, error, its, "the compile worker: %s", hello.identity);
+    } else if (strcmp(hello.identity, worker->identity) != 0) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
-                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", identity,
+                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", hello.identity,
                             worker->identity);
+    }
+    if (status == KILN_OK) {
+        note_confinement(worker, &hello);
+        *confined = hello.confined;
+        snprintf(how_confined, room, "%s", hello.how);
     }
     kiln__free(worker->mem, body);
     if (status != KILN_OK)
@@ -103,7 +142,25 @@ static kiln_status greet(kiln__worker *worker, kiln_error **error)
     return status;
 }
 
-void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln__outcome *outcome)
+kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, const kiln__nvrtc *nvrtc, bool *confined,
+                              char **how, kiln_error **error)
+{
+    char text[256] = "";
+    bool died = false;
+    kiln__worker worker = {.mem = mem, .program = program, .library = kiln__nvrtc_path(nvrtc),
+                           .include = kiln__nvrtc_include(nvrtc), .identity = kiln__nvrtc_identity(nvrtc),
+                           .child = {.socket = -1, .pidfd = -1, .wake = -1}};
+    kiln_status status = kiln__worker_greet(&worker, confined, text, sizeof text, &died, error);
+    kiln__worker_end(&worker);
+    if (status == KILN_OK) {
+        *how = kiln__strdup(mem, text);
+        if (!*how)
+            status = kiln__fail_memory(error);
+    }
+    return status;
+}
+
+void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool again, kiln__outcome *outcome)
 {
     /* An idle worker may have been ended by the system since its last job: that is no fault of this one. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
@@ -111,7 +168,9 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln_
         kiln__worker_end(worker);
     }
     if (worker->child.socket < 0) {
-        outcome->status = greet(worker, &outcome->error);
+        char how[256];
+        bool confined;
+        outcome->status = kiln__worker_greet(worker, &confined, how, sizeof how, &outcome->died, &outcome->error);
         if (outcome->status != KILN_OK)
             return;
     }
@@ -119,24 +178,28 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, kiln_
     char *body = NULL;
     size_t length = 0;
     const char *why = "";
+    bool passing = false;
     kiln__unit parts;
     kiln__io result = kiln__child_send(&worker->child, message, deadline);
     if (result == KILN__IO_DONE)
         result = receive_message(worker, KILN__MESSAGE_RESULT, &body, &length, deadline);
     if (result == KILN__IO_DONE &&
-        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why))
+        !kiln__message_read_result(body, length, &outcome->status, &outcome->ns, &parts, &why, &passing))
         result = KILN__IO_MALFORMED;
     if (result != KILN__IO_DONE) {
         outcome->ns = kiln__now_ns() - begun;
-        outcome->status = explain(worker, result, message, &outcome->error);
+        outcome->status = explain(worker, result, message, again, outcome);
     } else if (outcome->status == KILN_OK) {
         outcome->status = kiln__unit_make(worker->mem, &parts, &outcome->unit, &outcome->error);
     } else if (outcome->status == KILN_ERROR_MEMORY) {
         kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
                    "%s: the compiler ran out of memory", name_of(message));
+        kiln__error_mark_passing(outcome->error); /* how much a worker may have depends on the machine */
         outcome->status = KILN_ERROR_COMPILE; /* the worker's limit, not the host's memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
+        if (passing)
+            kiln__error_mark_passing(outcome->error);
     }
     kiln__free(worker->mem, body);
 }

@@ -14,7 +14,8 @@ static bool answer(int fd, kiln__nvrtc *nvrtc, const char *body, size_t length)
     bool good = kiln__message_read_request(body, length, &arena, &request);
     if (good) {
         status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
-        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error));
+        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error),
+                             kiln__error_is_passing(error));
         good = kiln__socket_send(fd, &message);
     }
     kiln__unit_free(&unit);
@@ -24,13 +25,26 @@ static bool answer(int fd, kiln__nvrtc *nvrtc, const char *body, size_t length)
     return good;
 }
 
-int kiln__worker_run(int fd, const char *path, const char *include)
+static bool confine(const kiln__nvrtc *nvrtc, char *how, size_t room)
+{
+    /* The libraries are loaded; that they may be read as well is for versions that open them again. */
+    const char *readable[] = {nvrtc->include, nvrtc->cccl, nvrtc->path, KILN__SANITIZED ? "/proc/self" : NULL};
+    return kiln__confine(readable, KILN__COUNT(readable), how, room);
+}
+
+int kiln__worker_run(int fd, const char *path, const char *include, bool confined)
 {
     kiln__nvrtc *nvrtc = NULL;
     kiln_error *error = NULL;
     kiln_status status = kiln__nvrtc_open_file(NULL, path, include, &nvrtc, &error);
     kiln__text hello = {0};
-    kiln__message_hello(&hello, status, status == KILN_OK ? kiln__nvrtc_identity(nvrtc) : kiln_error_message(error));
+    char how[256] = "not wanted";
+    kiln__hello mine = {.identity = kiln_error_message(error), .how = how};
+    if (status == KILN_OK) {
+        mine.identity = kiln__nvrtc_identity(nvrtc);
+        mine.confined = confined && confine(nvrtc, how, sizeof how);
+    }
+    kiln__message_hello(&hello, status, &mine);
     bool good = kiln__socket_send(fd, &hello) && status == KILN_OK;
     kiln__text_free(&hello);
     kiln_error_free(error);

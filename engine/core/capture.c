@@ -60,17 +60,13 @@ static void give_order(kiln_engine *engine, char *what, char *folder, unsigned c
 
 kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *given, kiln_error **error)
 {
-    if (!engine)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_capture: the engine is NULL");
+    kiln_capture_options options;
+    KILN__NEEDS(NULL, error, engine);
     if (!given) {
         give_order(engine, NULL, NULL, 0, 0);
         return KILN_OK;
     }
-    if (given->size < sizeof given->size)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                          "kiln_capture_options.size is not set; set it to sizeof(kiln_capture_options)");
-    kiln_capture_options options = {.size = sizeof options};
-    memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+    KILN__TAKE(engine->mem, error, "options", given, &options);
     char *what = NULL, *folder = NULL;
     bool any = !options.what || !*options.what || strcmp(options.what, "*") == 0;
     if (!any && !(what = kiln__strdup(engine->mem, options.what)))

@@ -199,11 +199,21 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     kiln_status status = open_driver(engine, error);
     if (status == KILN_OK)
         status = given ? device_of_context(engine, error) : retain_primary(engine, error);
+    CUresult asked = status == KILN_OK ? kiln__driver_device_info(&engine->driver, engine->device, &engine->info)
+                                       : CUDA_SUCCESS;
+    if (asked != CUDA_SUCCESS) {
+        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "asking for the properties of %s",
+                                   engine->info.id);
+        if (engine->owns_context)
+            engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
+        if (engine->owns_context)
+            engine->context = NULL;
+        engine->owns_context = false;
+    }
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
         return status;
     }
-    kiln__driver_device_info(&engine->driver, engine->device, &engine->info);
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
@@ -226,9 +236,8 @@ kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error)
 
 kiln_status kiln_engine_device(kiln_engine *engine, kiln_device_info *info, kiln_error **error)
 {
-    if (!engine || !info)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_engine_device: engine or info is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, info);
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK)
         *info = engine->info;
@@ -242,6 +251,9 @@ kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_er
     kiln_status status = kiln__engine_device(engine, error);
     if (status != KILN_OK)
         return status;
+    if (atomic_load(&engine->stuck))
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "a kernel that went over its time limit still has %s, and "
+                          "will until this process ends", engine->info.id);
     CUcontext current = NULL;
     CUresult result = engine->driver.cuCtxGetCurrent_(&current);
     if (result == CUDA_SUCCESS && current != engine->context)
@@ -273,9 +285,10 @@ static void add_device(device_list *list, const kiln__driver *driver, CUdevice d
 
 kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *count, kiln_error **error)
 {
-    if (!engine || !count || (*count > 0 && !infos))
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_devices: engine, infos or count is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, count);
+    if (*count > 0)
+        KILN__NEEDS(engine->mem, error, infos);
     device_list list = {.infos = infos, .room = *count};
     kiln__driver driver;
     kiln_error *why = NULL;
@@ -338,8 +351,9 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
         status = kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s; `kiln devices` lists them",
                             name);
     kiln__arena_free(&arena);
-    if (status == KILN_OK)
-        kiln__driver_device_info(driver, *device, info);
+    CUresult asked = status == KILN_OK ? kiln__driver_device_info(driver, *device, info) : CUDA_SUCCESS;
+    if (asked != CUDA_SUCCESS)
+        status = kiln__driver_fail(driver, engine->mem, asked, error, "asking for the properties of %s", name);
     return status;
 }
 

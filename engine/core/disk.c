@@ -8,8 +8,6 @@ const char *kiln_cache_dir(kiln_engine *engine)
 
 static kiln_status open_cache(kiln_engine *engine, kiln__cache **cache, kiln_error **error)
 {
-    if (!engine)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_cache: engine is NULL");
     if (!engine->cache_dir)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the cache is switched off");
     *cache = kiln__engine_cache(engine);
@@ -22,18 +20,20 @@ static kiln_status list(kiln_engine *engine, bool verify, kiln_cache_fn each, vo
     kiln_status status = open_cache(engine, &cache, error);
     if (status != KILN_OK)
         return status;
-    if (!each)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_cache: the callback is NULL");
     return kiln__cache_list(cache, verify, each, user, error);
 }
 
 kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, each);
     return list(engine, false, each, user, error);
 }
 
 kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, each);
     return list(engine, true, each, user, error);
 }
 
@@ -41,11 +41,12 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
                             kiln_error **error)
 {
     kiln__cache *cache;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS_TEXT(engine->mem, error, id);
+    KILN__NEEDS(engine->mem, error, show);
     kiln_status status = open_cache(engine, &cache, error);
     if (status != KILN_OK)
         return status;
-    if (!id || !show)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_cache_show: id or the callback is NULL");
     return kiln__cache_show(cache, id, show, user, error);
 }
 
@@ -54,6 +55,7 @@ kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *rem
 {
     kiln__cache *cache;
     uint64_t gone = 0, kept = 0;
+    KILN__NEEDS(NULL, error, engine);
     kiln_status status = open_cache(engine, &cache, error);
     if (status == KILN_OK)
         status = kiln__cache_gc(cache, max_bytes, &gone, &kept, error);
@@ -68,5 +70,6 @@ kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *rem
 
 kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, engine);
     return kiln_cache_gc(engine, 0, removed, NULL, error);
 }

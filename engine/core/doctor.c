@@ -180,6 +180,27 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc_close(nvrtc);
 }
 
+/* What the kernel keeps a worker from: asked of one, because a container may forbid what the kernel offers. */
+static void look_at_confinement(doctor *check)
+{
+    static const char remedy[] = "Compile only sources that you trust: one that hides an #include can make the compiler "
+        "read any file of yours. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user namespaces.";
+    kiln_engine *engine = check->engine;
+    kiln_error *why = NULL;
+    char *how = NULL;
+    bool confined = false;
+    if (kiln__engine_nvrtc(engine, NULL) != KILN_OK)
+        return; /* said already */
+    if (kiln__worker_look(engine->mem, engine->worker, engine->nvrtc, &confined, &how, &why) != KILN_OK)
+        say_error(check, "confined", BROKEN, why, "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
+    else if (confined)
+        say(check, "confined", FINE, "", "workers read the CUDA headers and no other file (%s)", how);
+    else
+        say(check, "confined", POORER, remedy, "workers can read every file of yours (%s)", how);
+    kiln__free(engine->mem, how);
+    kiln_error_free(why);
+}
+
 static void look_at_worker(doctor *check)
 {
     const char *worker = check->engine->worker;
@@ -191,8 +212,13 @@ static void look_at_worker(doctor *check)
     else if (access(worker, X_OK) != 0)
         say(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s", worker,
             strerror(errno));
-    else
+    else {
         say(check, "worker", FINE, "", "%s, %u at once", worker, check->engine->jobs);
+        look_at_confinement(check);
+        return;
+    }
+    say(check, "confined", POORER, "Have compiles run in worker processes (kiln-worker).", "compiles in this process can "
+        "read every file of yours");
 }
 
 static void look_at_cache(doctor *check)
@@ -257,9 +283,8 @@ static void look_at_host(doctor *check)
 
 kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error)
 {
-    if (!engine || !report)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_doctor: engine or the callback is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, report);
     doctor check = {.engine = engine, .report = report, .user = user};
     look_at_driver(&check);
     look_at_simulator(&check);

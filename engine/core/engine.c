@@ -12,35 +12,6 @@ const char *kiln_version(void)
     return KILN_VERSION;
 }
 
-/* A caller compiled against an older header passes a shorter struct; one against a newer header a longer one, which is
- * fine as long as it asks for nothing that this library does not know. */
-static kiln_status read_options(const kiln_options *given, kiln_options *options, kiln_error **error)
-{
-    *options = (kiln_options){.size = sizeof *options};
-    if (!given)
-        return KILN_OK;
-    if (given->size < sizeof given->size)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_options.size is not set; set it to sizeof(kiln_options)");
-    const unsigned char *bytes = (const unsigned char *)given;
-    for (size_t i = sizeof *options; i < given->size; i++)
-        if (bytes[i] != 0)
-            return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED,
-                              "kiln_options asks for something that this library (%s) is too old for", KILN_VERSION);
-    memcpy(options, given, given->size < sizeof *options ? given->size : sizeof *options);
-    if (options->allocator && !options->allocator->resize)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_options.allocator has no resize function");
-    if (!(options->compile_timeout >= 0)) /* NaN too */
-        return kiln__fail(options->allocator, error, KILN_ERROR_ARGUMENT,
-                          "kiln_options.compile_timeout is %g seconds; it must be 0 (the default) or more",
-                          options->compile_timeout);
-    unsigned known = KILN_NO_CACHE | KILN_READ_ANYWHERE | KILN_NO_WORKERS;
-    if (options->flags & ~known)
-        return kiln__fail(options->allocator, error, KILN_ERROR_ARGUMENT, "kiln_options.flags has unknown bits 0x%x",
-                          options->flags & ~known);
-    return KILN_OK;
-}
-
 static const char *environment(const char *name)
 {
     const char *text = getenv(name);
@@ -74,12 +45,14 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
 
 kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, kiln_error **error)
 {
-    if (!engine)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_engine_open: engine is NULL");
     kiln_options options;
-    kiln_status status = read_options(given, &options, error);
-    if (status != KILN_OK)
-        return status;
+    kiln_status status = KILN_OK;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__TAKE(NULL, error, "options", given, &options);
+    if (options.allocator)
+        KILN__NEEDS(NULL, error, options.allocator->resize);
+    KILN__NEEDS_NUMBER(options.allocator, error, options.compile_timeout);
+    KILN__NEEDS_FLAGS(options.allocator, error, options.flags, KILN_NO_CACHE | KILN_READ_ANYWHERE | KILN_NO_WORKERS);
     kiln_engine *made = kiln__calloc(options.allocator, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -132,10 +105,12 @@ void kiln_engine_close(kiln_engine *engine)
     if (engine->cache)
         kiln__cache_close(engine->cache);
     if (engine->device_open) {
-        if (engine->owns_context)
+        bool stuck = atomic_load(&engine->stuck);
+        if (engine->owns_context && !stuck)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
         kiln__nvml_close(engine->nvml);
-        kiln__driver_close(&engine->driver);
+        if (!stuck) /* the process still has the library when it ends */
+            kiln__driver_close(&engine->driver);
     }
     if (engine->exclusive >= 0)
         close(engine->exclusive);
@@ -206,9 +181,9 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
 kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned uses, kiln_host_fn function, void *user,
                                kiln_error **error)
 {
-    if (!engine || !name || !function)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_register_host: engine, name or function is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, function);
     if (!kiln__name_valid(name))
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_register_host: '%s' is no name: it takes a "
                           "letter or '_', then letters, digits and '_', and no word of the expression language", name);

@@ -34,6 +34,7 @@ struct kiln_engine {
     kiln__host *hosts; size_t host_count, host_capacity;
 
     bool device_open, owns_context;    /* owns: retained the primary context */
+    atomic_bool stuck;                 /* a kernel has a GPU and does not end: whatever waits for it would wait for ever */
     kiln__driver driver;
     CUdevice device;
     CUcontext context;
@@ -104,7 +105,7 @@ kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* The name of the first host function that the application registered; NULL: none. */
 const char *kiln__engine_own_host(const kiln_engine *engine);
 
-/* Finds a file that `spec_folder`'s spec names: below that folder or a folder of the search path (links resolved),
+/* Finds a file that `spec_folder`'s spec names (an absolute one has its links resolved): below that folder or a folder of the search path (links resolved),
  * anywhere under KILN_READ_ANYWHERE. KILN_ERROR_REFUSED says where it may lie. The path lives in `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);

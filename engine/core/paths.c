@@ -185,49 +185,86 @@ const char *kiln__store_path_find(kiln__arena *arena, const char *option)
 
 /* ---- the files that a spec names ---- */
 
-/* Folders that a file may lie in or below. For sources each folder brings its kernel_src, inside and beside it. */
-typedef struct roots { kiln_engine *engine; const char *spec_folder; bool sources; } roots;
+/* Where a spec's files may lie: folders, with their links resolved once, before anything is looked for in them. For
+ * sources each folder brings its kernel_src, inside and beside it. */
+typedef struct root {
+    const char *shown; /* as it was given, for messages */
+    const char *real;  /* NULL: it is not there */
+    bool leads_out;    /* a kernel_src that is a link to elsewhere: it allows nothing */
+} root;
+
+typedef struct roots {
+    kiln_engine *engine;
+    const char *spec_folder;
+    bool sources;
+    root *items;
+    size_t count;
+} roots;
 
 enum { PLACES = 3 }; /* of a folder: itself, ./kernel_src, ../kernel_src */
 
-static size_t root_count(const roots *where)
+/* NULL with arena->failed unset: it is not there. */
+static const char *resolve(kiln__arena *arena, const char *path)
 {
-    return (1 + where->engine->search_count) * (where->sources ? PLACES : 1);
+    char *full = path ? realpath(path, NULL) : NULL;
+    if (path && !full && errno == ENOMEM)
+        arena->failed = true;
+    const char *copy = full ? kiln__arena_strdup(arena, full) : NULL;
+    free(full);
+    return copy;
 }
 
-static const char *root_at(const roots *where, size_t index, kiln__arena *arena)
+/* Whoever gives away a spec may put a link beside it. So a link named kernel_src is a root only if it leads to somewhere
+ * in the folder that the spec may read anyway. */
+static void add_kernel_src(roots *where, const char *shown, const char *base, const char *real, kiln__arena *arena)
 {
-    size_t folder = where->sources ? index / PLACES : index, place = where->sources ? index % PLACES : 0;
-    const char *base = folder == 0 ? where->spec_folder : where->engine->search_path[folder - 1];
-    if (place == 0)
-        return base;
-    return kiln__arena_printf(arena, "%s/%s", base, place == 1 ? "kernel_src" : "../kernel_src");
+    root *made = &where->items[where->count++];
+    const char *path = base ? kiln__arena_printf(arena, "%s/kernel_src", strcmp(base, "/") == 0 ? "" : base) : NULL;
+    *made = (root){.shown = shown, .real = resolve(arena, path)};
+    bool inside = made->real && (strcmp(made->real, path) == 0 || kiln__path_below(made->real, real));
+    made->leads_out = made->real && !inside;
+}
+
+static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **error)
+{
+    size_t folders = 1 + where->engine->search_count;
+    where->items = kiln__arena_alloc(arena, folders * PLACES * sizeof *where->items);
+    for (size_t i = 0; where->items && i < folders; i++) {
+        const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
+        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* a spec's is resolved already */
+        where->items[where->count++] = (root){.shown = shown, .real = real};
+        if (!where->sources)
+            continue;
+        add_kernel_src(where, kiln__arena_printf(arena, "%s/kernel_src", shown), real, real, arena);
+        add_kernel_src(where, kiln__arena_printf(arena, "%s/../kernel_src", shown),
+                       real ? kiln__arena_folder(arena, real) : NULL, real, arena);
+    }
+    return arena->failed || !where->items ? kiln__fail_memory(error) : KILN_OK;
 }
 
 /* Does `path` (resolved) lie in one of the folders? */
-static bool is_allowed(const roots *where, const char *path, kiln__arena *arena)
+static bool is_allowed(const roots *where, const char *path)
 {
     if (where->engine->flags & KILN_READ_ANYWHERE)
         return true;
-    for (size_t i = 0; i < root_count(where); i++) {
-        const char *root = root_at(where, i, arena);
-        if (root && kiln__path_within(where->engine->mem, path, root))
+    for (size_t i = 0; i < where->count; i++)
+        if (where->items[i].real && !where->items[i].leads_out && kiln__path_below(path, where->items[i].real))
             return true;
-    }
     return false;
 }
 
-static kiln_status fail_path(const roots *where, const char *name, bool refused, kiln__arena *arena, kiln_error **error)
+static kiln_status fail_path(const roots *where, const char *name, bool refused, kiln_error **error)
 {
     const kiln_allocator *mem = where->engine->mem;
     kiln__text list = {.mem = mem};
-    for (size_t i = 0; i < root_count(where); i++) {
-        const char *root = root_at(where, i, arena);
-        if (root && (i == 0 || is_folder(root)))
-            kiln__text_printf(&list, "%s%s", list.length ? ", " : "", root);
-    }
+    for (size_t i = 0; i < where->count; i++)
+        if (i == 0 || (where->items[i].real && !where->items[i].leads_out && is_folder(where->items[i].real)))
+            kiln__text_printf(&list, "%s%s", list.length ? ", " : "", where->items[i].shown);
+    for (size_t i = 0; i < where->count; i++)
+        if (where->items[i].leads_out)
+            kiln__text_printf(&list, "; %s is a link that leads elsewhere and is not used", where->items[i].shown);
     kiln_status status;
-    if (list.failed || arena->failed)
+    if (list.failed)
         status = kiln__fail_memory(error);
     else if (refused)
         status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: a spec may only read files below %s; allow more with "
@@ -239,46 +276,44 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
     return status;
 }
 
-/* The path handed out has its links resolved: what is opened is what was checked. */
-static kiln_status find(const roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
+/* The path handed out has its links resolved, and whoever opens it follows no link (kiln__file_open): what is opened is
+ * what was checked, whatever happens to the folders in between. */
+static kiln_status find(roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
 {
     if (!*name)
         return kiln__fail(where->engine->mem, error, KILN_ERROR_ARGUMENT, "the name of a file is empty");
     bool refused = false;
-    for (size_t i = 0; i < root_count(where); i++) {
-        const char *root = root_at(where, i, arena);
-        const char *candidate = *name == '/' ? name : root ? kiln__arena_printf(arena, "%s/%s", root, name) : NULL;
-        if (!candidate)
+    kiln_status status = find_roots(where, arena, error);
+    if (status != KILN_OK)
+        return status;
+    for (size_t i = 0; i < where->count; i++) {
+        const char *from = where->items[i].real;
+        if (!from && *name != '/')
+            continue;
+        const char *full = resolve(arena, *name == '/' ? name : kiln__arena_printf(arena, "%s/%s", from, name));
+        if (arena->failed)
             return kiln__fail_memory(error);
-        char *full = realpath(candidate, NULL);
-        if (!full && errno == ENOMEM)
-            return kiln__fail_memory(error);
-        if (full && is_allowed(where, full, arena)) {
-            const char *copy = kiln__arena_strdup(arena, full);
-            free(full);
-            if (!copy)
-                return kiln__fail_memory(error);
-            *path = copy;
+        if (full && is_allowed(where, full)) {
+            *path = full;
             return KILN_OK;
         }
         refused = refused || full;
-        free(full);
         if (*name == '/')
             break;
     }
-    return fail_path(where, name, refused, arena, error);
+    return fail_path(where, name, refused, error);
 }
 
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error)
 {
-    roots where = {engine, spec_folder ? spec_folder : ".", false};
+    roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = false};
     return find(&where, name, arena, path, error);
 }
 
 kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
                                      kiln__arena *arena, const char **path, kiln_error **error)
 {
-    roots where = {engine, spec_folder ? spec_folder : ".", true};
+    roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     return find(&where, name, arena, path, error);
 }

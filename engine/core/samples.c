@@ -4,11 +4,9 @@
 
 kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store, kiln_error **error)
 {
-    if (!engine || !store)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_open wants an engine and a place for the store");
-    if (flags & ~KILN_STORE_READ)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_open: unknown flags 0x%x",
-                          flags & ~KILN_STORE_READ);
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, store);
+    KILN__NEEDS_FLAGS(engine->mem, error, flags, KILN_STORE_READ);
     kiln__arena arena = {.mem = engine->mem};
     path = kiln__store_path_find(&arena, path);
     kiln_status status;

@@ -94,11 +94,26 @@ static bool list_all(const kiln_engine *engine, kiln__arena *arena, listing *lis
 kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name, kiln_spec **spec,
                             kiln_error **error)
 {
-    if (!engine || (!text && length > 0) || !name || !spec)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_spec_parse: engine, text, name or spec is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    if (length > 0)
+        KILN__NEEDS(engine->mem, error, text);
+    KILN__NEEDS_TEXT(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, spec);
     kiln__host_lookup hosts = kiln__engine_hosts(engine);
-    return kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, spec, error);
+    kiln_spec *made = NULL;
+    kiln_status status = kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, &made, error);
+    if (status != KILN_OK)
+        return status;
+    char *full = realpath(made->folder, NULL); /* once: where its files may lie does not change later */
+    const char *copy = full ? kiln__arena_strdup(&made->arena, full) : made->folder;
+    free(full);
+    if (!copy) {
+        kiln_spec_free(made);
+        return kiln__fail_memory(error);
+    }
+    made->folder = copy;
+    *spec = made;
+    return KILN_OK;
 }
 
 static kiln_status load_path(kiln_engine *engine, const char *path, kiln_spec **spec, kiln_error **error)
@@ -143,10 +158,10 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
 
 kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error)
 {
-    if (!engine || !path_or_name || !spec)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_spec_load: engine, the path or name, or spec is missing");
-    if (!*path_or_name)
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, path_or_name);
+    KILN__NEEDS(engine->mem, error, spec);
+    if (!*path_or_name) /* what a user of the command gives as it stands */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
         return load_path(engine, path_or_name, spec, error);
@@ -175,9 +190,8 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
 /* The YAML files of the current folder may be anything, so those that are no specs are passed over in silence. */
 kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error)
 {
-    if (!engine || !each)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_spec_list: engine or the callback is NULL");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, each);
     kiln__arena arena = {.mem = engine->mem};
     listing list = {0};
     kiln_status status = list_all(engine, &arena, &list) ? KILN_OK : kiln__fail_memory(error);

@@ -6,8 +6,23 @@
 
 /* ---- what a host function calls ---- */
 
+/* A call has no kiln_error of its own: what is wrong with the arguments is the reason that it fails for. */
+static kiln_status null_argument(kiln_call *call, const char *function, const char *argument)
+{
+    kiln_call_fail(call, "%s: %s is NULL", function, argument);
+    return KILN_ERROR_ARGUMENT;
+}
+#define NEEDS(argument)                                                                                                \
+    do {                                                                                                               \
+        if (!(argument))                                                                                               \
+            return null_argument(call, __func__, #argument);                                                           \
+    } while (0)
+
 kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
 {
+    if (!call)
+        return KILN_ERROR_ARGUMENT;
+    NEEDS(format);
     if (call->failure)
         return KILN_ERROR_HOST_FUNCTION; /* the first reason stands */
     kiln__text text = {.mem = call->mem};
@@ -55,6 +70,9 @@ static kiln_status other_kind(kiln_call *call, const kiln__call_arg *arg, const 
 
 kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
         return missing(call, name);
@@ -66,6 +84,9 @@ kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fall
 
 kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
         return missing(call, name);
@@ -77,6 +98,9 @@ kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fal
 
 kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(value);
     const kiln__call_arg *arg = find(call, name);
     if (!arg && !fallback)
         return missing(call, name);
@@ -88,6 +112,9 @@ kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallba
 
 kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array **array)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(array);
     const kiln__call_arg *arg = find(call, name);
     if (!arg)
         return missing(call, name);
@@ -99,6 +126,9 @@ kiln_status kiln_call_array(kiln_call *call, const char *name, const kiln_array 
 
 kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **array)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(array);
     kiln__call_arg *arg = find(call, name);
     if (!arg)
         return missing(call, name);
@@ -113,6 +143,9 @@ kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **arr
 
 kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path)
 {
+    NEEDS(call);
+    NEEDS(name);
+    NEEDS(path);
     if (!call->file)
         return kiln_call_fail(call, "no file may be read here: '%s'", name);
     return call->file(call->file_user, &call->arena, name, path, &call->failure);
@@ -160,6 +193,8 @@ static kiln__export *add_export(kiln_call *call, const char *name)
 
 kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t value)
 {
+    NEEDS(call);
+    NEEDS(name);
     kiln__export *made = add_export(call, name);
     if (!made)
         return KILN_ERROR_HOST_FUNCTION;
@@ -169,6 +204,8 @@ kiln_status kiln_call_export_int(kiln_call *call, const char *name, int64_t valu
 
 kiln_status kiln_call_export_float(kiln_call *call, const char *name, double value)
 {
+    NEEDS(call);
+    NEEDS(name);
     kiln__export *made = add_export(call, name);
     if (!made)
         return KILN_ERROR_HOST_FUNCTION;
@@ -179,6 +216,11 @@ kiln_status kiln_call_export_float(kiln_call *call, const char *name, double val
 kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims, const uint64_t *shape,
                                    kiln_array **array)
 {
+    NEEDS(call);
+    NEEDS(name);
+    if (dims > 0)
+        NEEDS(shape);
+    NEEDS(array);
     if ((unsigned)type >= KILN_TYPE_COUNT)
         return kiln_call_fail(call, "exports '%s' with a type that does not exist", name);
     kiln_array made;

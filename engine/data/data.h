@@ -48,6 +48,9 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
 /* Foreign bytes: any file gives an array or a clear error. `limit`: bytes of data allowed. */
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error);
+/* The same of a path that was resolved when it was checked (kiln__file_open). */
+kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
+                                    kiln_error **error);
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                             uint64_t limit, kiln_array *array, kiln_error **error);
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data.h"
 
@@ -314,18 +315,35 @@ static kiln_status read_open(const kiln_allocator *mem, const char *path, FILE *
     return status;
 }
 
-kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
-                           kiln_error **error)
+static kiln_status read_path(const kiln_allocator *mem, const char *path, bool resolved, uint64_t limit,
+                             kiln_array *array, kiln_error **error)
 {
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return kiln__fail(mem, error, errno == ENOENT ? KILN_ERROR_NOT_FOUND : KILN_ERROR_IO,
-                          "%s: cannot be opened: %s", path, strerror(errno));
+    int fd;
+    kiln_status status = kiln__file_open(mem, path, resolved, &fd, error);
+    if (status != KILN_OK)
+        return status;
+    FILE *file = fdopen(fd, "rb");
+    if (!file) {
+        close(fd);
+        return kiln__fail_memory(error);
+    }
     char *text = kiln__alloc(mem, PREFIX + HEADER_MOST);
-    kiln_status status = text ? read_open(mem, path, file, text, limit, array, error) : kiln__fail_memory(error);
+    status = text ? read_open(mem, path, file, text, limit, array, error) : kiln__fail_memory(error);
     kiln__free(mem, text);
     fclose(file);
     return status;
+}
+
+kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
+                           kiln_error **error)
+{
+    return read_path(mem, path, false, limit, array, error);
+}
+
+kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
+                                    kiln_error **error)
+{
+    return read_path(mem, path, true, limit, array, error);
 }
 
 /* ---- writing ---- */

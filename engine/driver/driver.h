@@ -104,5 +104,6 @@ bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal ad
 /* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver tells none, or the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
+/* What the driver does not know is 0. A result other than CUDA_SUCCESS: it could not be asked; *info is not whole. */
+CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

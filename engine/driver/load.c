@@ -125,7 +125,8 @@ static void note_path(kiln__driver *driver, const char *name)
 static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error)
 {
     const char *missing = fill(driver);
-    if (driver->cuDriverGetVersion_ && driver->cuDriverGetVersion_(&driver->version) != CUDA_SUCCESS)
+    CUresult versioned = driver->cuDriverGetVersion_ ? driver->cuDriverGetVersion_(&driver->version) : CUDA_SUCCESS;
+    if (versioned != CUDA_SUCCESS)
         driver->version = 0;
     if (missing)
         return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
@@ -136,6 +137,8 @@ static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_e
     int count = 0;
     if (result == CUDA_SUCCESS)
         result = driver->cuDeviceGetCount_(&count);
+    if (result == CUDA_SUCCESS)
+        result = versioned; /* it is part of what determines a sample */
     if (result == CUDA_SUCCESS && count == 0)
         result = CUDA_ERROR_NO_DEVICE;
     if (result == CUDA_SUCCESS)

@@ -83,15 +83,24 @@ static int fp32_lanes(int major, int minor)
     return 128;
 }
 
-static int attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which)
+/* The first result that says more than that the driver does not know what it is asked for. */
+static bool note(CUresult result, CUresult *wrong)
 {
-    int value = 0;
-    return driver->cuDeviceGetAttribute_(&value, which, device) == CUDA_SUCCESS ? value : 0;
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED &&
+        *wrong == CUDA_SUCCESS)
+        *wrong = result;
+    return result == CUDA_SUCCESS;
 }
 
-static uint64_t bytes_attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which)
+static int attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which, CUresult *wrong)
 {
-    int value = attribute(driver, device, which);
+    int value = 0;
+    return note(driver->cuDeviceGetAttribute_(&value, which, device), wrong) ? value : 0;
+}
+
+static uint64_t bytes_attribute(const kiln__driver *driver, CUdevice device, CUdevice_attribute which, CUresult *wrong)
+{
+    int value = attribute(driver, device, which, wrong);
     return value > 0 ? (uint64_t)value : 0;
 }
 
@@ -108,11 +117,12 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
     return true;
 }
 
-void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
+CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info)
 {
+    CUresult wrong = CUDA_SUCCESS;
     memset(info, 0, sizeof *info);
     size_t memory = 0;
-    if (driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device) != CUDA_SUCCESS)
+    if (!note(driver->cuDeviceGetName_(info->name, (int)sizeof info->name, device), &wrong))
         snprintf(info->name, sizeof info->name, "unknown");
     info->name[sizeof info->name - 1] = '\0';
     if (driver->simulator)
@@ -120,25 +130,27 @@ void kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_
     else
         snprintf(info->id, sizeof info->id, "cuda:%d", device);
     info->simulated = driver->simulator != NULL;
-    info->cc_major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-    info->cc_minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    info->sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    info->warp_size = attribute(driver, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-    info->max_threads_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    info->max_threads_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-    info->registers_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
-    info->registers_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
-    info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    info->cc_major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &wrong);
+    info->cc_minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &wrong);
+    info->sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &wrong);
+    info->warp_size = attribute(driver, device, CU_DEVICE_ATTRIBUTE_WARP_SIZE, &wrong);
+    info->max_threads_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &wrong);
+    info->max_threads_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &wrong);
+    info->registers_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, &wrong);
+    info->registers_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &wrong);
+    info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &wrong);
     info->shared_per_block_optin =
-        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-    info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-    if (driver->cuDeviceTotalMem_(&memory, device) == CUDA_SUCCESS)
+        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
+    info->shared_per_sm =
+        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &wrong);
+    info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &wrong);
+    if (note(driver->cuDeviceTotalMem_(&memory, device), &wrong))
         info->memory_bytes = memory;
-    info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-    info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
-    info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+    info->clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &wrong);
+    info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &wrong);
+    info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &wrong);
     info->peak_flops = 2.0 * fp32_lanes(info->cc_major, info->cc_minor) * info->sm_count * info->clock_hz;
     info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers a clock */
     info->driver_version = driver->simulator ? 0 : driver->version;
+    return wrong;
 }

@@ -61,9 +61,9 @@ bool kiln__expr_eval_bool(const kiln__expr *expr, const kiln__scope *scope, cons
                           kiln__diag *diag);
 
 /* A Python list expression as T1 files have them: literals, range(), list(), comprehensions, `+`. The values go into
- * the arena; at most `limit` of them. */
+ * the arena; at most `limit` of them, or `most_range` where a range is all there is, as in `list(range(...))`. */
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
-                     size_t limit, kiln_value **values, size_t *count, kiln__diag *diag);
+                     size_t limit, size_t most_range, kiln_value **values, size_t *count, kiln__diag *diag);
 
 /* Text with expressions in braces: "transpose<float, {TILE}>". `{{` is a brace. */
 typedef struct kiln__template kiln__template;

@@ -24,6 +24,8 @@ typedef struct reader {
     kiln__arena *home;  /* the caller's */
     kiln__pos pos;
     size_t limit, steps;
+    size_t most_range;  /* values, where a range is all there is */
+    bool plain;         /* so far nothing but `range`, `list` and `tuple` was read */
     int nesting;
     kiln__diag *diag;
 } reader;
@@ -119,6 +121,32 @@ static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
     return expr && kiln__expr_eval(expr, scope, out, r->diag);
 }
 
+/* How many values: as unsigned, for the whole of int64_t has more than a signed number holds. */
+static uint64_t range_count(const int64_t bounds[3])
+{
+    bool up = bounds[2] > 0;
+    if (up ? bounds[0] >= bounds[1] : bounds[0] <= bounds[1])
+        return 0;
+    uint64_t span = up ? (uint64_t)bounds[1] - (uint64_t)bounds[0] : (uint64_t)bounds[0] - (uint64_t)bounds[1];
+    return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
+}
+
+/* A range that is the whole list: its count is known before there is anything. */
+static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
+{
+    uint64_t count = range_count(bounds);
+    if (count > r->most_range)
+        return FAIL(r, start, "a range of %llu values; %zu are the most", (unsigned long long)count, r->most_range);
+    out->data = kiln__arena_alloc(out->arena, (size_t)count * sizeof *out->data);
+    if (!out->data)
+        return no_memory(r);
+    for (uint64_t i = 0; i < count; i++)
+        out->data[i] =
+            (kiln_value){.kind = KILN_INT, .as.i = (int64_t)((uint64_t)bounds[0] + i * (uint64_t)bounds[2])};
+    out->count = out->capacity = (size_t)count;
+    return true;
+}
+
 static bool range(reader *r, const kiln__scope *scope, values *out)
 {
     int64_t bounds[3] = {0, 0, 1};
@@ -138,6 +166,8 @@ static bool range(reader *r, const kiln__scope *scope, values *out)
     }
     if (bounds[2] == 0)
         return FAIL(r, start, "the step of this range is 0");
+    if (r->plain && out->count == 0 && range_count(bounds) > r->limit)
+        return long_range(r, bounds, start, out);
     for (int64_t i = bounds[0]; bounds[2] > 0 ? i < bounds[1] : i > bounds[1];) {
         if (!step(r) || !add(r, out, (kiln_value){.kind = KILN_INT, .as.i = i}))
             return false;
@@ -261,10 +291,11 @@ static bool brackets(reader *r, char close, const kiln__scope *scope, values *ou
 
 static bool product(reader *r, const kiln__scope *scope, values *out)
 {
-    if (accept(r, '['))
-        return brackets(r, ']', scope, out);
-    if (accept(r, '('))
-        return brackets(r, ')', scope, out);
+    bool square = accept(r, '[');
+    if (square || accept(r, '(')) {
+        r->plain = false;
+        return brackets(r, square ? ']' : ')', scope, out);
+    }
     if (word(r, "range"))
         return expect(r, '(') && range(r, scope, out);
     if (word(r, "list") || word(r, "tuple"))
@@ -279,18 +310,24 @@ static bool sum(reader *r, const kiln__scope *scope, values *out)
     if (++r->nesting > 16)
         return FAIL(r, r->at, "a list nested too deep");
     do {
+        size_t before = out->count;
         if (!product(r, scope, out))
             return false;
+        if (before > 0)
+            r->plain = false;
+        if (peek(r) == '+' && out->count > r->limit)
+            return FAIL(r, r->at, "a list of more than %zu values: a range may have more, but only alone", r->limit);
     } while (accept(r, '+'));
     r->nesting--;
     return true;
 }
 
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
-                     size_t limit, kiln_value **list, size_t *count, kiln__diag *diag)
+                     size_t limit, size_t most_range, kiln_value **list, size_t *count, kiln__diag *diag)
 {
     reader r = {.arena = arena, .home = arena, .text = text, .length = length, .pos = pos, .limit = limit,
-                .steps = limit < SIZE_MAX / 8 ? 4 * limit + 1000 : limit, .diag = diag};
+                .steps = limit < SIZE_MAX / 8 ? 4 * limit + 1000 : limit,
+                .most_range = most_range, .plain = true, .diag = diag};
     values out = {.arena = arena};
     if (length > KILN__EXPR_LENGTH)
         return FAIL(&r, 0, "a list of more than %d characters", KILN__EXPR_LENGTH);

@@ -55,6 +55,43 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
     return end;
 }
 
+/* ---- how much memory a file may take ---- */
+
+#define MIB ((uint64_t)1 << 20)
+#define TEXT_MOST (1024 * MIB)  /* bytes of JSON, */
+#define TEXT_RATIO 256          /* and of a gzipped file so many times its size, */
+#define TEXT_LEAST (64 * MIB)   /* but so much in any case */
+#define TREE_MOST (4096 * MIB)  /* bytes that jansson makes of it, */
+#define TREE_RATIO 64           /* as a multiple of the file's size, */
+#define TREE_LEAST (512 * MIB)  /* but so much in any case */
+
+static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)
+{
+    uint64_t limit = (uint64_t)length > most / ratio ? most : length * ratio;
+    return limit < least ? least : limit;
+}
+
+/* What the values of a text take as jansson holds them, about and rather more: an empty object of two bytes takes 240. */
+static uint64_t tree_bytes(const char *text, size_t length)
+{
+    enum { OBJECT = 256, ARRAY = 144, VALUE = 48, NAME = 80, STRING = 48 };
+    uint64_t bytes = VALUE;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quoted) {
+            i += c == '\\';
+            quoted = c != '"';
+            bytes++;
+        } else {
+            bytes += c == ',' ? VALUE : c == ':' ? NAME : c == '{' ? OBJECT + VALUE : c == '[' ? ARRAY + VALUE : 0;
+            quoted = c == '"';
+            bytes += quoted ? STRING : 0;
+        }
+    }
+    return bytes;
+}
+
 /* There is room for two bytes behind the text. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length, kiln__document *document,
                          kiln_error **error)
@@ -88,7 +125,6 @@ static kiln_status parse(const kiln_allocator *mem, const char *name, char *text
 kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                 kiln__document *document, kiln_error **error)
 {
-    static const size_t limit = (size_t)1 << 30;
     const unsigned char *bytes = data;
     char *text = NULL;
     size_t text_length = length;
@@ -96,12 +132,23 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     *document = (kiln__document){0};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
         bool cut_off; /* what is missing shows in the text */
-        status = kiln__gunzip(mem, name, data, length, limit, &text, &text_length, &cut_off, error);
+        uint64_t limit = limit_of(length, TEXT_RATIO, TEXT_LEAST, TEXT_MOST);
+        status = kiln__gunzip(mem, name, data, length, (size_t)limit, &text, &text_length, &cut_off, error);
+    } else if (length > TEXT_MOST) {
+        status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %llu MiB", name,
+                            (unsigned long long)(TEXT_MOST / MIB));
     } else if (!(text = kiln__alloc(mem, length + 2))) {
         status = kiln__fail_memory(error);
     } else {
         memcpy(text, data, length);
     }
+    uint64_t tree = status == KILN_OK ? tree_bytes(text, text_length) : 0;
+    uint64_t most = limit_of(length, TREE_RATIO, TREE_LEAST, TREE_MOST);
+    if (status == KILN_OK && tree > most)
+        status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: reading it would take about %llu MiB of memory; for a "
+                            "file of its size %llu MiB is the limit", name, (unsigned long long)(tree / MIB),
+                            (unsigned long long)(most / MIB));
+    document->text_length = text_length;
     if (status == KILN_OK)
         status = parse(mem, name, text, text_length, document, error);
     kiln__free(mem, text);
@@ -114,7 +161,7 @@ kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kil
 {
     char *data = NULL;
     size_t length = 0;
-    kiln_status status = kiln__file_read(mem, path, 0, &data, &length, error);
+    kiln_status status = kiln__file_read(mem, path, TEXT_MOST, &data, &length, error);
     if (status == KILN_OK)
         status = kiln__document_read(mem, path, data, length, document, error);
     kiln__free(mem, data);

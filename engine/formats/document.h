@@ -11,9 +11,12 @@ typedef struct kiln__document {
     json_t *root;
     kiln_format format;     /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
     bool cut_off;           /* the end is missing: what is there was closed */
+    size_t text_length;     /* bytes it was read from, unpacked */
 } kiln__document;
 
-/* Bytes as they are in the file: plain or gzipped, whole or cut off. jansson takes its memory from malloc. */
+/* Bytes as they are in the file: plain or gzipped, whole or cut off. jansson takes its memory from malloc. What unpacks to
+ * too much text, or text that would take too much memory, is KILN_ERROR_UNSUPPORTED before it takes any: README.md has the
+ * limits. */
 kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                 kiln__document *document, kiln_error **error);
 kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kiln__document *document,

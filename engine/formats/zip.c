@@ -11,16 +11,19 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
 {
     size_t capacity = 0;
     for (;;) {
-        if (*length >= limit)
+        if (*length > limit)
             return Z_NEED_DICT; /* of no use in gzip: stands for "too large" */
         if (!kiln__grow(mem, text, &capacity, *length + 65538, 1))
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
         stream->next_out = (unsigned char *)*text + *length;
+        room = room < limit - *length + 1 ? room : limit - *length + 1; /* one more shows that it is too large */
         stream->avail_out = room < 1u << 30 ? (unsigned)room : 1u << 30;
         unsigned before = stream->avail_out;
         int result = inflate(stream, Z_NO_FLUSH);
         *length += before - stream->avail_out;
+        if (*length > limit)
+            continue;
         if (result == Z_STREAM_END && stream->avail_in > 0) {
             if (inflateReset(stream) != Z_OK) /* a file may be several members, one after the other */
                 return Z_DATA_ERROR;
@@ -56,7 +59,8 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
     if (result == Z_MEM_ERROR)
         return kiln__fail_memory(error);
     if (result == Z_NEED_DICT)
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when unpacked", name,
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when unpacked, which is the limit "
+                          "for a gzipped file of its size; unpack it with gunzip if it is meant to be so", name,
                           limit >> 20);
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data are damaged", name);
 }

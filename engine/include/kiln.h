@@ -20,6 +20,19 @@
  *   kiln_error_free(). On failure output parameters are left untouched. The library prints nothing, installs no
  *   signal handler and never exits; what it has to say goes to the log callback of kiln_options.
  *
+ * Arguments
+ *   Where nothing else is said, no pointer may be NULL but `error`, `user`, and options, choices and filters (NULL: all
+ *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without its
+ *   array, a number that is negative or no number and the like with KILN_ERROR_ARGUMENT and a message that names the
+ *   function and the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, "" where it
+ *   says so, or -1 for an index, and zeroes the struct that it would have filled. What frees or closes takes NULL.
+ *
+ * Structs that the caller fills and that begin with `size_t size`
+ *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older header
+ *   is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does not know
+ *   is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one that no
+ *   header can have are KILN_ERROR_ARGUMENT. A struct inside another (`run`) keeps its place: its size is 0 or the whole.
+ *
  * Strings returned as `const char *` belong to the object they came from and live as long as it does.
  */
 #ifndef KILN_H
@@ -108,7 +121,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 
 #define KILN_NO_CACHE 1u        /* neither read nor write the disk cache */
 #define KILN_READ_ANYWHERE 2u   /* specs may name files outside their own folder and the search path */
-#define KILN_NO_WORKERS 4u      /* compile inside this process */
+#define KILN_NO_WORKERS 4u      /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends it (TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
@@ -211,7 +224,7 @@ typedef struct kiln_array {
 typedef struct kiln_call kiln_call;
 
 /* Arguments by name. They fail (and note why for the spec's author) if the argument is missing or of another kind,
- * unless `fallback` is not NULL and the argument is missing. */
+ * unless `fallback` is not NULL and the argument is missing. KILN_ERROR_ARGUMENT, noted too: a pointer is NULL. */
 KILN_API kiln_status kiln_call_int(kiln_call *call, const char *name, const int64_t *fallback, int64_t *value);
 KILN_API kiln_status kiln_call_float(kiln_call *call, const char *name, const double *fallback, double *value);
 KILN_API kiln_status kiln_call_text(kiln_call *call, const char *name, const char *fallback, const char **value);
@@ -316,7 +329,23 @@ typedef struct kiln_choice {
     size_t size_count;
 } kiln_choice;
 
-/* The number of configurations before and after constraints; variant NULL: all of the spec. */
+typedef struct kiln_space_info {
+    uint64_t raw;                   /* configurations before constraints; UINT64_MAX: that many or more */
+    uint64_t valid;                 /* after them */
+    int counted;                    /* 0: the time was over before, and `valid` is how many there are at least */
+} kiln_space_info;
+
+typedef struct kiln_space_options { /* zero-initialise, set `size` */
+    size_t size;
+    double max_seconds;             /* 0: 5 */
+    int (*stop)(void *user);        /* asked now and then; nonzero: end with KILN_ERROR_INTERRUPTED. NULL: nobody is */
+    void *user;
+} kiln_space_options;
+
+/* The number of configurations; variant NULL: all of the spec. options NULL: the defaults. */
+KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                      const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
+/* The same with the defaults, before and after constraints. KILN_ERROR_TIMEOUT: they could not be counted. */
 KILN_API kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                      uint64_t *raw, uint64_t *valid, kiln_error **error);
 
@@ -464,6 +493,15 @@ typedef struct kiln_run_options {
     double give_up_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
                                        longer than that: engine/plan/README.md says when. The answer is checked all the
                                        same, and the result says `stopped_early` */
+    double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
+                                       and twice the budget, and four times the first run for each of min_repetitions; below
+                                       0: no limit. Then KILN_ERROR_TIMEOUT. A simulated kernel is ended, and the message
+                                       says in which loop it was; a GPU's goes on until the process ends: the engine is of
+                                       no more use then, and the process should end soon. Where the steps run a reference,
+                                       it has the same time for itself */
+    const volatile int *stop;       /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0: a signal
+                                       handler or another thread may set it. A simulated kernel ends at once and its context
+                                       stays whole; one on a GPU is waited for, for a second. Referenced for the call */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
@@ -504,6 +542,7 @@ typedef struct kiln_result {
     double energy_joules;           /* of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY */
 } kiln_result;
 
+/* options and result may be NULL. */
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                                    kiln_error **error);
 
@@ -528,7 +567,7 @@ typedef struct kiln_sample {
 } kiln_sample;
 
 typedef struct kiln_progress {
-    uint64_t done, total;
+    uint64_t done, total;           /* total UINT64_MAX: not known */
     uint64_t failed;
     double elapsed, remaining;      /* seconds; remaining < 0: not known yet */
     const kiln_sample *best;        /* NULL: none yet */
@@ -542,7 +581,7 @@ typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kil
  * endless kernel or a crash of the driver costs one sample. That cannot be where the engine has a caller's context,
  * host functions of the application or no worker program, nor where the run has outputs or KILN_RUN_CHECK. */
 typedef enum kiln_isolation {
-    KILN_ISOLATE_NEVER,             /* here. After a fault a sweep on a GPU ends; an endless kernel hangs it */
+    KILN_ISOLATE_NEVER,             /* here. After a fault, or an endless kernel, a sweep on a GPU ends */
     KILN_ISOLATE_GPU,               /* elsewhere on a GPU, here with a warning if it cannot be; here on the simulator */
     KILN_ISOLATE_ALWAYS             /* elsewhere; an error where it cannot be */
 } kiln_isolation;
@@ -570,9 +609,10 @@ typedef struct kiln_tune_options {
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    double sample_timeout;          /* seconds a sample measured elsewhere may take from its first launch on; 0: 60 (on
-                                       the simulator 600) and, once one has worked, 5 and 50 times what the shortest
-                                       took; either with twice the budget added */
+    double sample_timeout;          /* seconds a sample may take from its first launch on; 0: that of `run`. Where that is 0,
+                                       too, a sample measured elsewhere may take 60 and, once one has worked, 5 and 50 times
+                                       what the shortest took, if that is less; either with twice the budget added. Below
+                                       0: no limit */
     kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
                                        them is unchanged; NULL: nowhere. Referenced for the call */
     unsigned flags;                 /* KILN_TUNE_FRESH ... */
@@ -618,7 +658,8 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
     X(SECONDS, "the time was over")                                                                                    \
     X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
     X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
-    X(EARLY, "interrupted, or by an error")
+    X(EARLY, "interrupted, or by an error")                                                                            \
+    X(SEARCHED, "no further valid configuration was found in the time there is to look for one")
 typedef enum kiln_end {
 #define KILN_X(name, text) KILN_END_##name,
     KILN_END_MAP(KILN_X)
@@ -636,6 +677,8 @@ typedef struct kiln_tuning_totals {
     double compile_seconds;         /* wall time for code: the cache, starting compiles, waiting for them */
     double compile_work_seconds;    /* summed over workers */
     double run_seconds;             /* filling, launching, verifying, measuring; summed over devices */
+    int uncounted;                  /* 1: the space has too many configurations to count in a short time */
+    int sampled;                    /* 1: so that they were drawn at random, not all of them equally likely */
 } kiln_tuning_totals;
 KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
 
@@ -699,7 +742,7 @@ typedef struct kiln_recording_info {
 KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
 
 typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;
+    size_t size;                    /* sizeof(kiln_replay_options) */
     const char *strategy;           /* NULL: the default */
     uint64_t seed;
     uint64_t max_configurations;    /* 0: no limit */
@@ -730,7 +773,7 @@ typedef struct kiln_score {
     double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */
     double share;                   /* optimum / best after 100 configurations, the median over the seeds */
 } kiln_score;
-/* Seeds 1 to `seeds` (at least 1). An error where nothing can be compared: all failed or are equally fast. */
+/* Seeds 1 to `seeds` (at least 1); strategy NULL: the default. An error where nothing can be compared: all failed or are equally fast. */
 KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
                                           kiln_score *score, kiln_error **error);
 
@@ -741,7 +784,8 @@ KILN_API kiln_status kiln_recording_score(const kiln_recording *recording, const
 /* Opens a store, a SQLite database, and makes it with its folder where there is none. `path` NULL: $KILN_STORE, else
  * $XDG_DATA_HOME/kiln/samples.db, else ~/.local/share/kiln/samples.db. A damaged one is moved aside, which the engine's
  * log is told as a warning, and a new one made. Many processes may have one open; a kiln_store may be used by many
- * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. */
+ * threads. No device is opened. KILN_ERROR_NOT_FOUND: only to be read, and not there. KILN_ERROR_TIMEOUT: another process
+ * has had it locked for 10 s. KILN_ERROR_REFUSED: the file has other tables than a store. */
 KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
                                      kiln_error **error);
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is fine */
@@ -786,10 +830,10 @@ typedef struct kiln_store_filter {
 /* In the order in which they were made. `filter` may be NULL. The callback must not use the store. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
                                      kiln_error **error);
-/* Removes what the filter lets through. */
+/* Removes what the filter lets through. *removed (may be NULL): how many. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV.
+/* To a file. KILN_FORMAT_AUTO goes by its name: T4 for .json and .json.gz, else CSV. *written (may be NULL): how many.
  *   CSV           everything, with a heading
  *   T4, KERNEL_TUNER  the samples of one spec at one set of sizes on one device, which a recorded space holds (the filter has
  *                 to see to it), and beside what others read all that an import needs to make the same records of it */
@@ -797,7 +841,8 @@ KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filte
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
  * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
- * become records that lookups find and sweeps do not take: engine/store/README.md says how. */
+ * become records that lookups find and sweeps do not take: engine/store/README.md says how. *read and *taken (may be
+ * NULL): how many there were, and how many of them were taken. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 
@@ -837,7 +882,7 @@ typedef enum kiln_best_from {
 KILN_API const char *kiln_best_text(kiln_best_from from);
 
 typedef struct kiln_best_options { /* zero-initialise, set `size` */
-    size_t size;
+    size_t size;                    /* sizeof(kiln_best_options) */
     kiln_store *store;              /* looked through if given */
     const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample counts */
     /* Only for kiln_plan_open_best(): */
@@ -1081,10 +1126,18 @@ typedef void (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, co
                                    const char *ptx, size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes least recently used entries until at most `max_bytes` are left. */
+/* Removes least recently used entries until at most `max_bytes` are left. *removed, *kept_bytes: each may be NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);
+
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+/* Writes a whole file as Kiln writes all of its own: to a temporary file in the same folder, synced, then renamed, so
+ * that no failure damages an older file. Refuses whatever is there and no regular file (a device, a FIFO, a link); an
+ * older file's mode is kept. Where the size of files is limited (RLIMIT_FSIZE), writing ends a process that does not
+ * ignore SIGXFSZ: the library sets no signal handlers. */
+KILN_API kiln_status kiln_file_write(const char *path, const void *data, size_t size, kiln_error **error);
 
 KILN_API const char *kiln_version(void);
 

@@ -17,6 +17,9 @@ struct kiln__code_job {
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
+    const char *const *others;  /* the headers of CUDA that the source names, and what they said for the key */
+    size_t other_count;
+    char headers[33];
     kiln__unit unit;
     bool lines;                 /* PTX names the source's lines: what the simulated device shows faults and counts by */
 };
@@ -95,7 +98,10 @@ static const char *is_unfit(const char *text)
         if (at[0] == 'R' && at[1] == '"')
             return "a raw string";
     }
-    return *text && text[strlen(text) - 1] == '\\' ? "a backslash at its end" : NULL;
+    size_t length = strlen(text);
+    if (length >= 3 && strcmp(text + length - 3, "?\?/") == 0)
+        return "the trigraph of a backslash at its end";
+    return length > 0 && text[length - 1] == '\\' ? "a backslash at its end" : NULL;
 }
 
 static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_value value, kiln_error **error)
@@ -163,7 +169,7 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
         return status;
     char *text = NULL;
     size_t length = 0;
-    status = kiln__file_read(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
+    status = kiln__file_read_resolved(engine->mem, path, SOURCE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
     if (memchr(text, '\0', length)) {
@@ -186,8 +192,10 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
         goto done;
     }
     job->request.source = job->source.data;
-    status = kiln__includes_collect(engine->mem, &job->arena, path, text, folders, 1, &job->request.includes,
-                                    &job->request.include_count, error);
+    status = kiln__includes_all(engine->mem, &job->arena, path, text, folders, 1, &job->request.includes,
+                                &job->request.include_count, &job->others, &job->other_count, error);
+    if (status == KILN_OK)
+        status = kiln__nvrtc_headers(engine->nvrtc, job->others, job->other_count, false, job->headers, error);
 done:
     kiln__free(engine->mem, text);
     return status;
@@ -275,8 +283,9 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     snprintf(compiler, sizeof compiler, "nvrtc %d.%d", version / 1000, version % 1000 / 10);
     snprintf(counts, sizeof counts, "%zu options %zu kernels %zu headers", request->option_count, request->name_count,
              request->include_count);
-    add_field(material, "kiln unit 1");
+    add_field(material, "kiln unit 2");
     add_field(material, kiln__nvrtc_identity(engine->nvrtc));
+    add_field(material, job->headers);
     add_field(material, arch);
     add_field(material, counts);
     for (size_t i = 0; i < request->option_count; i++) {
@@ -390,6 +399,14 @@ bool kiln__code_wait(kiln__code_job *job, double seconds)
     return !job->compile || kiln__compile_wait(job->compile, seconds);
 }
 
+/* NVRTC read CUDA's headers after the key was made: what they said meanwhile must not be kept under it. */
+static bool headers_are_the_same(kiln__code_job *job)
+{
+    char now[33];
+    return kiln__nvrtc_headers(job->engine->nvrtc, job->others, job->other_count, true, now, NULL) == KILN_OK &&
+           strcmp(now, job->headers) == 0;
+}
+
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error)
 {
     kiln_engine *engine = job->engine;
@@ -402,11 +419,13 @@ kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **
         job->compile = NULL;
         if (status != KILN_OK)
             kiln__fail(engine->mem, error, status, "%s: %s", kiln__text_get(&job->label), kiln_error_message(why));
+        if (status != KILN_OK && error && kiln__error_is_passing(why))
+            kiln__error_mark_passing(*error);
         kiln_error_free(why);
     }
     if (status == KILN_OK) {
         kiln__cache *cache = made.from_cache ? NULL : kiln__engine_cache(engine);
-        if (cache)
+        if (cache && headers_are_the_same(job))
             kiln__cache_put(cache, &job->key, &job->unit);
         made.unit = job->unit;
         job->unit = (kiln__unit){0};

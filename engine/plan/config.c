@@ -323,8 +323,10 @@ void kiln__config_print(const kiln__config *config, kiln__text *out)
 /* ---- the size of a space ---- */
 
 static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                                 const kiln__variant *variant, uint64_t *raw, uint64_t *valid, kiln_error **error)
+                                 const kiln__variant *variant, kiln__effort *effort, kiln_space_info *one,
+                                 kiln_error **error)
 {
+    bool counted = true;
     /* Sizes and device names come from a configuration; params are those of the walk, so none are given to it. */
     kiln_choice sizes = {.variant = variant->name, .size_set = choice->size_set, .sizes = choice->sizes,
                          .size_count = choice->size_count};
@@ -336,38 +338,82 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     status = kiln__space_open(engine->mem, variant, &config->scopes[1], choice->params, choice->param_count, &space,
                               error);
     if (status == KILN_OK) {
-        *raw = kiln__space_raw(space);
-        status = kiln__space_count(space, valid, error);
+        one->raw = kiln__space_raw(space);
+        status = kiln__space_count_within(space, effort, &counted, &one->valid, error);
+        one->counted = counted;
         kiln__space_free(space);
     }
     kiln__config_free(config);
     return status;
 }
 
-kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
-                            uint64_t *valid, kiln_error **error)
+typedef struct asker { int (*stop)(void *user); void *user; } asker;
+
+static bool wants_end(void *user)
+{
+    const asker *a = user;
+    return a->stop(a->user) != 0;
+}
+
+static uint64_t add_up(uint64_t one, uint64_t other) { return one > UINT64_MAX - other ? UINT64_MAX : one + other; }
+
+#define COUNT_SECONDS 5.0
+
+kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                             const kiln_space_options *given, kiln_space_info *info, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    uint64_t all_raw = 0, all_valid = 0;
-    if (!engine || !spec || !raw || !valid)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_space_size needs an engine, a spec and room for both numbers");
+    kiln_space_info all = {.counted = 1};
+    kiln_space_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__NEEDS(engine->mem, error, info);
+    KILN__TAKE(engine->mem, error, "options", given, &options);
+    KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
+    double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
+    asker who = {options.stop, options.user};
+    kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
+                           .stop = options.stop ? wants_end : NULL, .user = &who};
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
-        uint64_t one_raw = 0, one_valid = 0;
+        kiln_space_info one = {0};
         if (choice->variant && strcmp(choice->variant, spec->variants[i].name) != 0)
             continue;
-        kiln_status status = variant_space(engine, spec, choice, &spec->variants[i], &one_raw, &one_valid, error);
+        kiln_status status = variant_space(engine, spec, choice, &spec->variants[i], &effort, &one, error);
         if (status != KILN_OK)
             return status;
-        all_raw = all_raw > UINT64_MAX - one_raw ? UINT64_MAX : all_raw + one_raw;
-        all_valid += one_valid;
+        if (effort.stopped)
+            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was counted");
+        all.raw = add_up(all.raw, one.raw);
+        all.valid = add_up(all.valid, one.valid);
+        all.counted &= one.counted;
     }
     if (choice->variant && !kiln__spec_variant(spec, choice->variant)) {
         const kiln__variant *variant;
         return find_variant(engine->mem, spec, choice->variant, &variant, error);
     }
-    *raw = all_raw;
-    *valid = all_valid;
+    *info = all;
+    return KILN_OK;
+}
+
+kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
+                            uint64_t *valid, kiln_error **error)
+{
+    kiln_space_info info;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__NEEDS(engine->mem, error, raw);
+    KILN__NEEDS(engine->mem, error, valid);
+    kiln_status status = kiln_space_count(engine, spec, choice, NULL, &info, error);
+    if (status != KILN_OK)
+        return status;
+    if (!info.counted)
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "%s: at least %llu configurations, not counted in %g s: "
+                          "kiln_space_count() takes a limit of the caller's", spec->name,
+                          (unsigned long long)info.valid, COUNT_SECONDS);
+    *raw = info.raw;
+    *valid = info.valid;
     return KILN_OK;
 }

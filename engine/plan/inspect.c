@@ -135,33 +135,37 @@ static kiln_status describe_all(kiln_engine *engine, const kiln__config *config,
     return status;
 }
 
-kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch_text,
+kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, const char *arch,
                          kiln_inspection **inspection, kiln_error **error)
 {
     kiln__config *config = NULL;
     kiln__code_job *job = NULL;
-    int arch = 0;
+    int number = 0;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__NEEDS(engine->mem, error, inspection);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
-        status = arch_text ? parse_arch(engine, arch_text, &arch, error) : kiln__engine_device(engine, error);
+        status = arch ? parse_arch(engine, arch, &number, error) : kiln__engine_device(engine, error);
     if (status != KILN_OK)
         return status;
-    if (arch == 0)
-        arch = engine->arch;
+    if (number == 0)
+        number = engine->arch;
     kiln_inspection *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
     made->mem = made->arena.mem = engine->mem;
     status = kiln__config_make(engine, spec, choice, &config, error);
     if (status == KILN_OK)
-        status = kiln__code_start(engine, config, arch, true, &job, error);
+        status = kiln__code_start(engine, config, number, true, &job, error);
     if (status == KILN_OK) {
-        made->arch = kiln__arena_printf(&made->arena, "sm_%d", arch);
+        made->arch = kiln__arena_printf(&made->arena, "sm_%d", number);
         made->source = kiln__arena_strdup(&made->arena, kiln__code_source(job));
         status = kiln__code_take(job, &made->code, error);
     }
     if (status == KILN_OK)
-        status = made->arena.failed ? kiln__fail_memory(error) : describe_all(engine, config, arch, made, error);
+        status = made->arena.failed ? kiln__fail_memory(error) : describe_all(engine, config, number, made, error);
     kiln__config_free(config);
     if (status != KILN_OK) {
         kiln_inspection_free(made);
@@ -177,9 +181,10 @@ kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threa
     int number = 0;
     kiln__occupancy found = {0};
     kiln__cubin_kernel kernel = {.registers = registers, .barriers = 1};
-    if (!engine || !arch || !info)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_occupancy needs an engine, an architecture and a place for the answer");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, arch);
+    KILN__NEEDS_NUMBER(engine->mem, error, registers);
+    KILN__NEEDS(engine->mem, error, info);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
         status = parse_arch(engine, arch, &number, error);
@@ -201,36 +206,37 @@ void kiln_inspection_free(kiln_inspection *inspection)
 
 const char *kiln_inspection_arch(const kiln_inspection *inspection)
 {
-    return inspection->arch;
+    return inspection ? inspection->arch : NULL;
 }
 
 const char *kiln_inspection_source(const kiln_inspection *inspection)
 {
-    return inspection->source;
+    return inspection ? inspection->source : NULL;
 }
 
 const char *kiln_inspection_ptx(const kiln_inspection *inspection)
 {
-    return inspection->code.unit.ptx ? inspection->code.unit.ptx : "";
+    return inspection && inspection->code.unit.ptx ? inspection->code.unit.ptx : "";
 }
 
 const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes)
 {
-    *bytes = inspection->code.unit.cubin_length;
-    return inspection->code.unit.cubin;
+    if (bytes)
+        *bytes = inspection ? inspection->code.unit.cubin_length : 0;
+    return inspection ? inspection->code.unit.cubin : NULL;
 }
 
 const char *kiln_inspection_log(const kiln_inspection *inspection)
 {
-    return inspection->code.unit.log ? inspection->code.unit.log : "";
+    return inspection && inspection->code.unit.log ? inspection->code.unit.log : "";
 }
 
 size_t kiln_inspection_kernel_count(const kiln_inspection *inspection)
 {
-    return inspection->kernel_count;
+    return inspection ? inspection->kernel_count : 0;
 }
 
 const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspection *inspection, size_t kernel)
 {
-    return kernel < inspection->kernel_count ? &inspection->kernels[kernel] : NULL;
+    return kernel < kiln_inspection_kernel_count(inspection) ? &inspection->kernels[kernel] : NULL;
 }

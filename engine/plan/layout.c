@@ -163,7 +163,8 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
     kiln__arena arena = {.mem = plan->mem};
     kiln_array array;
     kiln_status status = KILN_OK;
-    if (!file)
+    bool found = !file; /* a path of the caller's may be a link */
+    if (found)
         status = kiln__engine_find_file(plan->engine, plan->spec->folder, named, &arena, &file, error);
     const char *key = status == KILN_OK ? kiln__arena_printf(&arena, "file %s", file) : NULL;
     if (status == KILN_OK && !key)
@@ -172,7 +173,8 @@ kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named
         *entry = kiln__shared_find(plan->shared, key);
     if (status == KILN_OK && !*entry) {
         uint64_t limit = plan->engine->memory_limit ? plan->engine->memory_limit : kiln__host_memory();
-        status = kiln__npy_read(plan->mem, file, limit, &array, error);
+        status = found ? kiln__npy_read_resolved(plan->mem, file, limit, &array, error)
+                       : kiln__npy_read(plan->mem, file, limit, &array, error);
         if (status == KILN_OK) {
             kiln__export *value = kiln__export_of(plan->mem, "file", &array);
             if (!value)

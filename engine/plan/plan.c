@@ -183,9 +183,10 @@ kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kil
 {
     kiln__config *config;
     kiln__code code;
-    if (!engine || !spec || !plan)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_plan_open needs an engine, a spec and a place for the plan");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, plan);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
     kiln_status status = kiln__config_make(engine, spec, choice, &config, error);
     if (status != KILN_OK)
         return status;
@@ -308,6 +309,8 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
 
 kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_SETTINGS(plan->mem, error, sizes, count);
     kiln__text old = {.mem = plan->mem}, now = {.mem = plan->mem};
     kiln__config *config;
     size_t had = plan->config->size_count;
@@ -355,6 +358,8 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
 kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes, kiln_error **error)
 {
     CUcontext previous;
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_TEXT(plan->mem, error, buffer);
     kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
         return kiln__plan_no_buffer(plan, buffer, error);
@@ -381,6 +386,9 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
 
 kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, uint64_t *bytes, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_TEXT(plan->mem, error, buffer);
+    KILN__NEEDS(plan->mem, error, bytes);
     kiln_plan *mutable = (kiln_plan *)(uintptr_t)plan; /* what is worked out here is kept, and changes nothing seen */
     const kiln__plan_buffer *b = kiln__plan_buffer_find(plan, buffer);
     if (!b)
@@ -402,6 +410,9 @@ kiln_status kiln_plan_buffer_bytes(const kiln_plan *plan, const char *buffer, ui
 kiln_status kiln_plan_buffer(kiln_plan *plan, const char *buffer, CUdeviceptr *pointer, kiln_error **error)
 {
     CUcontext previous;
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_TEXT(plan->mem, error, buffer);
+    KILN__NEEDS(plan->mem, error, pointer);
     if (!kiln__plan_buffer_find(plan, buffer))
         return kiln__plan_no_buffer(plan, buffer, error);
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
@@ -448,11 +459,19 @@ static kiln_status transfer(kiln_plan *plan, const char *buffer, void *data, siz
 
 kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const void *data, size_t bytes, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_TEXT(plan->mem, error, buffer);
+    if (bytes)
+        KILN__NEEDS(plan->mem, error, data);
     return transfer(plan, buffer, (void *)(uintptr_t)data, bytes, true, error);
 }
 
 kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
+    KILN__NEEDS_TEXT(plan->mem, error, buffer);
+    if (bytes)
+        KILN__NEEDS(plan->mem, error, data);
     return transfer(plan, buffer, data, bytes, false, error);
 }
 
@@ -476,23 +495,27 @@ static kiln_status enqueue(kiln_plan *plan, bool before, CUstream stream, kiln_e
 
 kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
     return enqueue(plan, false, stream, error);
 }
 
 kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
     return enqueue(plan, true, stream, error);
 }
 
 size_t kiln_plan_kernel_count(const kiln_plan *plan)
 {
-    return plan->kernel_count;
+    return plan ? plan->kernel_count : 0;
 }
 
 void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
 {
+    if (!info)
+        return;
     memset(info, 0, sizeof *info);
-    if (kernel >= plan->kernel_count)
+    if (kernel >= kiln_plan_kernel_count(plan))
         return;
     const kiln__plan_kernel *k = &plan->kernels[kernel];
     if (!k->known)

@@ -116,6 +116,17 @@ typedef struct kiln__program {
     unsigned *final;             /* where the names stand after it, if it swaps; of the plan's arena */
 } kiln__program;
 
+/* ---- limit.c: the time that kernels may take, and a caller who wants to end ---- */
+typedef enum kiln__late { KILN__IN_TIME, KILN__LATE, KILN__STOPPED } kiln__late;
+typedef struct kiln__limit {
+    bool on, usual;              /* on: between start and end; usual: the caller gave no time */
+    bool first;                  /* the first run of the steps, in which any of them may hang */
+    double seconds;              /* 0: none */
+    uint64_t begun, deadline;    /* 0: none */
+    const volatile int *stop;    /* the caller's; NULL: none */
+    kiln__late late;             /* why waiting ended */
+} kiln__limit;
+
 struct kiln_plan {
     kiln_engine *engine;
     const kiln_allocator *mem;
@@ -142,9 +153,26 @@ struct kiln_plan {
     kiln__shared *shared, *own;  /* own: made for this plan alone */
     double *times;               /* of the last run's repetitions, in order */
     size_t time_count;
+    kiln__limit limit;
     char *capture_folder;        /* the next launch is written down there; NULL: only if the engine's order says so */
     char *captured;              /* the folder of the last one that was */
 };
+
+/* What a run may take, by its options; the time runs from kiln__limit_start() on, which may be called again, until
+ * kiln__limit_end(). Both in the thread that launches. */
+kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
+void kiln__limit_start(kiln_plan *plan);
+void kiln__limit_extend(kiln_plan *plan, double seconds); /* the usual time, not one that was given */
+void kiln__limit_end(kiln_plan *plan);
+kiln__late kiln__limit_late(const kiln_plan *plan);
+kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error);
+/* Wait as cuEventSynchronize() and its like do. CUDA_ERROR_TIMEOUT: not any longer; on a GPU the engine is `stuck` then. */
+CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event);
+CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream);
+CUresult kiln__limit_wait_all(kiln_plan *plan);
+/* As kiln__driver_fail(), but KILN_ERROR_TIMEOUT or KILN_ERROR_INTERRUPTED where that is what it was. */
+kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
+    KILN__PRINTF(4, 5);
 
 /* ---- layout.c: inputs, shapes, memory, contents ---- */
 kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);      /* inputs made, shapes known */

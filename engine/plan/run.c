@@ -66,25 +66,25 @@ static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;
-    const kiln__driver *driver = &plan->engine->driver;
+    const kiln__simulator *simulator = plan->engine->driver.simulator;
     kiln__capture *capture = NULL;
     kiln_status status = kiln__steps_enqueue(plan, true, NULL, error);
     if (status == KILN_OK)
         status = begin_capture(plan, &capture, error);
     if (status != KILN_OK)
         return status;
-    CUresult result = driver->cuCtxSynchronize_();
+    CUresult result = kiln__limit_wait_all(plan);
     uint64_t start = kiln__now_ns();
     if (result == CUDA_SUCCESS) {
-        bool estimate = t->estimate && driver->simulator && driver->simulator->estimate_begin(t->sampled);
+        bool estimate = t->estimate && simulator && simulator->estimate_begin(t->sampled);
         status = kiln__steps_enqueue(plan, false, NULL, error);
         if (estimate)
-            t->estimated = driver->simulator->estimate_end(NULL);
+            t->estimated = simulator->estimate_end(NULL);
         if (status != KILN_OK) {
             kiln__capture_drop(capture);
             return status;
         }
-        result = driver->cuCtxSynchronize_();
+        result = kiln__limit_wait_all(plan);
     }
     t->host = (double)(kiln__now_ns() - start) * 1e-9;
     if (result == CUDA_SUCCESS)
@@ -92,8 +92,7 @@ static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
     kiln__capture_drop(capture);
     kiln__text label = {.mem = plan->mem};
     kiln__config_print(plan->config, &label);
-    status = kiln__driver_fail(driver, plan->mem, result, error, "running %s %s", plan->spec->name,
-                               kiln__text_get(&label));
+    status = kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label));
     kiln__text_free(&label);
     return status;
 }
@@ -107,6 +106,8 @@ static void forget_poison(const kiln_plan *plan)
             plan->engine->driver.simulator->check_forget(b->pointer, b->bytes);
     }
 }
+
+#define REPEATED_TIMES 4 /* where so many repetitions are asked for, each may take so often what the first one took */
 
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                               kiln_error **error)
@@ -127,8 +128,14 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         forget_poison(plan);
     if (status == KILN_OK && plan->shared->on_launch)
         plan->shared->on_launch(plan->shared->on_launch_user);
+    kiln__limit_start(plan);
+    plan->limit.first = true;
+    if (status == KILN_OK)
+        status = kiln__limit_check(plan, error);
     if (status == KILN_OK)
         status = run_once(plan, &first, error);
+    plan->limit.first = false;
+    kiln__limit_extend(plan, REPEATED_TIMES * first.host * options->min_repetitions);
     if (status == KILN_OK && first.estimated >= 0) {
         result->estimated = 1;
         result->seconds = first.estimated;
@@ -140,6 +147,7 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
         status = write_outputs(plan, options, error);
     if (status == KILN_OK && (simulated || !(options->flags & KILN_RUN_NO_MEASURE)))
         status = kiln__plan_measure(plan, options, first.host, result, error);
+    kiln__limit_end(plan);
     return status;
 }
 
@@ -193,18 +201,20 @@ static void end_checks(kiln_plan *plan, const kiln_run_options *options)
 
 kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_result *result, kiln_error **error)
 {
-    kiln_run_options options = {.size = sizeof options};
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, plan);
+    KILN__TRY(kiln__take_run(plan->mem, error, __func__, given, &options));
     kiln_result made = {.cache_hits = plan->code.from_cache, .cache_misses = !plan->code.from_cache,
                         .compile_ns = plan->code.compile_ns};
     CUcontext previous;
-    if (given && given->size)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);
     if (status != KILN_OK)
         return status;
     bool files = options.input_count > 0;
     plan->time_count = 0;
-    status = set_files(plan, &options, error);
+    status = kiln__limit_set(plan, &options, error);
+    if (status == KILN_OK)
+        status = set_files(plan, &options, error);
     if (status == KILN_OK && files)
         kiln__plan_forget(plan); /* shapes and contents may come from the files */
     bool checked = options.flags & KILN_RUN_CHECK;

@@ -54,10 +54,17 @@ kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export
     return KILN_OK;
 }
 
+/* Giving memory back waits for the kernels that may use it. */
+static void free_device(const kiln__shared *shared, CUdeviceptr pointer)
+{
+    if (!atomic_load(&shared->engine->stuck))
+        shared->engine->driver.cuMemFree_(pointer);
+}
+
 static void free_entry(kiln__shared *shared, kiln__entry *entry)
 {
     if (entry->device)
-        shared->engine->driver.cuMemFree_(entry->device);
+        free_device(shared, entry->device);
     kiln__exports_free(shared->mem, entry->values);
     kiln__free(shared->mem, entry);
 }
@@ -78,13 +85,12 @@ void kiln__shared_drop(kiln__shared *shared, const char *prefix)
 
 void kiln__shared_drop_device(kiln__shared *shared)
 {
-    const kiln__driver *driver = &shared->engine->driver;
     kiln__shared_drop(shared, "device ");
     for (size_t i = 0; i < shared->spare_count; i++)
-        driver->cuMemFree_(shared->spare[i].pointer);
+        free_device(shared, shared->spare[i].pointer);
     shared->spare_count = 0;
     if (shared->flush)
-        driver->cuMemFree_(shared->flush);
+        free_device(shared, shared->flush);
     shared->flush = 0;
 }
 
@@ -118,7 +124,7 @@ void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t by
         shared->spare[shared->spare_count++] = (kiln__device_block){pointer, bytes};
         return;
     }
-    shared->engine->driver.cuMemFree_(pointer);
+    free_device(shared, pointer);
 }
 
 void *kiln__shared_staging(kiln__shared *shared, uint64_t bytes)

@@ -16,6 +16,7 @@ typedef struct walk {
     CUstream stream;
     kiln__program *program;      /* NULL: run each operation at once */
     bool too_long;
+    unsigned done;               /* operations, where the time is limited */
     kiln_error **error;
 } walk;
 
@@ -68,7 +69,7 @@ static kiln_status fail_at(walk *w, kiln_status status, kiln__pos pos, const cha
 static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *step, const char *what)
 {
     kiln_error *why = NULL;
-    kiln_status status = kiln__driver_fail(&w->plan->engine->driver, w->plan->mem, result, &why, "%s", what);
+    kiln_status status = kiln__limit_fail(w->plan, result, &why, "%s", what);
     kiln__text name = {.mem = w->plan->mem};
     kiln__config_print(w->plan->config, &name);
     if (step->pos.source)
@@ -143,11 +144,29 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__op *op)
     return driver_failed(w, result, op->step, what);
 }
 
+/* Among many operations. The driver of a GPU takes about a thousand launches before it waits by itself, and without a limit:
+ * the first time through, when any of them may hang, the host waits before that. */
+static kiln_status look_at_time(walk *w)
+{
+    enum { LOOK_OPS = 256 };
+    kiln_plan *plan = w->plan;
+    if (!plan->limit.on || ++w->done % LOOK_OPS != 0)
+        return KILN_OK;
+    CUresult result = plan->limit.first && !plan->engine->driver.simulator ? kiln__limit_wait_stream(plan, w->stream)
+                                                                          : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? kiln__limit_check(plan, w->error)
+                                  : kiln__limit_fail(plan, result, w->error, "running %s %s", plan->spec->name,
+                                                     plan->variant->name);
+}
+
 /* Runs the operation, or keeps it. */
 static kiln_status emit(walk *w, const kiln__op *op)
 {
     kiln__program *program = w->program;
     if (!program) {
+        kiln_status late = look_at_time(w);
+        if (late != KILN_OK)
+            return late;
         CUresult result = run_op(&w->plan->engine->driver, op, w->stream);
         return result == CUDA_SUCCESS ? KILN_OK : op_failed(w, result, op);
     }
@@ -515,7 +534,7 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln_array *arrays = kiln__calloc(plan->mem, count + 1, sizeof *arrays);
     kiln_array **given = kiln__calloc(plan->mem, count + 1, sizeof *given);
-    CUresult result = driver->cuStreamSynchronize_(w->stream);
+    CUresult result = kiln__limit_wait_stream(w->plan, w->stream);
     kiln_status status = !arrays || !given        ? kiln__fail_memory(w->error)
                          : result == CUDA_SUCCESS ? KILN_OK
                                                   : driver_failed(w, result, step, "waiting for the steps before");
@@ -548,6 +567,28 @@ static kiln_status host(walk *w, const kiln__step *step, const kiln__scope *scop
 
 static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, const kiln__scope *scope);
 
+/* Between two rounds of a loop. */
+static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
+{
+    kiln__late late = kiln__limit_late(w->plan);
+    if (late == KILN__IN_TIME)
+        return KILN_OK;
+    const kiln__driver *driver = &w->plan->engine->driver;
+    CUresult result = driver->simulator ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS) /* it was a kernel, and the driver says which */
+        return driver_failed(w, result, step, "running the steps of a loop");
+    kiln__text name = {.mem = w->plan->mem};
+    kiln__config_print(w->plan->config, &name);
+    kiln_status status =
+        late == KILN__STOPPED
+            ? fail_at(w, KILN_ERROR_INTERRUPTED, step->pos, "%s was stopped, in round %" PRId64 " of the loop",
+                      kiln__text_get(&name), round)
+            : fail_at(w, KILN_ERROR_TIMEOUT, step->pos, "%s took longer than the limit of %g s (sample_timeout), until round "
+                      "%" PRId64 " of the loop", kiln__text_get(&name), w->plan->limit.seconds, round);
+    kiln__text_free(&name);
+    return status;
+}
+
 static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     int64_t times = 0;
@@ -560,7 +601,9 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
     for (int64_t i = 0; i < times && status == KILN_OK; i++) {
         kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT, .as.i = i}};
         kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
-        status = walk_steps(w, step->as.repeat.steps, step->as.repeat.step_count, &inner);
+        status = still_in_time(w, step, i);
+        if (status == KILN_OK)
+            status = walk_steps(w, step->as.repeat.steps, step->as.repeat.step_count, &inner);
     }
     return status;
 }
@@ -600,7 +643,7 @@ static kiln_status read_element(walk *w, const kiln__step *step, const struct ki
 /* Waits for the stream and reads what the condition looks at. */
 static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *scope, kiln_setting *settings)
 {
-    CUresult result = w->plan->engine->driver.cuStreamSynchronize_(w->stream);
+    CUresult result = kiln__limit_wait_stream(w->plan, w->stream);
     if (result != CUDA_SUCCESS)
         return driver_failed(w, result, step, "waiting for the steps of a loop");
     kiln_status status = KILN_OK;
@@ -621,7 +664,9 @@ static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln_status status = kiln__plan_diag(w->plan, &diag, KILN_ERROR_SPEC, w->error);
     for (int64_t times = 0; status == KILN_OK; times++) {
         bool go = false;
-        status = read_all(w, step, scope, settings);
+        status = still_in_time(w, step, times);
+        if (status == KILN_OK)
+            status = read_all(w, step, scope, settings);
         if (status != KILN_OK)
             break;
         kiln__expr_eval_bool(step->as.loop.cond, &inner, "cond", &go, &diag);
@@ -735,6 +780,9 @@ kiln_status kiln__steps_enqueue(kiln_plan *plan, bool before, CUstream stream, k
     }
     const kiln__driver *driver = &plan->engine->driver;
     for (size_t i = 0; i < program->count; i++) {
+        kiln_status late = plan->limit.on ? look_at_time(&w) : KILN_OK;
+        if (late != KILN_OK)
+            return late;
         CUresult result = run_op(driver, &program->ops[i], stream);
         if (result != CUDA_SUCCESS)
             return op_failed(&w, result, &program->ops[i]);

@@ -145,18 +145,20 @@ static kiln_status hand_over(kiln_plan *plan, kiln_plan *other, kiln_error **err
 
 static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **outputs, kiln_error **error)
 {
-    const kiln__driver *driver = &plan->engine->driver;
     kiln_status status = hand_over(plan, other, error);
+    other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
+    kiln__limit_start(other); /* it has the same time for itself */
+    other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, false, NULL, error);
+    CUresult result = status == KILN_OK ? kiln__limit_wait_all(other) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        status = kiln__limit_fail(other, result, error, "running variant %s as the reference", other->variant->name);
+    kiln__limit_end(other);
     if (status != KILN_OK)
         return status;
-    CUresult result = driver->cuCtxSynchronize_();
-    if (result != CUDA_SUCCESS)
-        return kiln__driver_fail(driver, plan->mem, result, error, "running variant %s as the reference",
-                                 other->variant->name);
     for (size_t i = 0; i < plan->spec->buffer_count && status == KILN_OK; i++) {
         kiln_array array;
         const char *name = other->buffers[i].buffer->name;

@@ -10,6 +10,9 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
 {
     char *data = NULL;
     size_t length = 0;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS_TEXT(engine->mem, error, path);
+    KILN__NEEDS(engine->mem, error, recording);
     kiln_status status = kiln__file_read(engine->mem, path, 0, &data, &length, error);
     if (status != KILN_OK)
         return status;
@@ -22,9 +25,10 @@ kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const 
                                    kiln_error **error)
 {
     kiln__document document = {0}, converted = {0};
-    if (!engine || !from || !to)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_recording_convert wants an engine and two files");
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS_TEXT(engine->mem, error, from);
+    KILN__NEEDS_TEXT(engine->mem, error, to);
+    KILN__NEEDS_ENUM(engine->mem, error, format, KILN_FORMAT_COUNT);
     if (format != KILN_FORMAT_AUTO && format != KILN_FORMAT_T4 && format != KILN_FORMAT_KERNEL_TUNER)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is written as T4 or as Kernel Tuner's "
                                                                    "file");
@@ -42,6 +46,10 @@ kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const 
 
 void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
 {
+    if (info)
+        memset(info, 0, sizeof *info);
+    if (!info || !r)
+        return;
     *info = (kiln_recording_info){.path = r->path, .format = r->format, .kernel = r->kernel, .device = r->device,
                                   .cut_off = r->cut_off, .params = r->param_count, .configurations = r->row_count,
                                   .failed = r->failed, .optimum = r->baseline.optimum, .median = r->baseline.median,
@@ -49,11 +57,16 @@ void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
                                   .budget = r->baseline.budget, .draws = r->baseline.draws};
 }
 
-kiln_status kiln_replay(const kiln_recording *r, const kiln_replay_options *options, kiln_replay_fn each, void *user,
+kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each, void *user,
                         kiln_error **error)
 {
-    static const kiln_replay_options none = {.size = sizeof none};
-    const kiln_replay_options *o = options ? options : &none;
+    const kiln_recording *r = recording;
+    kiln_replay_options options;
+    const kiln_replay_options *o = &options;
+    KILN__NEEDS(NULL, error, recording);
+    KILN__TAKE(r->mem, error, "options", given, &options);
+    KILN__NEEDS_NUMBER(r->mem, error, options.max_seconds);
+    KILN__NEEDS(r->mem, error, each);
     const kiln__strategy *strategy;
     kiln__replay *replay = NULL;
     kiln_status status = kiln__strategy_named(r->mem, o->strategy, &strategy, error);
@@ -85,12 +98,15 @@ kiln_status kiln_replay(const kiln_recording *r, const kiln_replay_options *opti
     return status;
 }
 
-kiln_status kiln_recording_score(const kiln_recording *r, const char *strategy, unsigned seeds, kiln_score *score,
+kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds, kiln_score *score,
                                  kiln_error **error)
 {
+    const kiln_recording *r = recording;
     const kiln__strategy *found;
+    KILN__NEEDS(NULL, error, recording);
+    KILN__NEEDS(r->mem, error, score);
     if (seeds == 0)
-        return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "at least one seed is needed");
+        return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "kiln_recording_score: seeds is 0; at least one is needed");
     kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
     return status == KILN_OK ? kiln__score(r, found, seeds, score, error) : status;
 }

@@ -13,6 +13,7 @@ typedef struct reading {
     recording *r;
     const char *name;
     json_t *root;
+    size_t text_length; /* of the file, unpacked */
     kiln_error **error;
 } reading;
 
@@ -110,6 +111,9 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
         return bad(in, "no configurations");
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
+    enum { LEAST = 5 }; /* characters that a configuration needs for a param: "a":1 */
+    if (rows > in->text_length / (LEAST * count)) /* before there is memory for all of them */
+        return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
     r->rows = kiln__arena_alloc(&r->arena, rows * sizeof *r->rows);
     r->coords = kiln__arena_alloc(&r->arena, rows * (count + 1) * sizeof *r->coords);
@@ -366,10 +370,11 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
     r->arena.mem = mem;
     r->kernel = r->device = "";
     r->path = kiln__arena_strdup(&r->arena, name);
-    reading in = {r, name, NULL, error};
+    reading in = {r, name, NULL, 0, error};
     kiln__document document = {0};
     kiln_status status = r->path ? kiln__document_read(mem, name, data, length, &document, error) : kiln__fail_memory(error);
     in.root = document.root;
+    in.text_length = document.text_length;
     r->cut_off = document.cut_off;
     if (status == KILN_OK)
         status = read_json(&in);

@@ -8,7 +8,12 @@ struct kiln__union {
     kiln__points points;
     const kiln_allocator *mem;
     kiln__arena arena;
-    kiln__index **indices;
+    const kiln__space *const *spaces;
+    kiln__index **indices;      /* NULL: drawn from */
+    kiln__sampler **samplers;   /* of each that has no index */
+    bool *dry;                  /* drawing came to nothing */
+    size_t open;                /* those that are not dry */
+    kiln__bounds bounds;
     const kiln__variant *const *variants;
 };
 
@@ -32,13 +37,124 @@ static kiln_status union_at(void *user, uint64_t number, uint32_t *point, kiln_e
 static kiln_status union_holds(void *user, const uint32_t *point, bool *holds, kiln_error **error)
 {
     kiln__union *u = user;
+    if (!u->indices[point[0]])
+        return kiln__space_holds_at(u->spaces[point[0]], point + 1, holds, error);
     return kiln__index_holds(u->indices[point[0]], point + 1, holds, error);
 }
 
-static kiln_status add_part(kiln__union *u, const kiln__space *space, const kiln__variant *variant, size_t p,
-                            kiln__part *part, kiln_error **error)
+/* ---- drawing, where not all can be counted ---- */
+
+/* All of these are the same on every machine, so that a seed draws the same there: a unit is some nanoseconds. */
+#define DRAW_UNITS ((uint64_t)1 << 28)
+#define QUICK_UNITS ((uint64_t)1 << 21)
+#define DRAW_LIMIT_NS 10000000000u /* where a unit is much slower */
+
+static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
+
+static uint64_t sooner(uint64_t one, uint64_t other) { return one && (!other || one < other) ? one : other; }
+
+static kiln_status interrupted(const kiln__union *u, kiln_error **error)
 {
-    kiln_status status = kiln__index_open(space, &u->indices[p], error);
+    return kiln__fail(u->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was walked through");
+}
+
+static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uint32_t *positions, bool *found,
+                             kiln_error **error)
+{
+    const kiln__bounds *b = &u->bounds;
+    kiln__effort effort = {.deadline = sooner(kiln__now_ns() + DRAW_LIMIT_NS, b->deadline),
+                           .most = b->draw_units ? b->draw_units : DRAW_UNITS, .stop = b->stop, .user = b->user};
+    if (u->indices[p]) {
+        uint64_t count = kiln__index_count(u->indices[p]);
+        *found = count > 0;
+        return *found ? kiln__index_positions(u->indices[p], kiln__random_below(random, count), positions, error)
+                      : KILN_OK;
+    }
+    kiln_status status = kiln__sampler_draw(u->samplers[p], random_below, random, &effort, positions, found, error);
+    return status == KILN_OK && effort.stopped ? interrupted(u, error) : status;
+}
+
+/* Each variant is as likely as another: how many configurations each has is not known. One that gives none is left out
+ * from then on. */
+static kiln_status union_draw(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error)
+{
+    kiln__union *u = user;
+    kiln_status status = KILN_OK;
+    *found = false;
+    while (u->open && !*found && status == KILN_OK) {
+        if (u->bounds.deadline && kiln__now_ns() >= u->bounds.deadline)
+            return KILN_OK;
+        uint64_t n = kiln__random_below(random, u->open);
+        size_t p = 0;
+        while (u->dry[p] || n-- > 0)
+            p++;
+        memset(point, 0, u->points.width * sizeof *point);
+        point[0] = (uint32_t)p;
+        status = draw_from(u, p, random, point + 1, found, error);
+        if (status == KILN_OK && !*found) {
+            u->dry[p] = true;
+            u->open--;
+        }
+    }
+    return status;
+}
+
+bool kiln__union_empty(const kiln__union *u)
+{
+    for (size_t p = 0; p < u->points.part_count; p++)
+        if (u->indices[p] ? kiln__index_count(u->indices[p]) > 0
+                          : !u->samplers[p] || !kiln__sampler_none(u->samplers[p]))
+            return false;
+    return true;
+}
+
+kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_error **error)
+{
+    size_t most = u->points.part_count;
+    for (size_t p = 0; p < u->points.part_count; p++)
+        if (u->samplers[p] && (most == u->points.part_count || kiln__sampler_tally(u->samplers[p])->tried >
+                                                                   kiln__sampler_tally(u->samplers[most])->tried))
+            most = p;
+    if (most == u->points.part_count)
+        return kiln__fail(u->mem, error, KILN_ERROR_CONSTRAINT, "no valid configuration was found in %.3g s", seconds);
+    return kiln__space_none_found(u->spaces[most], kiln__sampler_tally(u->samplers[most]), seconds, error);
+}
+
+/* The index of a space, if it can be counted within the bounds. */
+static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
+{
+    const kiln__bounds *b = &u->bounds;
+    kiln__effort effort = {.deadline = sooner(b->index_deadline, b->deadline), .most = b->index_units, .stop = b->stop,
+                           .user = b->user};
+    uint64_t found = 0;
+    bool bounded = effort.deadline || effort.most, quick = true;
+    kiln_status status = kiln__index_open_within(u->spaces[p], &effort, &u->indices[p], &found, error);
+    if (status == KILN_OK && effort.stopped)
+        return interrupted(u, error);
+    if (status == KILN_OK && u->indices[p])
+        found = kiln__index_count(u->indices[p]);
+    if (status == KILN_OK && u->indices[p] && bounded)
+        status = kiln__index_quick(u->indices[p], b->quick_units ? b->quick_units : QUICK_UNITS, &quick, error);
+    if (status != KILN_OK)
+        return status;
+    if (!u->indices[p])
+        found = UINT64_MAX;
+    if (!quick) {
+        kiln__index_free(u->indices[p]);
+        u->indices[p] = NULL;
+    }
+    if (__builtin_add_overflow(u->points.count, found, &u->points.count))
+        u->points.count = UINT64_MAX;
+    if (u->indices[p])
+        return KILN_OK;
+    u->points.draw = union_draw;
+    return kiln__sampler_open(u->spaces[p], &u->samplers[p], error);
+}
+
+static kiln_status add_part(kiln__union *u, const kiln__variant *variant, size_t p, kiln__part *part,
+                            kiln_error **error)
+{
+    kiln_status status = open_index(u, p, error);
     if (status != KILN_OK)
         return status;
     kiln__part_axis *axes = kiln__arena_alloc(&u->arena, (variant->param_count + 1) * sizeof *axes);
@@ -46,36 +162,42 @@ static kiln_status add_part(kiln__union *u, const kiln__space *space, const kiln
         return kiln__fail_memory(error);
     for (size_t i = 0; i < variant->param_count; i++) {
         const kiln_value *values;
-        axes[i].values = (uint32_t)kiln__index_values(u->indices[p], i, &values);
+        axes[i].values = (uint32_t)kiln__space_values(u->spaces[p], i, &values);
         axes[i].ordered = axes[i].values > 0 && values[0].kind != KILN_TEXT;
     }
     *part = (kiln__part){variant->param_count, axes};
-    if (__builtin_add_overflow(u->points.count, kiln__index_count(u->indices[p]), &u->points.count))
-        u->points.count = UINT64_MAX;
     if (u->points.width < variant->param_count + 1)
         u->points.width = variant->param_count + 1;
     return KILN_OK;
 }
 
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
-                             const kiln__variant *const *variants, size_t count, kiln__union **made,
-                             kiln_error **error)
+                             const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
+                             kiln__union **made, kiln_error **error)
 {
     kiln__union *u = kiln__calloc(mem, 1, sizeof *u);
     if (!u)
         return kiln__fail_memory(error);
     u->mem = mem;
     u->arena.mem = mem;
+    if (bounds)
+        u->bounds = *bounds;
+    u->open = count;
     u->indices = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *u->indices);
+    u->samplers = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *u->samplers);
+    u->dry = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *u->dry);
+    const kiln__space **kept_spaces = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *kept_spaces);
     kiln__part *parts = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *parts);
     const kiln__variant **kept = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *kept);
     kiln_status status = u->arena.failed ? kiln__fail_memory(error) : KILN_OK;
     u->points = (kiln__points){.mem = mem, .part_count = count, .width = 1, .parts = parts,
                                .at = union_at, .holds = union_holds, .user = u};
     u->variants = kept;
+    u->spaces = kept_spaces;
     for (size_t p = 0; p < count && status == KILN_OK; p++) {
         kept[p] = variants[p];
-        status = add_part(u, spaces[p], variants[p], p, &parts[p], error);
+        kept_spaces[p] = spaces[p];
+        status = add_part(u, variants[p], p, &parts[p], error);
     }
     if (status != KILN_OK) {
         kiln__union_free(u);
@@ -91,6 +213,8 @@ void kiln__union_free(kiln__union *u)
         return;
     for (size_t p = 0; u->indices && p < u->points.part_count; p++)
         kiln__index_free(u->indices[p]);
+    for (size_t p = 0; u->samplers && p < u->points.part_count; p++)
+        kiln__sampler_free(u->samplers[p]);
     kiln__arena_free(&u->arena);
     kiln__free(u->mem, u);
 }
@@ -102,7 +226,7 @@ void kiln__union_settings(const kiln__union *u, const uint32_t *point, kiln_sett
     const kiln__variant *variant = u->variants[point[0]];
     for (size_t i = 0; i < variant->param_count; i++) {
         const kiln_value *values;
-        kiln__index_values(u->indices[point[0]], i, &values);
+        kiln__space_values(u->spaces[point[0]], i, &values);
         settings[i] = (kiln_setting){variant->params[i].name, values[point[1 + i]]};
     }
 }
@@ -113,12 +237,14 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error)
 {
     const kiln__part *part = &points->parts[point[0]];
+    enum { MANY = 1 << 16, LOOK = 1 << 12 }; /* of an axis with more values than MANY, every so-manieth */
     size_t width = points->width;
     for (size_t i = 0; i < part->axis_count; i++) {
+        uint32_t by = part->axes[i].values > MANY ? part->axes[i].values / LOOK : 1;
         bool near = kind == KILN__ADJACENT && part->axes[i].ordered;
         uint32_t here = point[1 + i], first = near && here > 0 ? here - 1 : near ? here : 0;
         uint32_t end = near && here + 2 < part->axes[i].values ? here + 2 : part->axes[i].values;
-        for (uint32_t v = first; v < end; v++) {
+        for (uint32_t v = first; v < end; v += near ? 1 : by) {
             if (v == here)
                 continue;
             if (!kiln__grow(points->mem, list, capacity, *count + 1, width * sizeof **list))
@@ -134,38 +260,6 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
         }
     }
     return KILN_OK;
-}
-
-/* ---- random numbers ---- */
-
-static uint64_t mixed(uint64_t x) /* splitmix64: Steele, Lea and Flood, OOPSLA 2014 */
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-uint64_t kiln__random_next(kiln__random *random)
-{
-    return mixed(random->state += 0x9e3779b97f4a7c15u);
-}
-
-__extension__ typedef unsigned __int128 wide;
-
-uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: divides hardly ever */
-{
-    wide product = (wide)kiln__random_next(random) * bound;
-    if ((uint64_t)product < bound) {
-        uint64_t least = -bound % bound; /* 2^64 mod bound: below it some numbers would come up once more often */
-        while ((uint64_t)product < least)
-            product = (wide)kiln__random_next(random) * bound;
-    }
-    return (uint64_t)(product >> 64);
-}
-
-double kiln__random_unit(kiln__random *random)
-{
-    return (double)(kiln__random_next(random) >> 11) * 0x1p-53;
 }
 
 /* ---- a permutation: a Feistel network over the next even number of bits, gone round until it falls inside ---- */
@@ -185,7 +279,7 @@ uint64_t kiln__shuffled(const kiln__shuffle *s, uint64_t index)
     do {
         uint64_t left = at >> s->half, right = at & mask;
         for (unsigned round = 0; round < ROUNDS; round++) {
-            uint64_t next = left ^ (mixed(right + mixed(s->seed + 0x9e3779b97f4a7c15u * (round + 1))) & mask);
+            uint64_t next = left ^ (kiln__random_mix(right + kiln__random_mix(s->seed + 0x9e3779b97f4a7c15u * (round + 1))) & mask);
             left = right;
             right = next;
         }

@@ -3,7 +3,10 @@
 #ifndef KILN_SEARCH_POINTS_H
 #define KILN_SEARCH_POINTS_H
 
+#include "random.h"
 #include "space.h"
+
+/* ---- points ---- */
 
 typedef struct kiln__part_axis {
     uint32_t values;    /* how many; at least 1 unless the set is empty */
@@ -15,21 +18,38 @@ typedef struct kiln__part { size_t axis_count; const kiln__part_axis *axes; } ki
 /* A point is uint32_t[width]: the number of its part, then a position for each axis of it, then zeros. */
 typedef struct kiln__points {
     const kiln_allocator *mem;
-    uint64_t count;     /* of the valid points */
+    uint64_t count;     /* of the valid points; UINT64_MAX: more, or not known */
     size_t part_count, width;
     const kiln__part *parts;
     /* The valid point of a number below the count. */
     kiln_status (*at)(void *user, uint64_t number, uint32_t *point, kiln_error **error);
     /* Whether positions that lie on their axes are a valid point. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
+    /* Not NULL: points are not to be had by number (`at` is not for asking), and this draws one at random, which may
+     * come twice; *found false: none in the time there was. */
+    kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
     void *user;
 } kiln__points;
 
-/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. */
+/* How much work opening a union and drawing from it may be. Units are kiln__effort's. */
+typedef struct kiln__bounds {
+    uint64_t index_units, index_deadline; /* for counting; 0: no bound */
+    uint64_t draw_units;         /* for one point; 0: DRAW_UNITS of points.c */
+    uint64_t quick_units;        /* one by its number may cost so much, or is drawn instead; 0: QUICK_UNITS */
+    uint64_t deadline;           /* of everything, kiln__now_ns(); 0: none */
+    bool (*stop)(void *user);    /* true: the caller wants to end (KILN_ERROR_INTERRUPTED); may be NULL */
+    void *user;
+} kiln__bounds;
+
+/* The spaces of several variants as one set: the part is the number of the space. They must outlive it. Where one of them
+ * cannot be counted within the bounds, or is slow to find a point by its number in, points are drawn. bounds NULL: none. */
 typedef struct kiln__union kiln__union;
 kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const *spaces,
-                             const kiln__variant *const *variants, size_t count, kiln__union **made,
-                             kiln_error **error);
+                             const kiln__variant *const *variants, size_t count, const kiln__bounds *bounds,
+                             kiln__union **made, kiln_error **error);
+/* KILN_ERROR_CONSTRAINT: how many were tried, and what rejected them. Where points are drawn and none came. */
+kiln_status kiln__union_none_found(const kiln__union *whole, double seconds, kiln_error **error);
+bool kiln__union_empty(const kiln__union *whole); /* all of it was gone through, and nothing is valid */
 void kiln__union_free(kiln__union *whole); /* NULL is fine */
 const kiln__points *kiln__union_points(const kiln__union *whole);
 /* settings[param_count of the point's variant] */
@@ -41,13 +61,6 @@ typedef enum kiln__neighbourhood { KILN__ADJACENT, KILN__HAMMING } kiln__neighbo
 /* Appends the valid neighbours of a valid point to *list (width numbers each; capacity in points); *count grows. */
 kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourhood kind, const uint32_t *point,
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
-
-/* ---- random numbers that are the same everywhere ---- */
-
-typedef struct kiln__random { uint64_t state; } kiln__random;
-uint64_t kiln__random_next(kiln__random *random);
-uint64_t kiln__random_below(kiln__random *random, uint64_t bound); /* bound >= 1 */
-double kiln__random_unit(kiln__random *random);                    /* [0, 1) */
 
 /* A permutation of [0, count) chosen by a seed, computed and not held: kiln__shuffled() of 0, 1, 2, ... */
 typedef struct kiln__shuffle { uint64_t count, seed; unsigned half; } kiln__shuffle;

@@ -116,8 +116,17 @@ kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *hol
 
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
 {
+    enum { TRIES = 256 }; /* of drawing one that was not given out, where not all are known */
     *found = false;
-    while (s->drawn < s->points->count) {
+    for (unsigned i = 0; s->points->draw && i < TRIES; i++) {
+        kiln_status status = s->points->draw(s->points->user, &s->random, s->next, found, error);
+        if (status != KILN_OK || !*found)
+            return status;
+        *found = kiln__search_entry(s, s->next) == KILN__NO_ENTRY;
+        if (*found)
+            return KILN_OK;
+    }
+    while (!s->points->draw && s->drawn < s->points->count) {
         uint64_t number = s->in_order ? s->drawn : kiln__shuffled(&s->shuffle, s->drawn);
         kiln_status status = s->points->at(s->points->user, number, s->next, error);
         if (status != KILN_OK)

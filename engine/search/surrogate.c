@@ -20,6 +20,8 @@ enum {
     FIRST = 12,              /* answers at random before anything is fitted */
     CUTS = 8,                /* random cuts of which the best is taken */
     LEAF = 3,                /* rows that are not cut any more are fewer */
+    DRAW_START = 32,         /* where points cannot be had by number: so many are drawn at first, */
+    DRAW_STEP = 1,           /* and so many later */
     ABREAST = 8              /* points that go down a tree side by side */
 };
 
@@ -248,8 +250,28 @@ static void promise(const surrogate *f, const uint32_t *const *points, size_t co
     }
 }
 
+static kiln_status draw_pool(kiln__search *s, surrogate *f, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    bool found = true;
+    for (unsigned i = f->pool_count ? DRAW_STEP : DRAW_START; i > 0 && found && status == KILN_OK; i--) {
+        size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);
+        if (!kiln__grow(s->mem, &f->pool, &f->pool_capacity, slot + 1, s->width * sizeof *f->pool))
+            return kiln__fail_memory(error);
+        /* By way of s->next: what was in the pool stays where none is found. */
+        status = s->points->draw(s->points->user, &s->random, s->next, &found, error);
+        if (status != KILN_OK || !found)
+            break;
+        memcpy(f->pool + slot * s->width, s->next, s->width * sizeof *f->pool);
+        f->pool_count += slot == f->pool_count;
+    }
+    return status;
+}
+
 static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
 {
+    if (s->points->draw)
+        return draw_pool(s, f, error);
     unsigned step = s->points->count < LARGE ? POOL_STEP : f->pool_count ? LARGE_STEP : LARGE_START;
     for (unsigned i = 0; i < step && f->pool_drawn < s->points->count; i++) {
         size_t slot = f->pool_count < POOL_MOST ? f->pool_count : (size_t)kiln__random_below(&s->random, POOL_MOST);

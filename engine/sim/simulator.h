@@ -46,6 +46,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(const char *, profile_at, (size_t index))                                                                        \
     X(kiln__sim_added, profile_add, (const char *name, const char *text, size_t length, kiln__text *log))              \
     X(bool, has_context, (const void *context))                                                                        \
+    X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \
     X(void, model_print, (kiln__text *out))                                                                            \

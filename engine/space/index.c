@@ -57,6 +57,8 @@ struct kiln__index {
     bool impossible;         /* a constraint without params does not hold */
     bool lost;               /* a constraint cannot be computed for some values: the walk decides */
     bool failed;             /* out of memory */
+    kiln__effort *effort;    /* NULL: no bound, as for everything but opening */
+    bool halted;             /* it was over: what is counted is no more than what was found */
     uint64_t count;
 };
 
@@ -173,6 +175,14 @@ static const uint64_t *piece_uses(const kiln__index *x, size_t number)
 
 /* ---- the tree ---- */
 
+/* Counts work. False: it is enough. */
+static bool step(kiln__index *x, uint64_t units)
+{
+    if (!x->halted && !kiln__effort_step(x->effort, units))
+        x->halted = true;
+    return !x->halted;
+}
+
 /* The param that most of the constraints between these want; the earlier one of two. */
 static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
 {
@@ -229,7 +239,7 @@ static bool plant(kiln__index *x)
     for (size_t i = 0; i < n; i++)
         group[i] = x->space->axes[i].count == 1 ? NONE : 0;
     bool whole = false; /* the first group is only parted */
-    while (open < groups) {
+    while (open < groups && step(x, n * (x->piece_count + 1))) {
         uint32_t id = open++, parent = above[id];
         if (whole) {
             size_t param = choose(x, group, id);
@@ -328,6 +338,8 @@ static bool schedule(kiln__index *x)
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
+    if (!step(x, x->graph.count + x->params * b->piece_count))
+        return true;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
         if (!find_keys(x, child, set)) /* leaves the set empty */
             return false;
@@ -440,6 +452,16 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+/* What giving a param a value counts as. */
+static uint64_t cost_of(const kiln__index *x, uint32_t param)
+{
+    const branch *b = &x->branches[param];
+    uint64_t cost = 4 + b->op_count + b->key_count;
+    for (size_t k = 0; k < b->piece_count; k++)
+        cost += x->pieces[b->pieces[k]].node == NONE ? 8 * KILN__CHECK_UNITS : 1;
+    return cost;
+}
+
 static uint64_t count_all(kiln__index *x, uint32_t first);
 
 /* Configurations of a subtree, given all above it. As deep as there are params. */
@@ -448,16 +470,18 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     const branch *b = &x->branches[param];
     kiln__hash128 key;
     bool kept = key_of(x, param, &key);
+    if (x->halted)
+        return 0;
     if (kept) {
         const memo_entry *entry = &x->memo[key.low & (((size_t)1 << x->memo_bits) - 1)];
         if (entry->used && entry->key.low == key.low && entry->key.high == key.high)
             return entry->count;
     }
-    uint64_t sum = 0;
-    for (size_t v = 0; v < x->space->axes[param].count && !x->lost && !x->failed; v++)
+    uint64_t sum = 0, cost = cost_of(x, param);
+    for (size_t v = 0; v < x->space->axes[param].count && !x->lost && !x->failed && step(x, cost); v++)
         if (take(x, param, v) && __builtin_add_overflow(sum, count_all(x, b->first_child), &sum))
             sum = UINT64_MAX;
-    if (kept && !remember(x, key, sum))
+    if (kept && !x->halted && !remember(x, key, sum))
         x->failed = true;
     return sum;
 }
@@ -481,7 +505,12 @@ static bool count_top(kiln__index *x)
         b->before = kiln__arena_alloc(&x->arena, (values + 1) * sizeof *b->before);
         if (!b->before)
             return false;
+        uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
+            if (!step(x, cost)) { /* at least those so far, if the other groups have any */
+                b->before[v + 1] = b->before[v];
+                continue;
+            }
             uint64_t below = take(x, at, v) ? count_all(x, b->first_child) : 0;
             if (__builtin_add_overflow(b->before[v], below, &b->before[v + 1]))
                 b->before[v + 1] = UINT64_MAX;
@@ -527,7 +556,7 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
         bool last = x->branches[at].sibling == NONE; /* n is less than its count */
         uint64_t count = last ? UINT64_MAX : count_branch(x, at), here = n % count;
         n /= count;
-        for (size_t v = 0; v < x->space->axes[at].count; v++) {
+        for (size_t v = 0, cost = cost_of(x, at); v < x->space->axes[at].count && step(x, cost); v++) {
             uint64_t below = take(x, at, v) ? count_all(x, x->branches[at].first_child) : 0;
             if (here < below) {
                 take(x, at, v);
@@ -566,11 +595,17 @@ static bool build(kiln__index *x)
     unsigned char *set = kiln__arena_alloc(&x->arena, x->graph.count + 1);
     x->memo_bits = MEMO_LEAST;
     x->memo = kiln__calloc(x->mem, (size_t)1 << MEMO_LEAST, sizeof *x->memo);
-    if (!x->memo || x->arena.failed || !find_uses(x) || !plant(x) || !schedule(x))
+    if (!x->memo || x->arena.failed || !find_uses(x) || !plant(x))
+        return false;
+    if (x->halted) /* the tree is not whole */
+        return true;
+    if (!schedule(x))
         return false;
     for (uint32_t at = x->root; at != NONE; at = x->branches[at].sibling)
-        if (!find_keys(x, at, set))
+        if (!x->halted && !find_keys(x, at, set))
             return false;
+    if (x->halted)
+        return true;
     for (size_t p = 0; p < x->piece_count && !x->impossible; p++)
         if (x->pieces[p].param == NONE)
             x->impossible = !plainly(x, x->pieces[p].constraint);
@@ -579,7 +614,8 @@ static bool build(kiln__index *x)
     return !x->failed;
 }
 
-kiln_status kiln__index_open(const kiln__space *space, kiln__index **out, kiln_error **error)
+kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **out, uint64_t *found,
+                                    kiln_error **error)
 {
     kiln__index *x = kiln__calloc(space->mem, 1, sizeof *x);
     if (!x)
@@ -588,15 +624,28 @@ kiln_status kiln__index_open(const kiln__space *space, kiln__index **out, kiln_e
     x->mem = space->mem;
     x->arena.mem = space->mem;
     x->graph.mem = space->mem;
+    x->effort = effort;
     kiln_status status = build(x) ? KILN_OK : kiln__fail_memory(error);
-    if (status == KILN_OK && x->lost) /* for whoever stands before it in the spec may exclude what cannot be computed */
-        status = kiln__space_walk_count(space, &x->count, error);
-    if (status != KILN_OK) {
+    bool walked = x->lost && !x->halted;
+    if (x->lost)
+        x->count = 0;
+    if (status == KILN_OK && walked) /* for whoever stands before it in the spec may exclude what cannot be computed */
+        status = kiln__space_walk_count(space, effort, &x->count, error);
+    x->halted |= walked && effort && effort->over;
+    x->effort = NULL;
+    *found = x->count;
+    if (status != KILN_OK || x->halted) {
         kiln__index_free(x);
         return status;
     }
     *out = x;
     return KILN_OK;
+}
+
+kiln_status kiln__index_open(const kiln__space *space, kiln__index **out, kiln_error **error)
+{
+    uint64_t found;
+    return kiln__index_open_within(space, NULL, out, &found, error);
 }
 
 void kiln__index_free(kiln__index *x)
@@ -618,9 +667,11 @@ static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *
     kiln__walk *walk = NULL;
     const kiln_setting *at = NULL;
     kiln_status status = kiln__walk_open(x->space, &walk, error);
-    for (uint64_t n = 0; status == KILN_OK && n <= number; n++)
-        status = kiln__walk_next(walk, &at, error);
     if (status == KILN_OK)
+        kiln__walk_limit(walk, x->effort);
+    for (uint64_t n = 0; status == KILN_OK && n <= number && (n == 0 || at); n++)
+        status = kiln__walk_next(walk, &at, error);
+    if (status == KILN_OK && at)
         memcpy(settings, at, x->params * sizeof *settings);
     kiln__walk_free(walk);
     return status;
@@ -643,6 +694,22 @@ kiln_status kiln__index_at(kiln__index *x, uint64_t number, kiln_setting *settin
     return KILN_OK;
 }
 
+kiln_status kiln__index_quick(kiln__index *x, uint64_t units, bool *quick, kiln_error **error)
+{
+    enum { PROBES = 8 };
+    kiln__effort effort = {.most = PROBES * units};
+    kiln_setting *settings = kiln__calloc(x->mem, x->params + 1, sizeof *settings);
+    kiln_status status = settings ? KILN_OK : kiln__fail_memory(error);
+    x->effort = &effort;
+    for (uint64_t i = 0; i < PROBES && i < x->count && status == KILN_OK && !effort.over; i++)
+        status = kiln__index_at(x, x->count / PROBES * i + i * (x->count % PROBES) / PROBES, settings, error);
+    x->effort = NULL;
+    x->halted = false;
+    kiln__free(x->mem, settings);
+    *quick = !effort.over;
+    return status;
+}
+
 /* ---- by positions ---- */
 
 size_t kiln__index_values(const kiln__index *x, size_t param, const kiln_value **values)
@@ -656,7 +723,9 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     kiln_status status = kiln__index_at(x, number, x->settings, error);
     if (status != KILN_OK)
         return status;
-    for (size_t i = 0; i < x->params; i++) {
+    for (size_t i = 0; i < x->params && !x->lost; i++)
+        positions[i] = (uint32_t)x->choice[i];
+    for (size_t i = 0; i < x->params && x->lost; i++) {
         const kiln__axis *axis = &x->space->axes[i];
         size_t v = 0;
         while (v + 1 < axis->count && !kiln__value_equal(axis->values[v], x->settings[i].value))

@@ -6,27 +6,21 @@
 #include "index.h"
 #include "space_internal.h"
 
-/* A let to compute or a constraint to test. */
-typedef struct check {
-    const kiln__expr *expr;
-    const uint32_t *slots; /* of the names in expr */
-    uint32_t target;       /* where a let's value goes; CONSTRAINT for a constraint */
-    size_t level;          /* how many params must have a value */
-    struct check *next;    /* of the same level */
-} check;
-#define CONSTRAINT UINT32_MAX
-
 struct kiln__walk {
     const kiln__space *space;
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    bool started, done;
+    size_t depth;          /* where it goes on when an effort ended it on the way */
+    kiln__effort *effort;  /* NULL: no bound */
+    kiln__tally tally;
+    bool started, halted, done;
 };
 
 /* ---- opening ---- */
 
-static check *add_check(kiln__space *space, const kiln__expr *expr, uint32_t target, kiln__diag *diag);
+static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32_t target, size_t number,
+                              kiln__diag *diag);
 
 static uint32_t outer_slot(kiln__space *space, const char *name, kiln_value value)
 {
@@ -66,7 +60,7 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
         if (strcmp(variant->lets[i].name, text) == 0) {
             uint32_t slot = (uint32_t)(variant->param_count + i);
             if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
-                space->let_checks[i] = add_check(space, variant->lets[i].expr, slot, diag);
+                space->let_checks[i] = add_check(space, variant->lets[i].expr, slot, 0, diag);
             *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
             return slot;
         }
@@ -78,10 +72,11 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
     return 0;
 }
 
-static check *add_check(kiln__space *space, const kiln__expr *expr, uint32_t target, kiln__diag *diag)
+static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32_t target, size_t number,
+                              kiln__diag *diag)
 {
     size_t count = kiln__expr_name_count(expr);
-    check *made = kiln__arena_alloc(&space->arena, sizeof *made);
+    kiln__check *made = kiln__arena_alloc(&space->arena, sizeof *made);
     uint32_t *slots = kiln__arena_alloc(&space->arena, (count + 1) * sizeof *slots);
     if (!made || !slots)
         return NULL;
@@ -94,7 +89,8 @@ static check *add_check(kiln__space *space, const kiln__expr *expr, uint32_t tar
     made->expr = expr;
     made->slots = slots;
     made->target = target;
-    check **end = &space->levels[made->level];
+    made->number = (uint32_t)number;
+    kiln__check **end = &space->levels[made->level];
     while (*end)
         end = &(*end)->next;
     *end = made; /* behind the lets that it needs and the constraints that stand before it */
@@ -135,7 +131,7 @@ static bool build(kiln__space *space, const kiln_setting *fixed, size_t fixed_co
                 return false;
     }
     for (size_t i = 0; i < variant->where_count && !space->arena.failed; i++)
-        add_check(space, variant->where[i], CONSTRAINT, diag);
+        add_check(space, variant->where[i], KILN__CONSTRAINT, i, diag);
     return !space->arena.failed;
 }
 
@@ -195,27 +191,39 @@ uint64_t kiln__space_raw(const kiln__space *space)
     return product(space, 0);
 }
 
-typedef enum outcome { FAILED, EXCLUDED, HOLDS } outcome;
+bool kiln__effort_ask(kiln__effort *effort)
+{
+    effort->asked = effort->done;
+    if (!effort->stopped && effort->stop && effort->stop(effort->user))
+        effort->stopped = true;
+    if (effort->stopped || (effort->most && effort->done >= effort->most) ||
+        (effort->deadline && kiln__now_ns() >= effort->deadline))
+        effort->over = true;
+    return !effort->over;
+}
 
-static outcome run_checks(const check *c, kiln_value *slots, kiln__diag *diag)
+kiln__outcome kiln__space_run(const kiln__check *c, kiln_value *slots, kiln__tally *tally, kiln__diag *diag)
 {
     for (; c; c = c->next) {
         kiln_value value;
         if (!kiln__expr_eval_slots(c->expr, slots, c->slots, &value, diag))
-            return FAILED;
-        if (c->target != CONSTRAINT) {
+            return KILN__FAILED;
+        if (c->target != KILN__CONSTRAINT) {
             slots[c->target] = value;
             continue;
         }
         if (value.kind == KILN_TEXT) {
             kiln__diag_add(diag, kiln__expr_pos(c->expr), "a constraint must be a condition, and this is the text '%s'",
                            value.as.text);
-            return FAILED;
+            return KILN__FAILED;
         }
-        if (!kiln__value_truth(value))
-            return EXCLUDED;
+        if (!kiln__value_truth(value)) {
+            if (tally)
+                tally->rejected[c->number]++;
+            return KILN__EXCLUDED;
+        }
     }
-    return HOLDS;
+    return KILN__HOLDS;
 }
 
 kiln_status kiln__walk_open(const kiln__space *space, kiln__walk **out, kiln_error **error)
@@ -228,7 +236,8 @@ kiln_status kiln__walk_open(const kiln__space *space, kiln__walk **out, kiln_err
     walk->slots = kiln__calloc(space->mem, space->slot_count + 1, sizeof *walk->slots);
     walk->index = kiln__calloc(space->mem, params + 1, sizeof *walk->index);
     walk->settings = kiln__calloc(space->mem, params + 1, sizeof *walk->settings);
-    if (!walk->slots || !walk->index || !walk->settings) {
+    walk->tally.rejected = kiln__calloc(space->mem, space->variant->where_count + 1, sizeof *walk->tally.rejected);
+    if (!walk->slots || !walk->index || !walk->settings || !walk->tally.rejected) {
         kiln__walk_free(walk);
         return kiln__fail_memory(error);
     }
@@ -247,23 +256,30 @@ void kiln__walk_free(kiln__walk *walk)
     kiln__free(mem, walk->slots);
     kiln__free(mem, walk->index);
     kiln__free(mem, walk->settings);
+    kiln__free(mem, walk->tally.rejected);
     kiln__free(mem, walk);
 }
 
+void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort) { walk->effort = effort; }
+const kiln__tally *kiln__walk_tally(const kiln__walk *walk) { return &walk->tally; }
+
 /* Goes to the next assignment of the first `depth` params that no check up to there excludes; EXCLUDED: none is
- * left. */
-static outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
+ * left, or the effort is over and the walk halted. */
+static kiln__outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;
     size_t d = 0;
     if (!walk->started) {
         walk->started = true;
-        outcome constant = run_checks(space->levels[0], walk->slots, diag);
-        if (constant != HOLDS || depth == 0)
+        kiln__outcome constant = kiln__space_run(space->levels[0], walk->slots, &walk->tally, diag);
+        if (constant != KILN__HOLDS || depth == 0)
             return constant;
         walk->index[0] = 0;
     } else if (depth == 0) {
-        return EXCLUDED;
+        return KILN__EXCLUDED;
+    } else if (walk->halted) {
+        d = walk->depth;
+        walk->halted = false;
     } else {
         d = depth - 1;
         walk->index[d]++;
@@ -272,18 +288,24 @@ static outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
         const kiln__axis *a = &space->axes[d];
         if (walk->index[d] == a->count) {
             if (d == 0)
-                return EXCLUDED;
+                return KILN__EXCLUDED;
             walk->index[--d]++;
             continue;
         }
+        if (!kiln__effort_step(walk->effort, space->levels[d + 1] ? KILN__CHECK_UNITS : 1)) {
+            walk->halted = true;
+            walk->depth = d;
+            return KILN__EXCLUDED;
+        }
+        walk->tally.tried++;
         walk->slots[d] = a->values[walk->index[d]];
-        outcome here = run_checks(space->levels[d + 1], walk->slots, diag);
-        if (here == FAILED)
-            return FAILED;
-        if (here == EXCLUDED)
+        kiln__outcome here = kiln__space_run(space->levels[d + 1], walk->slots, &walk->tally, diag);
+        if (here == KILN__FAILED)
+            return KILN__FAILED;
+        if (here == KILN__EXCLUDED)
             walk->index[d]++;
         else if (d + 1 == depth)
-            return HOLDS;
+            return KILN__HOLDS;
         else
             walk->index[++d] = 0;
     }
@@ -293,46 +315,68 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
 {
     kiln__diag diag = {.mem = walk->space->mem};
     size_t params = walk->space->variant->param_count;
-    outcome next = walk->done ? EXCLUDED : advance(walk, params, &diag);
-    if (next == FAILED) {
+    kiln__outcome next = walk->done ? KILN__EXCLUDED : advance(walk, params, &diag);
+    if (next == KILN__FAILED) {
         walk->done = true;
         return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     }
-    walk->done = next == EXCLUDED;
+    walk->done = next == KILN__EXCLUDED && !walk->halted;
     for (size_t i = 0; i < params; i++)
         walk->settings[i].value = walk->slots[i];
-    *settings = walk->done ? NULL : walk->settings;
+    *settings = next == KILN__EXCLUDED ? NULL : walk->settings;
     return KILN_OK;
 }
 
 /* Params behind the last check only multiply. */
-kiln_status kiln__space_walk_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
+kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error)
 {
     kiln__walk *walk = NULL;
     kiln_status status = kiln__walk_open(space, &walk, error);
     if (status != KILN_OK)
         return status;
+    kiln__walk_limit(walk, effort);
     kiln__diag diag = {.mem = space->mem};
     uint64_t count = 0, each = product(space, space->deepest);
-    outcome next;
-    while ((next = advance(walk, space->deepest, &diag)) == HOLDS)
+    kiln__outcome next;
+    while ((next = advance(walk, space->deepest, &diag)) == KILN__HOLDS)
         if (__builtin_add_overflow(count, each, &count))
             count = UINT64_MAX;
     kiln__walk_free(walk);
-    if (next == FAILED)
+    if (next == KILN__FAILED)
         return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     *valid = count;
     return KILN_OK;
 }
 
-kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
+kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *effort, bool *counted, uint64_t *valid,
+                                     kiln_error **error)
 {
     kiln__index *index = NULL;
-    kiln_status status = kiln__index_open(space, &index, error);
-    if (status == KILN_OK)
+    kiln_status status = kiln__index_open_within(space, effort, &index, valid, error);
+    *counted = index != NULL;
+    if (index)
         *valid = kiln__index_count(index);
     kiln__index_free(index);
+    if (status != KILN_OK || *counted || *valid > 0 || effort->stopped)
+        return status;
+    /* Groups that are not all counted say nothing of the whole: a short walk may. */
+    kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
+    status = kiln__space_walk_count(space, &little, valid, error);
+    *counted = status == KILN_OK && !little.over;
+    effort->stopped |= little.stopped;
     return status;
+}
+
+kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error)
+{
+    bool counted;
+    return kiln__space_count_within(space, NULL, &counted, valid, error);
+}
+
+size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values)
+{
+    *values = space->axes[param].values;
+    return space->axes[param].count;
 }
 
 kiln_status kiln__space_check(const kiln__space *space, const kiln_setting *settings, kiln_error **error)

@@ -10,6 +10,17 @@ typedef struct kiln__axis {
     bool pinned;
 } kiln__axis;
 
+/* A let to compute or a constraint to test. */
+typedef struct kiln__check {
+    const kiln__expr *expr;
+    const uint32_t *slots; /* of the names in expr */
+    uint32_t target;       /* where a let's value goes; KILN__CONSTRAINT for a constraint */
+    uint32_t number;       /* of a constraint, in the variant's where */
+    size_t level;          /* how many params must have a value */
+    struct kiln__check *next; /* of the same level */
+} kiln__check;
+#define KILN__CONSTRAINT UINT32_MAX
+
 struct kiln__space {
     kiln__arena arena;
     kiln_allocator mem_copy;
@@ -20,13 +31,19 @@ struct kiln__space {
     kiln_value *slots;     /* params, lets, then outer names, which have their values already */
     size_t slot_count, slot_capacity;
     const char **outer_names; /* of the slots behind the lets */
-    struct check **levels; /* param_count + 1 lists */
-    struct check **let_checks; /* NULL: no constraint needs this let */
+    kiln__check **levels;  /* param_count + 1 lists */
+    kiln__check **let_checks; /* NULL: no constraint needs this let */
     size_t deepest;        /* the last level with a check */
 };
 
-/* Counts by walking. */
-kiln_status kiln__space_walk_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
+typedef enum kiln__outcome { KILN__FAILED, KILN__EXCLUDED, KILN__HOLDS } kiln__outcome;
+/* Lets and constraints of one level, in order; `tally` counts which one excludes (NULL: nobody asks). */
+kiln__outcome kiln__space_run(const kiln__check *checks, kiln_value *slots, kiln__tally *tally, kiln__diag *diag);
+
+enum { KILN__CHECK_UNITS = 16 }; /* what evaluating an expression counts as in an effort */
+
+/* Counts by walking. *valid counts those that were met where the effort ends it. */
+kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error);
 /* One constraint, by its number, in a scope that knows its params and what is outside. False: it cannot be computed. */
 bool kiln__space_holds(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                        size_t constraint, bool *holds);

@@ -67,6 +67,11 @@ static int by_value(const void *a, const void *b)
 /* All values are of one kind. */
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
+    size_t rising = 1;
+    while (rising < count && by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
+        rising++;
+    if (rising >= count) /* a range, mostly */
+        return true;
     const kiln_value **sorted = kiln__arena_alloc(r->scratch, count * sizeof *sorted);
     if (!sorted)
         return false;

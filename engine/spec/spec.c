@@ -30,47 +30,47 @@ void kiln_spec_free(kiln_spec *spec)
 
 const char *kiln_spec_name(const kiln_spec *spec)
 {
-    return spec->name;
+    return spec ? spec->name : NULL;
 }
 
 const char *kiln_spec_title(const kiln_spec *spec)
 {
-    return spec->title;
+    return spec ? spec->title : NULL;
 }
 
 const char *kiln_spec_about(const kiln_spec *spec)
 {
-    return spec->about;
+    return spec ? spec->about : NULL;
 }
 
 const char *kiln_spec_path(const kiln_spec *spec)
 {
-    return spec->path;
+    return spec ? spec->path : NULL;
 }
 
 size_t kiln_spec_variant_count(const kiln_spec *spec)
 {
-    return spec->variant_count;
+    return spec ? spec->variant_count : 0;
 }
 
 const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant)
 {
-    return variant < spec->variant_count ? spec->variants[variant].name : NULL;
+    return spec && variant < spec->variant_count ? spec->variants[variant].name : NULL;
 }
 
 const char *kiln_spec_variant_about(const kiln_spec *spec, size_t variant)
 {
-    return variant < spec->variant_count ? spec->variants[variant].about : NULL;
+    return spec && variant < spec->variant_count ? spec->variants[variant].about : NULL;
 }
 
 int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant)
 {
-    return variant < spec->variant_count && spec->variants[variant].contender;
+    return spec && variant < spec->variant_count && spec->variants[variant].contender;
 }
 
 size_t kiln_spec_variant_first(const kiln_spec *spec)
 {
-    for (size_t i = 0; i < spec->variant_count; i++)
+    for (size_t i = 0; spec && i < spec->variant_count; i++)
         if (spec->variants[i].contender)
             return i;
     return 0;
@@ -78,7 +78,7 @@ size_t kiln_spec_variant_first(const kiln_spec *spec)
 
 int kiln_spec_variant_find(const kiln_spec *spec, const char *name)
 {
-    for (size_t i = 0; i < spec->variant_count; i++)
+    for (size_t i = 0; spec && name && i < spec->variant_count; i++)
         if (strcmp(spec->variants[i].name, name) == 0)
             return (int)i;
     return -1;
@@ -86,11 +86,14 @@ int kiln_spec_variant_find(const kiln_spec *spec, const char *name)
 
 size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant)
 {
-    return variant < spec->variant_count ? spec->variants[variant].param_count : 0;
+    return spec && variant < spec->variant_count ? spec->variants[variant].param_count : 0;
 }
 
 void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info)
 {
+    if (!info)
+        return;
+    memset(info, 0, sizeof *info);
     if (param >= kiln_spec_param_count(spec, variant))
         return;
     const kiln__param *p = &spec->variants[variant].params[param];
@@ -99,7 +102,7 @@ void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_p
 
 size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant)
 {
-    return variant < spec->variant_count ? spec->variants[variant].where_count : 0;
+    return spec && variant < spec->variant_count ? spec->variants[variant].where_count : 0;
 }
 
 const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint)
@@ -111,12 +114,15 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
 
 size_t kiln_spec_size_set_count(const kiln_spec *spec)
 {
-    return spec->size_set_count;
+    return spec ? spec->size_set_count : 0;
 }
 
 void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
 {
-    if (set >= spec->size_set_count)
+    if (!info)
+        return;
+    memset(info, 0, sizeof *info);
+    if (set >= kiln_spec_size_set_count(spec))
         return;
     const kiln__sizes *s = &spec->size_sets[set];
     *info = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
@@ -124,12 +130,15 @@ void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
 
 size_t kiln_spec_buffer_count(const kiln_spec *spec)
 {
-    return spec->buffer_count;
+    return spec ? spec->buffer_count : 0;
 }
 
 void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info)
 {
-    if (buffer >= spec->buffer_count)
+    if (!info)
+        return;
+    memset(info, 0, sizeof *info);
+    if (buffer >= kiln_spec_buffer_count(spec))
         return;
     const kiln__buffer *b = &spec->variants[0].buffers[buffer];
     *info = (kiln_buffer_info){.name = b->name, .type = b->type, .shape = b->shape_text, .output = b->out};

@@ -95,7 +95,8 @@ static void read_values(t1 *t, const kiln__node *node, kiln__param *param)
     kiln_value *values = NULL;
     size_t count = 0;
     if (node->kind == KILN__SCALAR) {
-        if (!kiln__expr_list(r->arena, node->text, node->length, node->pos, NULL, MOST, &values, &count, r->diag))
+        if (!kiln__expr_list(r->arena, node->text, node->length, node->pos, NULL, MOST,
+                             KILN__MOST_VALUES - r->value_count, &values, &count, r->diag))
             return;
     } else if (node->kind == KILN__LIST) {
         values = kiln__read_array(r, node->count, sizeof *values);

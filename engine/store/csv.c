@@ -1,4 +1,9 @@
-/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them. */
+/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them.
+ *
+ * A spreadsheet takes a cell that begins with = + - @ or white space for a formula, which may run programs, whether it is
+ * quoted or not; and names and messages come from specs. Such a text gets an apostrophe before it, which says "text" to a
+ * spreadsheet. Import takes it off again; so that it takes off no other, a text that has such apostrophes of its own
+ * gets one more. Numbers are left alone, in columns of texts too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +19,27 @@ enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME, NAME
 
 /* ---- writing ---- */
 
+static bool begins_formula(const char *text)
+{
+    return *text && strchr("=+-@\t\r\n", *text);
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+    kiln__parse_double(text, &end);
+    return end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+}
+
 static void put_text(kiln__text *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const size_t apostrophes = strspn(text, "'");
+    const bool formula = begins_formula(text + apostrophes) && (apostrophes || !is_number(text));
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
         kiln__text_puts(out, text);
         return;
     }
-    kiln__text_puts(out, "\"");
+    kiln__text_puts(out, formula ? "\"'" : "\"");
     for (const char *at = text; *at; at++)
         kiln__text_add(out, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
     kiln__text_puts(out, "\"");
@@ -49,55 +68,61 @@ static void put_row(kiln__text *out, const kiln__row *row)
     kiln__text_puts(out, "\n");
 }
 
-static kiln_status cannot_write(kiln_store *store, const char *path, int why, kiln_error **error)
+/* The heading, then the rows of a statement, one line each; a large store is not in memory as a whole. */
+static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__output *out, uint64_t *written,
+                              kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(why));
-}
-
-/* The rows of a statement, one line each. */
-static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, FILE *file, const char *path,
-                              uint64_t *written, kiln_error **error)
-{
-    kiln__text line = {.mem = store->mem};
+    static const size_t piece = (size_t)1 << 18;
+    kiln__text lines = {.mem = store->mem};
     kiln_status status = KILN_OK;
+    for (size_t i = 0; i < KILN__COUNT(columns); i++)
+        kiln__text_printf(&lines, "%s%s", i ? "," : "", columns[i]);
+    kiln__text_puts(&lines, "\n");
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__row row;
-        kiln__store_row(statement, &row);
-        line.length = 0;
-        put_row(&line, &row);
-        if (line.failed)
+        const char *wrong = kiln__store_row(statement, &row);
+        if (wrong) {
+            status = kiln__store_bad_row(store, &row, wrong, error);
+            break;
+        }
+        put_row(&lines, &row);
+        if (lines.length >= piece && !lines.failed) {
+            status = kiln__output_add(out, lines.data, lines.length, error);
+            lines.length = 0;
+        }
+        if (lines.failed)
             status = kiln__fail_memory(error);
-        else if (fwrite(line.data, 1, line.length, file) != line.length)
-            status = cannot_write(store, path, errno, error);
         ++*written;
     }
     if (status == KILN_OK && code != SQLITE_DONE)
         status = kiln__store_fail(store, code, "looking through it", error);
-    kiln__text_free(&line);
+    if (status == KILN_OK && lines.failed)
+        status = kiln__fail_memory(error);
+    if (status == KILN_OK)
+        status = kiln__output_add(out, lines.data, lines.length, error);
+    kiln__text_free(&lines);
     return status;
 }
 
 kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter, const char *path, uint64_t *written,
                              kiln_error **error)
 {
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return cannot_write(store, path, errno, error);
-    for (size_t i = 0; i < KILN__COUNT(columns); i++)
-        fprintf(file, "%s%s", i ? "," : "", columns[i]);
-    fputc('\n', file);
+    kiln__output out;
+    kiln_status status = kiln__output_begin(store->mem, path, &out, error);
+    if (status != KILN_OK)
+        return status;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
-                                           &statement, error);
+    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+                               &statement, error);
     if (status == KILN_OK)
-        status = write_rows(store, statement, file, path, written, error);
+        status = write_rows(store, statement, &out, written, error);
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
-    bool failed = ferror(file) != 0;
-    if ((fclose(file) != 0 || failed) && status == KILN_OK)
-        status = cannot_write(store, path, errno ? errno : EIO, error);
+    if (status == KILN_OK)
+        return kiln__output_finish(&out, error);
+    kiln__output_drop(&out);
     return status;
 }
 
@@ -148,6 +173,13 @@ static char *next_field(reader *r, bool *last)
     return from;
 }
 
+/* The text that put_text() wrote. */
+static const char *read_text(const char *field)
+{
+    const size_t apostrophes = strspn(field, "'");
+    return field + (apostrophes && begins_formula(field + apostrophes));
+}
+
 static bool read_whole(const char *text, int64_t *value)
 {
     char *end;
@@ -193,7 +225,7 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
         return bad(r, line, error, last ? "the line ends before " #name : "a quote has no end in " #name, NULL);       \
     if (!(convert))                                                                                                    \
         return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
-#define TEXT(name) FIELD(name, (row->name = field) != NULL, "a text")
+#define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
     *row = (kiln__row){0};

@@ -11,18 +11,19 @@ static bool ends_with(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
-kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
+kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *given, const char *path, kiln_format format,
                               uint64_t *written, kiln_error **error)
 {
     uint64_t count = 0;
-    if (!store || !path)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_export wants a store and a path");
-    if ((unsigned)format >= KILN_FORMAT_COUNT)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_export: there is no format %d", (int)format);
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, store);
+    KILN__TRY(kiln__take_filter(store->mem, error, __func__, given, &filter));
+    KILN__NEEDS_TEXT(store->mem, error, path);
+    KILN__NEEDS_ENUM(store->mem, error, format, KILN_FORMAT_COUNT);
     if (format == KILN_FORMAT_AUTO)
         format = ends_with(path, ".json") || ends_with(path, ".json.gz") ? KILN_FORMAT_T4 : KILN_FORMAT_CSV;
-    kiln_status status = format == KILN_FORMAT_CSV ? kiln__csv_export(store, filter, path, &count, error)
-                                                   : kiln__json_export(store, filter, path, format, &count, error);
+    kiln_status status = format == KILN_FORMAT_CSV ? kiln__csv_export(store, &filter, path, &count, error)
+                                                   : kiln__json_export(store, &filter, path, format, &count, error);
     if (status == KILN_OK && written)
         *written = count;
     return status;
@@ -39,9 +40,9 @@ static bool is_json(const char *data, size_t length)
 
 kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken, kiln_error **error)
 {
-    if (!store || !path)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_import wants a store and a path");
-    if (store->read_only || !store->db)
+    KILN__NEEDS(NULL, error, store);
+    KILN__NEEDS_TEXT(store->mem, error, path);
+    if (store->read_only)
         return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
     char *data = NULL;
     size_t length = 0;
@@ -50,8 +51,12 @@ kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *rea
         return status;
     uint64_t rows = 0, mine = 0;
     pthread_mutex_lock(&store->lock);
-    int code = sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (code != SQLITE_OK) {
+    store->hurry = false;
+    status = kiln__store_reach(store, error);
+    int code = status == KILN_OK ? sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) : SQLITE_OK;
+    if (status != KILN_OK) {
+        rows = mine = 0;
+    } else if (code != SQLITE_OK) {
         status = kiln__store_fail(store, code, "importing", error);
     } else {
         status = is_json(data, length) ? kiln__json_import(store, path, data, length, &rows, &mine, error)

@@ -1,4 +1,5 @@
 /* rows.c - writing, finding, listing and removing samples. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,18 +29,38 @@ static const char *text_column(sqlite3_stmt *statement, int column)
     return text ? text : "";
 }
 
-void kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
+const char *kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
 {
+    const char *bad = NULL;
     int at = 0;
-#define TEXT(name) row->name = text_column(statement, at++);
-#define WHOLE(name) row->name = sqlite3_column_int64(statement, at++);
-#define REAL(name) row->name = sqlite3_column_double(statement, at++);
+/* NaN is kept as NULL; the kind is asked for first, since asking for the value may change it. */
+#define TEXT(name)                                                                                                     \
+    bad = sqlite3_column_type(statement, at) != SQLITE_TEXT ? #name : bad;                                             \
+    row->name = text_column(statement, at++);
+#define WHOLE(name)                                                                                                    \
+    bad = sqlite3_column_type(statement, at) != SQLITE_INTEGER ? #name : bad;                                          \
+    row->name = sqlite3_column_int64(statement, at++);
+#define REAL(name)                                                                                                     \
+    bad = sqlite3_column_type(statement, at) == SQLITE_TEXT || sqlite3_column_type(statement, at) == SQLITE_BLOB       \
+              ? #name : bad;                                                                                           \
+    row->name = sqlite3_column_double(statement, at++);
     KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
 #undef TEXT
 #undef WHOLE
 #undef REAL
-    row->times = sqlite3_column_blob(statement, at); /* SQLite aligns what it hands out for any type */
-    row->time_count = (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times;
+    bool blob = sqlite3_column_type(statement, at) == SQLITE_BLOB;
+    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns what it hands out for any type */
+    row->time_count = row->times ? (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times : 0;
+    if (!blob || (row->times && (size_t)sqlite3_column_bytes(statement, at) % sizeof *row->times != 0))
+        bad = "times";
+    return row->status < 0 || row->status > INT_MAX ? "status" : bad;
+}
+
+kiln_status kiln__store_bad_row(kiln_store *store, const kiln__row *row, const char *column, kiln_error **error)
+{
+    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: not a Kiln store, or damaged: sample '%.40s' has something else "
+                      "than belongs there in %s; move the store away or give another one (--store)", store->path, row->key,
+                      column);
 }
 
 /* ---- adding ---- */
@@ -56,27 +77,38 @@ int kiln__store_insert(kiln_store *store, const kiln__row *row, bool *taken)
     return code;
 }
 
-/* Writing needs a connection, which an earlier failure to replace a damaged database may have left closed. */
 static kiln_status check_writable(kiln_store *store, kiln_error **error)
 {
     if (store->read_only)
         return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
-    if (!store->db)
-        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
-    return KILN_OK;
+    return kiln__store_reach(store, error);
+}
+
+/* The insertion, into a new database where the old one turns out to be damaged. SQLite's code. */
+static int insert_sound(kiln_store *store, const kiln__row *row, bool *taken, kiln_status *status, kiln_error **error)
+{
+    int code = kiln__store_insert(store, row, taken);
+    if (!kiln__store_is_damage(code))
+        return code;
+    *status = kiln__store_replace(store, sqlite3_errstr(code), error);
+    return *status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
 }
 
 kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken, kiln_error **error)
 {
     pthread_mutex_lock(&store->lock);
+    store->hurry = store->late;
     kiln_status status = check_writable(store, error);
-    int code = status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
-    if (kiln__store_is_damage(code)) {
-        status = kiln__store_replace(store, sqlite3_errstr(code), error);
-        code = status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
-    }
-    if (code != SQLITE_DONE)
+    int code = status == KILN_OK ? kiln__pending_settle(store) : SQLITE_DONE;
+    if (status == KILN_OK && !store->pending)
+        code = insert_sound(store, row, taken, &status, error);
+    if (status == KILN_OK && !store->beside && (store->pending || kiln__store_is_busy(code))) {
+        status = kiln__pending_add(store, row, error);
+        if (taken)
+            *taken = status == KILN_OK;
+    } else if (status == KILN_OK && code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "writing a sample", error);
+    }
     pthread_mutex_unlock(&store->lock);
     return status;
 }
@@ -111,7 +143,8 @@ static bool keep_row(kiln__arena *arena, const kiln__row *from, kiln__row *row)
     return !arena->failed;
 }
 
-static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found)
+/* *bad: the column that makes the row one of no use. */
+static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found, const char **bad)
 {
     kiln__row here;
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
@@ -119,7 +152,7 @@ static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__ro
         code = sqlite3_step(store->find);
     *found = code == SQLITE_ROW;
     if (*found) {
-        kiln__store_row(store->find, &here);
+        *bad = kiln__store_row(store->find, &here);
         code = keep_row(arena, &here, row) ? SQLITE_DONE : SQLITE_NOMEM;
     }
     sqlite3_reset(store->find);
@@ -130,13 +163,21 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
                              kiln_error **error)
 {
     pthread_mutex_lock(&store->lock);
-    kiln_status status = KILN_OK;
-    int code = store->db ? find(store, key, arena, row, found) : SQLITE_CORRUPT;
-    if (kiln__store_is_damage(code) && store->db && !store->read_only) {
+    const char *bad = NULL;
+    *found = false;
+    store->hurry = store->late;
+    kiln_status status = store->read_only ? KILN_OK : kiln__store_reach(store, error);
+    if (status == KILN_OK && store->pending && kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
+        *found = false; /* what waits cannot be read: it will be told of when it is to be added */
+    int code = status == KILN_OK && !*found ? find(store, key, arena, row, found, &bad) : SQLITE_DONE;
+    if (kiln__store_is_damage(code) && !store->read_only) {
         status = kiln__store_replace(store, sqlite3_errstr(code), error);
         *found = false;
     } else if (code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "looking for a sample", error);
+    } else if (bad) {
+        status = kiln__store_bad_row(store, row, bad, error);
+        *found = false;
     }
     pthread_mutex_unlock(&store->lock);
     return status;
@@ -159,14 +200,14 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
-    static const kiln_store_filter all = {.size = sizeof all};
-    if (!filter)
-        filter = &all;
-    if (filter->size != sizeof *filter)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "kiln_store_filter.size is %zu, not %zu: set it to "
-                          "sizeof(kiln_store_filter)", filter->size, sizeof *filter);
+    store->hurry = false;
+    KILN__TRY(store->read_only ? KILN_OK : kiln__store_reach(store, error));
     if (!store->db)
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
+    kiln__pending_settle(store);
+    if (store->pending)
+        kiln__logf(&store->log, KILN_LOG_WARNING, "%llu samples are not in the store %s yet, which another process holds: "
+                   "they wait in %s", (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
     kiln__text sql = {.mem = store->mem};
     kiln__text_printf(&sql, "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
                             "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
@@ -262,14 +303,16 @@ static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn 
     return status;
 }
 
-kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each, void *user,
+kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, kiln_record_fn each, void *user,
                             kiln_error **error)
 {
-    if (!store || !each)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_list wants a store and a callback");
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, store);
+    KILN__TRY(kiln__take_filter(store->mem, error, __func__, given, &filter));
+    KILN__NEEDS(store->mem, error, each);
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
+    kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", &filter, "ORDER BY id",
                                            &statement, error);
     int code = status == KILN_OK ? SQLITE_ROW : SQLITE_DONE;
     bool enough = false;
@@ -277,8 +320,8 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, 
         code = sqlite3_step(statement);
         if (code == SQLITE_ROW) {
             kiln__row row;
-            kiln__store_row(statement, &row);
-            status = show(store, &row, each, user, &enough, error);
+            const char *bad = kiln__store_row(statement, &row);
+            status = bad ? kiln__store_bad_row(store, &row, bad, error) : show(store, &row, each, user, &enough, error);
         }
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -288,15 +331,16 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, 
     return status;
 }
 
-kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed, kiln_error **error)
+kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *given, uint64_t *removed, kiln_error **error)
 {
-    if (!store)
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "kiln_store_prune wants a store");
+    kiln_store_filter filter;
+    KILN__NEEDS(NULL, error, store);
+    KILN__TRY(kiln__take_filter(store->mem, error, __func__, given, &filter));
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
     kiln_status status = check_writable(store, error);
     if (status == KILN_OK)
-        status = kiln__store_query(store, "DELETE FROM sample", filter, "", &statement, error);
+        status = kiln__store_query(store, "DELETE FROM sample", &filter, "", &statement, error);
     if (status == KILN_OK) {
         int code = sqlite3_step(statement);
         if (code != SQLITE_DONE)

@@ -1,4 +1,4 @@
-/* store.c - opening a store, its schema, and what is done where it is damaged. */
+/* store.c - opening a store, waiting for others, and what is done where it is damaged. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,20 +10,9 @@
 
 #include "store_internal.h"
 
-#define APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
-#define VERSION 2
-#define BUSY_MS 10000          /* how long another process is waited for */
-
-#define TEXT(name) #name " TEXT NOT NULL,"
-#define WHOLE(name) #name " INTEGER NOT NULL,"
-#define REAL(name) #name " REAL,"
-static const char schema[] =
-    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(TEXT, WHOLE, REAL) "times BLOB NOT NULL);"
-    "CREATE UNIQUE INDEX sample_key ON sample (key);"
-    "CREATE INDEX sample_spec ON sample (spec, variant);";
-#undef TEXT
-#undef WHOLE
-#undef REAL
+#define BUSY_MS 10000 /* how long another process is waited for; */
+#define HURRY_MS 20   /* once that was in vain, in the middle of a sweep; */
+#define TELL_MS 1000  /* and after how long the log hears of it */
 
 /* What makes a database of version 1 one of version 2, and what makes one that cannot be written look so: a view that
  * hides the table. */
@@ -57,6 +46,16 @@ static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE ke
 
 /* ---- errors ---- */
 
+static unsigned patience(const kiln_store *store)
+{
+    return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
+}
+
+bool kiln__store_is_busy(int code)
+{
+    return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
+}
+
 bool kiln__store_is_damage(int code)
 {
     return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
@@ -77,8 +76,9 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
                           store->path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT, "the store %s: %s: another process has held it for %d s",
-                          store->path, doing, BUSY_MS / 1000);
+        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT, "the store %s: %s: another process has it locked, and it was "
+                          "waited for %g s (fuser shows which one); end it, or give another store (--store)", store->path,
+                          doing, patience(store) / 1e3);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
@@ -88,6 +88,16 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_IOERR:
     case SQLITE_AUTH:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
+    case SQLITE_TOOBIG:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
+                          store->path, doing);
+    case SQLITE_ERROR: /* the tables were those of a store when it was opened */
+    case SQLITE_SCHEMA:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: its tables were changed or are damaged: %s; move it "
+                          "away or give another store (--store)", store->path, doing,
+                          store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
     default:
         return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the store %s: %s: %s", store->path, doing,
                           store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
@@ -105,7 +115,7 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-static int number(kiln_store *store, const char *sql, int64_t *value)
+int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
@@ -119,51 +129,44 @@ static int number(kiln_store *store, const char *sql, int64_t *value)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int run(kiln_store *store, const char *sql)
+int kiln__store_run(kiln_store *store, const char *sql)
 {
     return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+}
+
+/* SQLite asks whether to try again. */
+static int wait_on(void *user, int tries)
+{
+    kiln_store *store = user;
+    uint64_t now = kiln__now_ns();
+    if (tries == 0) {
+        store->wait_from = now;
+        store->wait_told = store->beside || store->told;
+    }
+    uint64_t waited = (now - store->wait_from) / 1000000, most = patience(store);
+    if (waited >= most) {
+        store->vain += !store->hurry;
+        store->late = true;
+        return 0;
+    }
+    if (waited >= TELL_MS && !store->wait_told) {
+        store->wait_told = true;
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process has it locked: waiting for up to %g s",
+                   store->path, (double)most / 1e3);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = tries < 10 ? 1000000 : 5000000}, NULL);
+    return 1;
 }
 
 /* SQLite does not wait for others where the journal changes its kind. */
 static int use_wal(kiln_store *store)
 {
-    int code = SQLITE_BUSY;
-    for (int waited = 0; (code & 0xff) == SQLITE_BUSY && waited < BUSY_MS; waited += 5) {
-        code = run(store, "PRAGMA journal_mode=WAL");
-        if ((code & 0xff) == SQLITE_BUSY)
-            nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    for (unsigned waited = 0;; waited += 5) {
+        int code = kiln__store_run(store, "PRAGMA journal_mode=WAL");
+        if ((code & 0xff) != SQLITE_BUSY || waited >= patience(store))
+            return code;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
-    return code;
-}
-
-static kiln_status check_identity(kiln_store *store, int64_t application, int64_t version, kiln_error **error)
-{
-    if (application != APPLICATION)
-        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store",
-                          store->path);
-    if (version < 1 || version > VERSION)
-        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, this is kiln %s, "
-                          "which knows version %d", store->path, (long long)version, KILN_VERSION, VERSION);
-    return KILN_OK;
-}
-
-/* The tables, where the database is new. Two processes may come here at once: the second one finds them made. */
-static int make_schema(kiln_store *store)
-{
-    int64_t objects = 0;
-    char identity[96];
-    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", APPLICATION, VERSION);
-    int code = run(store, "BEGIN IMMEDIATE");
-    if (code != SQLITE_OK)
-        return code;
-    code = number(store, "SELECT count(*) FROM sqlite_master", &objects);
-    if (code == SQLITE_OK && objects == 0)
-        code = run(store, schema);
-    if (code == SQLITE_OK)
-        code = run(store, objects == 0 ? identity : "COMMIT");
-    if (code != SQLITE_OK)
-        run(store, "ROLLBACK");
-    return code;
 }
 
 /* Two processes may come here at once, too. */
@@ -171,46 +174,48 @@ static int upgrade(kiln_store *store)
 {
     int64_t version = 0;
     if (store->read_only)
-        return run(store, view_1);
-    int code = run(store, "BEGIN IMMEDIATE");
+        return kiln__store_run(store, view_1);
+    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK)
         return code;
-    code = number(store, "PRAGMA user_version", &version);
+    code = kiln__store_number(store, "PRAGMA user_version", &version);
     if (code == SQLITE_OK && version == 1)
-        code = run(store, upgrade_1);
+        code = kiln__store_run(store, upgrade_1);
     if (code == SQLITE_OK)
-        code = run(store, "COMMIT");
+        code = kiln__store_run(store, "COMMIT");
     if (code != SQLITE_OK)
-        run(store, "ROLLBACK");
+        kiln__store_run(store, "ROLLBACK");
     return code;
 }
 
 /* Reads what the database says it is, and makes the tables of one that is empty. *code: SQLite's. */
 static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
 {
-    int64_t application = 0, version = 0, objects = 0;
-    *code = number(store, "SELECT count(*) FROM sqlite_master", &objects);
+    int64_t version = 0, objects = 0;
+    kiln_status status = KILN_OK;
+    *code = kiln__schema_harden(store);
+    if (*code == SQLITE_OK && store->beside)
+        *code = kiln__store_run(store, "PRAGMA locking_mode=EXCLUSIVE");
+    if (*code == SQLITE_OK)
+        *code = kiln__store_number(store, "SELECT count(*) FROM sqlite_master", &objects);
     if (*code == SQLITE_OK && objects == 0 && !store->read_only) {
         *code = use_wal(store);
         if (*code == SQLITE_OK)
-            *code = make_schema(store);
+            *code = kiln__schema_make(store);
     }
     if (*code == SQLITE_OK)
-        *code = number(store, "PRAGMA application_id", &application);
-    if (*code == SQLITE_OK)
-        *code = number(store, "PRAGMA user_version", &version);
+        status = kiln__schema_check(store, &version, code, error);
     if (*code != SQLITE_OK)
         return kiln__store_fail(store, *code, "opening it", error);
-    kiln_status status = check_identity(store, application, version, error);
     if (status != KILN_OK)
         return status;
     if (!store->read_only)
         *code = use_wal(store);
-    if (*code == SQLITE_OK && version < VERSION)
+    if (*code == SQLITE_OK && version < KILN__STORE_VERSION)
         *code = upgrade(store);
     if (*code == SQLITE_OK && !store->read_only) {
         /* A killed process loses nothing; a power failure may lose the last samples. */
-        *code = run(store, "PRAGMA synchronous=NORMAL");
+        *code = kiln__store_run(store, "PRAGMA synchronous=NORMAL");
         if (*code == SQLITE_OK)
             *code = sqlite3_prepare_v3(store->db, insert_sql, -1, SQLITE_PREPARE_PERSISTENT, &store->insert, NULL);
     }
@@ -245,7 +250,7 @@ static kiln_status connect_as(kiln_store *store, const char *name, int flags, in
         disconnect(store);
         return status;
     }
-    sqlite3_busy_timeout(store->db, BUSY_MS);
+    sqlite3_busy_handler(store->db, wait_on, store);
     kiln_status status = prepare(store, code, error);
     if (stat(store->path, &info) == 0) {
         store->device = info.st_dev;
@@ -323,6 +328,24 @@ static int move_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
+/* SQLite takes a disk that fails to read for a damaged database (SQLITE_IOERR_CORRUPTFS): all of it is looked at once
+ * more before anything is moved. */
+static bool is_whole(const kiln_store *store)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    bool whole = false;
+    if (sqlite3_open_v2(store->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(db, (int)store->patience);
+        whole = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW &&
+                strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    }
+    sqlite3_finalize(statement);
+    sqlite3_close_v2(db);
+    return whole;
+}
+
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
 {
     kiln__text to = {.mem = store->mem};
@@ -332,7 +355,13 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
         store->inode = info.st_ino;
     }
     disconnect(store);
-    int wrong = move_if_same(store, &to), code;
+    int code;
+    if (is_whole(store)) {
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is whole",
+                   store->path, why);
+        return connect_store(store, &code, error);
+    }
+    int wrong = move_if_same(store, &to);
     if (wrong) {
         kiln__text_free(&to);
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be moved aside: %s",
@@ -347,9 +376,27 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
 
 /* ---- open, close ---- */
 
+/* SQLite would wait at a FIFO, and what is no database (/dev/zero) would be taken for a damaged one and moved aside. The
+ * files are asked about and not opened: closing one would give back the locks that another store of this process has. */
+static kiln_status check_files(kiln_store *store, kiln_error **error)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < KILN__COUNT(parts) && status == KILN_OK; i++) {
+        kiln__text path = {.mem = store->mem};
+        kiln__text_printf(&path, "%s%s", store->path, parts[i]);
+        status = path.failed ? kiln__fail_memory(error) : kiln__file_check(store->mem, path.data, error);
+        kiln__text_free(&path);
+    }
+    return status;
+}
+
 static kiln_status open_path(kiln_store *store, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;
+    kiln_status checked = check_files(store, error);
+    if (checked != KILN_OK)
+        return checked;
     if (store->read_only && !kiln__file_exists(store->path))
         return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep makes it", store->path);
     if (!store->read_only) {
@@ -363,7 +410,7 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     int code = SQLITE_OK;
     kiln_error *why = NULL;
     kiln_status status = connect_store(store, &code, &why);
-    if (status != KILN_OK && kiln__store_is_damage(code) && !store->read_only) {
+    if (status != KILN_OK && status != KILN_ERROR_REFUSED && kiln__store_is_damage(code) && !store->read_only) {
         kiln_error_free(why);
         return kiln__store_replace(store, sqlite3_errstr(code), error);
     }
@@ -374,8 +421,28 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
+/* A file that was removed, or that another one was put in the place of, would take samples that nobody finds. */
+kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
+{
+    struct stat info;
+    bool there = stat(store->path, &info) == 0;
+    if (store->db && (!store->inode || (there && info.st_dev == store->device && info.st_ino == store->inode)))
+        return KILN_OK;
+    if (store->db)
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s was %s while it was open, with the samples that it had: going "
+                   "on in %s", store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
+    disconnect(store);
+    return open_path(store, error);
+}
+
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error)
+{
+    return kiln__store_open_for(mem, log, path, flags, BUSY_MS, store, error);
+}
+
+kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
+                                 unsigned wait_ms, kiln_store **store, kiln_error **error)
 {
     kiln_store *made = kiln__calloc(mem, 1, sizeof *made);
     if (!made)
@@ -387,6 +454,8 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
     if (log)
         made->log = *log;
     made->read_only = flags & KILN_STORE_READ;
+    made->beside = flags & KILN__STORE_BESIDE;
+    made->patience = wait_ms;
     made->path = kiln__strdup(mem, path);
     if (!made->path || pthread_mutex_init(&made->lock, NULL) != 0) {
         kiln__free(mem, made->path);
@@ -394,6 +463,8 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
         return kiln__fail_memory(error);
     }
     kiln_status status = open_path(made, error);
+    if (status == KILN_OK && !made->beside)
+        status = kiln__pending_collect(made, error);
     if (status != KILN_OK) {
         kiln_store_close(made);
         return status;
@@ -406,6 +477,7 @@ void kiln_store_close(kiln_store *store)
 {
     if (!store)
         return;
+    kiln__pending_close(store);
     disconnect(store);
     pthread_mutex_destroy(&store->lock);
     kiln_allocator copy = store->mem_copy;
@@ -416,5 +488,5 @@ void kiln_store_close(kiln_store *store)
 
 const char *kiln_store_path(const kiln_store *store)
 {
-    return store->path;
+    return store ? store->path : NULL;
 }

@@ -42,9 +42,16 @@ void kiln__row_set_result(kiln__row *row, const kiln_result *result);
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
+/* The same; another process that has it locked is waited for so long. */
+kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
+                                 unsigned wait_ms, kiln_store **store, kiln_error **error);
 /* Writes a row. Where there is one of its key, the one made later stays; *taken (may be NULL): it was this one. When it
- * returns, the row is in the database, and the end of this process cannot undo it. */
+ * returns, the row is in the database, or in a file beside it while another process has that locked, and the end of this
+ * process cannot undo it. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken, kiln_error **error);
+/* Brings into the database what waits beside it; `wait`: for another process as long as at the opening, not just a
+ * moment. KILN_ERROR_TIMEOUT: how many samples still wait, and where. */
+kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error);
 /* The reusable row of a key, its texts in `arena`. *found false: there is none. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found,
                              kiln_error **error);

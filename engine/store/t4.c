@@ -239,7 +239,9 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
         kiln__arena scratch = {.mem = store->mem};
         kiln_setting *params = NULL;
         size_t param_count = 0;
-        kiln__store_row(statement, &row);
+        const char *wrong = kiln__store_row(statement, &row);
+        if (wrong)
+            return kiln__store_bad_row(store, &row, wrong, error);
         if (!of->spec)
             *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
                             kiln__arena_strdup(arena, row.sizes)};

@@ -1,5 +1,5 @@
 /* determine.c - what determines a sample besides its code, its params' values and its sizes. */
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,18 +42,40 @@ static void template_field(kiln__text *out, const kiln__template *given)
     field(out, given ? kiln__template_text(given) : NULL);
 }
 
-/* A file by its content, piece by piece; one that cannot be read is the run's matter. */
-static void file_field(kiln__text *out, const char *path)
+typedef struct definition {
+    kiln_engine *engine;
+    const kiln_spec *spec;
+    kiln__text *out;
+    kiln_status status; /* what is not a matter of the run, with its error */
+    kiln_error *why;
+} definition;
+
+/* A file by its content, piece by piece; one that is not there is the run's matter. One that cannot be read may be
+ * readable when it is run, whose sample would then be kept as that of other contents. */
+static void file_field(definition *d, const char *path)
 {
+    kiln__text *out = d->out;
     static const size_t piece = (size_t)1 << 20;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = -1;
+    kiln_error *unopened = NULL;
+    kiln_status opened = kiln__file_open(d->engine->mem, path, true, &fd, &unopened);
     char *room = kiln__alloc(out->mem, piece);
     ssize_t got = 0;
-    while (fd >= 0 && room && (got = read(fd, room, piece)) > 0) {
+    while (fd >= 0 && room && ((got = read(fd, room, piece)) > 0 || (got < 0 && errno == EINTR))) {
+        if (got < 0)
+            continue;
         char hash[33];
         kiln__hash_print(kiln__hash(room, (size_t)got), hash);
         field(out, hash);
     }
+    if (d->status == KILN_OK && got < 0) {
+        d->status = kiln__fail(d->engine->mem, &d->why, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+    } else if (d->status == KILN_OK && opened != KILN_OK && opened != KILN_ERROR_NOT_FOUND) {
+        d->status = opened;
+        d->why = unopened;
+        unopened = NULL;
+    }
+    kiln_error_free(unopened);
     out->failed |= !room;
     field(out, fd < 0 || got < 0 ? "unread" : "end");
     kiln__free(out->mem, room);
@@ -61,26 +83,20 @@ static void file_field(kiln__text *out, const char *path)
         close(fd);
 }
 
-typedef struct definition {
-    kiln_engine *engine;
-    const kiln_spec *spec;
-    kiln__text *out;
-} definition;
-
 /* A text of the spec that may name a file. */
-static void named_field(const definition *d, const char *text)
+static void named_field(definition *d, const char *text)
 {
     kiln__arena arena = {.mem = d->engine->mem};
     const char *path = NULL;
     field(d->out, text);
     if (text && kiln__engine_find_file(d->engine, d->spec->folder, text, &arena, &path, NULL) == KILN_OK)
-        file_field(d->out, path);
+        file_field(d, path);
     kiln__arena_free(&arena);
 }
 
 /* ---- the parts of a variant ---- */
 
-static void args_field(const definition *d, const kiln__arg *args, size_t count)
+static void args_field(definition *d, const kiln__arg *args, size_t count)
 {
     number_field(d->out, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -91,7 +107,7 @@ static void args_field(const definition *d, const kiln__arg *args, size_t count)
     }
 }
 
-static void named_exprs_field(const definition *d, const kiln__named_expr *list, size_t count)
+static void named_exprs_field(definition *d, const kiln__named_expr *list, size_t count)
 {
     number_field(d->out, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -100,7 +116,7 @@ static void named_exprs_field(const definition *d, const kiln__named_expr *list,
     }
 }
 
-static void buffer_field(const definition *d, const kiln__buffer *b)
+static void buffer_field(definition *d, const kiln__buffer *b)
 {
     field(d->out, b->name);
     number_field(d->out, b->type_known ? (int64_t)b->type : -1);
@@ -119,9 +135,9 @@ static void buffer_field(const definition *d, const kiln__buffer *b)
         field(d->out, b->fill.text);
 }
 
-static void steps_field(const definition *d, const kiln__step *steps, size_t count);
+static void steps_field(definition *d, const kiln__step *steps, size_t count);
 
-static void launch_field(const definition *d, const kiln__step *step)
+static void launch_field(definition *d, const kiln__step *step)
 {
     template_field(d->out, step->as.launch.kernel);
     for (int i = 0; i < 3; i++) {
@@ -136,7 +152,7 @@ static void launch_field(const definition *d, const kiln__step *step)
         expr_field(d->out, step->as.launch.args[i]);
 }
 
-static void loop_field(const definition *d, const kiln__step *step)
+static void loop_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->as.loop.read_count);
     for (size_t i = 0; i < step->as.loop.read_count; i++) {
@@ -149,7 +165,7 @@ static void loop_field(const definition *d, const kiln__step *step)
     steps_field(d, step->as.loop.steps, step->as.loop.step_count);
 }
 
-static void step_field(const definition *d, const kiln__step *step)
+static void step_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->kind);
     switch (step->kind) {
@@ -192,14 +208,14 @@ static void step_field(const definition *d, const kiln__step *step)
     }
 }
 
-static void steps_field(const definition *d, const kiln__step *steps, size_t count)
+static void steps_field(definition *d, const kiln__step *steps, size_t count)
 {
     number_field(d->out, (int64_t)count);
     for (size_t i = 0; i < count; i++)
         step_field(d, &steps[i]);
 }
 
-static void variant_field(const definition *d, const kiln__variant *variant)
+static void variant_field(definition *d, const kiln__variant *variant)
 {
     named_exprs_field(d, variant->lets, variant->let_count);
     number_field(d->out, (int64_t)variant->input_count);
@@ -225,7 +241,7 @@ static void variant_field(const definition *d, const kiln__variant *variant)
 /* ---- verification ---- */
 
 /* A variant that gives the expected answer, at its default params: with its code. */
-static kiln_status reference_field(const definition *d, const char *name, const kiln_tune_options *options,
+static kiln_status reference_field(definition *d, const char *name, const kiln_tune_options *options,
                                    kiln_error **error)
 {
     kiln_choice choice = {.variant = name, .size_set = options->size_set, .sizes = options->sizes,
@@ -248,7 +264,7 @@ static kiln_status reference_field(const definition *d, const char *name, const 
     return status;
 }
 
-static kiln_status verify_field(const definition *d, const kiln_tune_options *options, kiln_error **error)
+static kiln_status verify_field(definition *d, const kiln_tune_options *options, kiln_error **error)
 {
     for (size_t i = 0; i < d->spec->verify_count; i++) {
         const kiln__verify *verify = &d->spec->verify[i];
@@ -263,10 +279,16 @@ static kiln_status verify_field(const definition *d, const kiln_tune_options *op
             field(d->out, verify->name);
         kiln_error *why = NULL; /* a reference that does not work is an error of the run, or of no run */
         if (verify->against == KILN__AGAINST_VARIANT && reference_field(d, verify->name, options, &why) != KILN_OK) {
-            bool memory = kiln_error_status(why) == KILN_ERROR_MEMORY;
+            kiln_status status = kiln_error_status(why);
+            if (status == KILN_ERROR_MEMORY || status == KILN_ERROR_IO || status == KILN_ERROR_NOT_FOUND ||
+                status == KILN_ERROR_REFUSED) { /* it may be readable when it runs: samples would be kept without it */
+                if (error && !*error)
+                    *error = why;
+                else
+                    kiln_error_free(why);
+                return status;
+            }
             kiln_error_free(why);
-            if (memory)
-                return kiln__fail_memory(error);
             field(d->out, "no reference");
         }
     }
@@ -277,15 +299,22 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error)
 {
     kiln__text text = {.mem = engine->mem};
-    definition d = {engine, spec, &text};
+    definition d = {.engine = engine, .spec = spec, .out = &text};
     kiln_status status = KILN_OK;
     variant_field(&d, variant);
     if (!(options->run.flags & KILN_RUN_NO_VERIFY))
         status = verify_field(&d, options, error);
     for (size_t i = 0; i < options->run.input_count; i++) {
         field(&text, options->run.inputs[i].buffer);
-        file_field(&text, options->run.inputs[i].path);
+        file_field(&d, options->run.inputs[i].path);
     }
+    if (status == KILN_OK && d.status != KILN_OK && error && !*error) {
+        *error = d.why;
+        d.why = NULL;
+    }
+    if (status == KILN_OK)
+        status = d.status;
+    kiln_error_free(d.why);
     if (status == KILN_OK && text.failed)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)

@@ -35,7 +35,7 @@ typedef struct finals {
     const kiln__again *again;
     finalist list[FINALISTS_MOST]; /* fastest first, as the sweep measured them */
     size_t count;
-    uint64_t random;
+    kiln__random random;
 } finals;
 
 static double seconds_since(uint64_t start)
@@ -106,15 +106,6 @@ static bool recall(finals *f)
 
 /* ---- the rounds ---- */
 
-/* SplitMix64 (G. L. Steele et al., Fast Splittable Pseudorandom Number Generators, OOPSLA 2014). */
-static uint64_t draw(finals *f)
-{
-    uint64_t z = f->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* A failure costs the finalist its place; *ends: nothing can be measured any more. */
 static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **error)
 {
@@ -148,7 +139,7 @@ static kiln_status hold_round(finals *f, kiln_error **error)
     bool ends = false;
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < f->count; i++) {
-        size_t at = (size_t)(draw(f) % (i + 1)); /* of at most 16: the bias is below 2^-60 */
+        size_t at = (size_t)(kiln__random_next(&f->random) % (i + 1)); /* of at most 16: the bias is below 2^-60 */
         order[i] = i;
         order[i] = order[at];
         order[at] = i;
@@ -298,7 +289,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 {
     kiln_verdict *verdict = &tuning->verdict;
     size_t most = options->finalists ? options->finalists : FINALISTS;
-    finals f = {.tuning = tuning, .again = again, .random = options->seed};
+    finals f = {.tuning = tuning, .again = again, .random = {options->seed}};
     *verdict = (kiln_verdict){.margin = MARGIN, .near = NEAR, .why_not = ""};
     const kiln_result *best = tuning->best ? &tuning->best->result : NULL;
     if (!best)
@@ -325,5 +316,6 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 
 void kiln_tuning_verdict(const kiln_tuning *tuning, kiln_verdict *verdict)
 {
-    *verdict = tuning->verdict;
+    if (verdict)
+        *verdict = tuning ? tuning->verdict : (kiln_verdict){.why_not = ""};
 }

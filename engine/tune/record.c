@@ -17,6 +17,7 @@ struct kiln__recorder {
     kiln__arena arena;
     kiln_store *store;
     bool told;                   /* that the store cannot be used */
+    uint64_t lost;               /* samples that could not be kept */
     const char *run;             /* how samples are made */
     recorder_device *devices;
     size_t device_count;
@@ -73,7 +74,10 @@ static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
         if (status != KILN_OK)
             return status;
         kiln__text fields = {.mem = engine->mem};
-        kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid);
+        if (!kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid) && !info.simulated &&
+            engine->driver.cuDeviceGetUuid_)
+            return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE, "%s: cuDeviceGetUuid fails, without which its "
+                              "samples could not be told from another device's", info.id);
         memcpy(r->devices[i].id, info.id, sizeof info.id);
         kiln__determine_device(&info, &fields);
         kiln__text_puts(&fields, r->devices[i].uuid);
@@ -195,6 +199,26 @@ static void tell(kiln__recorder *r, kiln_error *why)
     kiln_error_free(why);
 }
 
+void kiln__recorder_finish(kiln__recorder *r, bool wait)
+{
+    kiln_error *why = NULL;
+    if (!r)
+        return;
+    if (kiln__store_settle(r->store, wait, &why) != KILN_OK)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
+    if (r->lost)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%llu samples of this sweep were not kept in the store %s; a sweep makes "
+                   "them again", (unsigned long long)r->lost, kiln_store_path(r->store));
+    kiln_error_free(why);
+}
+
+/* Stores of earlier builds have the death of a compile worker as an answer that stands. */
+static bool died_before_marks(const kiln__row *row)
+{
+    return row->status == KILN_ERROR_COMPILE && (strstr(row->message, ": the compiler crashed: ") != NULL ||
+                                                 strstr(row->message, ": the compiler ran out of memory") != NULL);
+}
+
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -216,7 +240,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
             return false;
         }
     }
-    if (!found)
+    if (!found || died_before_marks(&row))
         return false;
     kiln_result result;
     kiln__row_result(&row, &result);
@@ -242,9 +266,12 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 }
 
 /* Failures that say something of the configuration, and would be the same again. The others depend on what else the
- * machine is doing, on limits that a caller sets, or on code of the host. */
-static bool is_reusable(kiln_status status, int cuda)
+ * machine is doing (a process that was killed, a time limit), on limits that a caller sets, or on code of the host. */
+static bool is_reusable(kiln_status status, const kiln_error *why)
 {
+    int cuda = kiln_error_cuda(why);
+    if (kiln__error_is_passing(why))
+        return false;
     switch (status) {
     case KILN_OK:
     case KILN_ERROR_COMPILE:
@@ -266,7 +293,7 @@ static int64_t now_us(void)
 }
 
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
-                     const recorder_device *at, int cuda, kiln__row *row)
+                     const recorder_device *at, const kiln_error *why, kiln__row *row)
 {
     const kiln_device_info *info = &r->engine->info;
     *row = (kiln__row){
@@ -274,14 +301,14 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = at->id, .uuid = at->uuid,
         .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
         .status = sample->status, .message = sample->message,
-        .reusable = *identity->source && is_reusable(sample->status, cuda),
+        .reusable = *identity->source && is_reusable(sample->status, why),
         .made = now_us(), .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
     kiln__row_set_result(row, &sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
-                        int cuda)
+                        const kiln_error *failure)
 {
     if (!r)
         return;
@@ -291,10 +318,11 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln__settings_print(&params, sample->params, sample->param_count);
     char key[33];
     make_key(r, identity, place, key);
-    fill_row(r, identity, sample, &r->devices[place], cuda, &row);
+    fill_row(r, identity, sample, &r->devices[place], failure, &row);
     row.key = key;
     row.params = kiln__text_get(&params);
     kiln_status status = params.failed || !*key ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
+    r->lost += status != KILN_OK;
     if (status != KILN_OK)
         tell(r, why);
     kiln__text_free(&params);

@@ -19,11 +19,18 @@ struct kiln__tune_source {
     const kiln__variant **variants;
     range *ranges;                  /* of each, once resolved */
     size_t resolved;
-    uint64_t total;
+    uint64_t total;                 /* UINT64_MAX: not counted */
+    kiln__asker watch;
+    uint64_t start, deadline;       /* of the sweep; 0: none */
+    uint64_t given;                 /* configurations so far */
+    bool gave_up;
     /* walked */
     size_t at;                      /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
+    kiln__effort effort;            /* of the walk to the next one */
+    kiln__tally tally;              /* of the variant that was tried most, when its walk was over */
+    size_t tallied;
     /* searched */
     const kiln__strategy *strategy;
     kiln__space **spaces;           /* of each variant */
@@ -185,20 +192,49 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
                             space, error);
 }
 
+/* Counting is worth this much: on the usual machine about half a second, whatever the machine, so that the same spaces are
+ * counted and the same seeds draw the same everywhere. The clock is for machines that are much slower. */
+#define COUNT_UNITS ((uint64_t)1 << 27)
+#define COUNT_SECONDS 5.0
+#define COUNT_SHARE 0.25            /* of a sweep's limit */
+/* One step of a walk in order may take so long without finding anything. */
+#define STEP_SECONDS 60.0
+
+static uint64_t after(double seconds) { return kiln__now_ns() + (uint64_t)(seconds * 1e9); }
+
+static uint64_t count_deadline(const kiln__tune_source *s)
+{
+    double limit = s->options->max_seconds * COUNT_SHARE;
+    return after(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
+}
+
+static kiln_status interrupted(const kiln__tune_source *s, kiln_error **error)
+{
+    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was walked through");
+}
+
 static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 {
-    for (size_t v = 0; v < s->count; v++) {
+    kiln__effort effort = {.deadline = count_deadline(s), .most = COUNT_UNITS, .stop = s->watch.stop,
+                           .user = s->watch.user};
+    for (size_t v = 0; v < s->count && s->total < UINT64_MAX; v++) {
         kiln__space *space = NULL;
         uint64_t valid = 0;
+        bool counted = true;
         kiln_status status = open_space(s, v, &space, error);
         if (status == KILN_OK)
-            status = kiln__space_count(space, &valid, error);
+            status = kiln__space_count_within(space, &effort, &counted, &valid, error);
         kiln__space_free(space);
+        if (status == KILN_OK && effort.stopped)
+            return interrupted(s, error);
         if (status != KILN_OK)
             return status;
-        if (__builtin_add_overflow(s->total, valid, &s->total))
+        if (!counted || __builtin_add_overflow(s->total, valid, &s->total))
             s->total = UINT64_MAX;
     }
+    if (effort.over)
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the configurations are too many to count in a short time: they "
+                   "are taken in order all the same", s->spec->name);
     return KILN_OK;
 }
 
@@ -229,12 +265,18 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
     s->settings = kiln__arena_alloc(&s->arena, (most + 1) * sizeof *s->settings);
     if (!s->settings)
         return kiln__fail_memory(error);
+    kiln__bounds bounds = {.index_units = COUNT_UNITS, .index_deadline = count_deadline(s), .deadline = s->deadline,
+                           .stop = s->watch.stop, .user = s->watch.user};
     kiln_status status = kiln__union_open(s->engine->mem, (const kiln__space *const *)s->spaces, s->variants, s->count,
-                                          &s->whole, error);
+                                          &bounds, &s->whole, error);
     if (status != KILN_OK)
         return status;
     const kiln__points *points = kiln__union_points(s->whole);
     s->total = points->count;
+    if (points->draw)
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the configurations are %s: they are drawn at random, not all of "
+                   "them equally likely", s->spec->name, s->total == UINT64_MAX ?
+                   "too many to count in a short time" : "slow to find by their numbers");
     return s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
 }
 
@@ -271,10 +313,16 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
         return kiln__fail_memory(error);
     uint32_t *point = s->points + *ticket * width;
     kiln_status status = kiln__search_ask(s->search, point, &found, error);
+    if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
+        s->gave_up = true;
+        if (s->given == 0)
+            status = kiln__union_none_found(s->whole, (double)(kiln__now_ns() - s->start) / 1e9, error);
+    }
     if (status != KILN_OK || !found) {
         s->free_tickets[s->free_count++] = *ticket;
         return status;
     }
+    s->given++;
     kiln__union_settings(s->whole, point, s->settings);
     choice->variant = s->variants[point[0]]->name;
     choice->params = s->settings;
@@ -306,7 +354,7 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double v
 /* ---- the door ---- */
 
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                   kiln__tune_source **source, kiln_error **error)
+                                   const kiln__asker *watch, kiln__tune_source **source, kiln_error **error)
 {
     kiln_status status = kiln__engine_device(engine, error);
     if (status != KILN_OK)
@@ -317,6 +365,10 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
     s->engine = engine;
     s->spec = spec;
     s->options = options;
+    if (watch)
+        s->watch = *watch;
+    s->start = kiln__now_ns();
+    s->deadline = options->max_seconds > 0 && options->max_seconds < 1e9 ? after(options->max_seconds) : 0;
     s->arena.mem = engine->mem;
     status = choose_strategy(s, error);
     if (status == KILN_OK)
@@ -337,6 +389,14 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
 
 static void close_walk(kiln__tune_source *s)
 {
+    const kiln__tally *tally = s->walk ? kiln__walk_tally(s->walk) : NULL;
+    if (tally && tally->tried > s->tally.tried && s->given == 0) { /* for the message if nothing is found at all */
+        size_t count = s->variants[s->at]->where_count;
+        uint64_t *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
+        if (kept)
+            s->tally = (kiln__tally){tally->tried, memcpy(kept, tally->rejected, count * sizeof *kept)};
+        s->tallied = s->at;
+    }
     kiln__walk_free(s->walk);
     kiln__space_free(s->space);
     s->walk = NULL;
@@ -360,6 +420,45 @@ uint64_t kiln__tune_source_total(const kiln__tune_source *s)
     return s->total;
 }
 
+bool kiln__tune_source_sampled(const kiln__tune_source *s)
+{
+    return s->whole && kiln__union_points(s->whole)->draw;
+}
+
+bool kiln__tune_source_gave_up(const kiln__tune_source *s)
+{
+    return s->gave_up;
+}
+
+/* The next one of the variant that is being walked; its *settings stay NULL at the end, or where it took too long. */
+static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    if (!s->walk)
+        status = open_space(s, s->at, &s->space, error);
+    if (status == KILN_OK && !s->walk)
+        status = kiln__walk_open(s->space, &s->walk, error);
+    if (status != KILN_OK)
+        return status;
+    uint64_t step = after(STEP_SECONDS);
+    s->effort = (kiln__effort){.deadline = s->deadline && s->deadline < step ? s->deadline : step,
+                               .stop = s->watch.stop, .user = s->watch.user};
+    kiln__walk_limit(s->walk, &s->effort);
+    return kiln__walk_next(s->walk, settings, error);
+}
+
+static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
+{
+    kiln__space *space = NULL;
+    if (!s->tally.rejected) /* the time was over before anything was tried */
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT, "no valid configuration was found in the time there is");
+    kiln_status status = open_space(s, s->tallied, &space, error);
+    if (status == KILN_OK)
+        status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);
+    kiln__space_free(space);
+    return status;
+}
+
 kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
 {
     *ticket = 0;
@@ -369,24 +468,22 @@ kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, si
     if (!kiln__strategy_in_order(s->strategy))
         return s->search ? next_searched(s, choice, ticket, error) : KILN_OK;
     while (s->at < s->count) {
-        kiln_status status = KILN_OK;
-        if (!s->walk)
-            status = open_space(s, s->at, &s->space, error);
-        if (status == KILN_OK && !s->walk)
-            status = kiln__walk_open(s->space, &s->walk, error);
         const kiln_setting *settings = NULL;
-        if (status == KILN_OK)
-            status = kiln__walk_next(s->walk, &settings, error);
+        kiln_status status = step_walk(s, &settings, error);
+        if (status == KILN_OK && s->effort.stopped)
+            status = interrupted(s, error);
         if (status != KILN_OK)
             return status;
         if (settings) {
+            s->given++;
             choice->variant = s->variants[s->at]->name;
             choice->params = settings;
             choice->param_count = s->variants[s->at]->param_count;
             return KILN_OK;
         }
+        s->gave_up |= s->effort.over;
         close_walk(s);
         s->at++;
     }
-    return KILN_OK;
+    return s->gave_up && s->given == 0 ? none_in_order(s, error) : KILN_OK;
 }

@@ -1,6 +1,7 @@
 /* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: here, or one at a
  * time on each device, by its runner. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,7 +60,7 @@ static double seconds_since(uint64_t start)
 /* Samples there will be, as far as the space and the budget say. */
 static uint64_t total(const sweep *s)
 {
-    uint64_t all = kiln__tune_source_total(s->source), most = s->options->max_configurations;
+    uint64_t all = s->source ? kiln__tune_source_total(s->source) : UINT64_MAX, most = s->options->max_configurations;
     if (!most || __builtin_add_overflow(most, s->tuning->totals.reused, &most))
         return all;
     return all < most ? all : most;
@@ -69,7 +70,7 @@ static double remaining(const sweep *s, double elapsed)
 {
     uint64_t done = s->tuning->totals.configurations, all = total(s);
     double limit = s->options->max_seconds, left = -1;
-    if (done >= 3 && all >= done)
+    if (done >= 3 && all >= done && all < UINT64_MAX)
         left = elapsed / (double)done * (double)(all - done);
     if (limit > 0 && (left < 0 || left > limit - elapsed))
         left = limit > elapsed ? limit - elapsed : 0;
@@ -79,7 +80,10 @@ static double remaining(const sweep *s, double elapsed)
 /* Tells the caller. False: the caller wants to end. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
+    const volatile int *stop = s->options->run.stop;
     s->ticked = kiln__now_ns();
+    if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+        return false;
     if (!s->options->callback)
         return true;
     double elapsed = seconds_since(s->start);
@@ -94,8 +98,18 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
+/* While the space is walked through. */
+static bool wants_end(void *user)
+{
+    sweep *s = user;
+    return kiln__now_ns() - s->ticked >= TICK_NS && !report(s, NULL);
+}
+
 static kiln_status interrupted(sweep *s, kiln_error **error)
 {
+    if (total(s) == UINT64_MAX)
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu configurations",
+                          (unsigned long long)s->tuning->totals.configurations);
     return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu of %llu "
                       "configurations", (unsigned long long)s->tuning->totals.configurations,
                       (unsigned long long)total(s));
@@ -140,7 +154,7 @@ static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
     if (counted == KILN_OK)
-        kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, kiln_error_cuda(why));
+        kiln__recorder_add(s->recorder, &made->identity, made->sample, made->place, why);
     kiln_error_free(why);
     return counted != KILN_OK || report(s, made->sample) ? counted : interrupted(s, error);
 }
@@ -166,11 +180,13 @@ static bool add_known(sweep *s, const job *made, kiln_status *ended, kiln_error 
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
+    char of[32] = "";
+    if (total(s) < UINT64_MAX)
+        snprintf(of, sizeof of, " of %llu", (unsigned long long)total(s));
     if (!engine->driver.simulator || !engine->owns_context)
         return kiln__fail_cuda(engine->mem, error, KILN_ERROR_DEVICE, kiln_error_cuda(why),
-                               "the sweep ends after %llu of %llu configurations, because the device's context is lost:"
-                               " %s", (unsigned long long)s->tuning->totals.configurations,
-                               (unsigned long long)total(s), kiln_error_message(why));
+                               "the sweep ends after %llu%s configurations, because the device's context is lost: %s",
+                               (unsigned long long)s->tuning->totals.configurations, of, kiln_error_message(why));
     kiln__shared_free(s->shared);
     s->shared = NULL;
     CUcontext fresh = NULL, previous = NULL;
@@ -206,7 +222,11 @@ static kiln_status draw(sweep *s, kiln_error **error)
         return status;
     if (!choice.variant) {
         s->drained = true;
-        s->budget.end = most && s->begun >= most ? KILN_END_CONFIGURATIONS : KILN_END_ALL;
+        s->budget.end = most && s->begun >= most                ? KILN_END_CONFIGURATIONS
+                        : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
+                                                               : KILN_END_ALL;
+        if (s->budget.end == KILN_END_SEARCHED)
+            kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
         return KILN_OK;
     }
     made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
@@ -370,7 +390,17 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
+    if (status == KILN_ERROR_INTERRUPTED) { /* options->run.stop, in mid-sample */
+        forget(taken);
+        kiln_error_free(why);
+        return interrupted(s, error);
+    }
+    if (atomic_load(&s->engine->stuck))
+        lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT, "the sweep ends after %llu of %llu configurations, "
+                          "because a kernel has the device and does not end: %s",
+                          (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
+                          kiln_error_message(why));
+    else if (status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)))
         lost = recover(s, why, &lost_why);
     status = finish(s, taken, status, why, error);
     if (lost != KILN_OK && status == KILN_OK) {
@@ -537,7 +567,7 @@ static void keep_again(void *user, const kiln_sample *sample, const double *time
         status = kiln__recorder_identify(s->recorder, sample, again.config, again.code, &again.identity, NULL);
     if (status == KILN_OK) {
         kiln__recorder_times(s->recorder, times, count);
-        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, 0);
+        kiln__recorder_add(s->recorder, &again.identity, sample, again.place, NULL);
     }
     forget(&again);
 }
@@ -648,17 +678,22 @@ static kiln_status open_places(sweep *s, kiln_error **error)
 static kiln_status open_sweep(sweep *s, kiln_tune_options *options, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
+    const kiln__asker watch = {wants_end, s};
+    s->tuning = kiln__tuning_new(engine->mem);
+    if (!s->tuning)
+        return kiln__fail_memory(error);
     kiln_status status = kiln__goals_open(engine, s->spec, options, &s->goals, error);
     if (status == KILN_OK)
-        status = kiln__tune_source_open(engine, s->spec, s->options, &s->source, error);
+        status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
+    s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
     s->jobs = kiln__calloc(engine->mem, s->ahead + s->options->device_count, sizeof *s->jobs);
-    s->tuning = kiln__tuning_new(engine->mem);
-    if (!s->jobs || !s->tuning)
+    if (!s->jobs)
         return kiln__fail_memory(error);
     status = kiln__recorder_open(engine, s->spec, s->options, &s->recorder, error);
     if (status == KILN_OK)
@@ -692,34 +727,54 @@ static void warn_of_throttling(const sweep *s)
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
 }
 
-kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+static kiln_status take_options(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
+                                kiln_tune_options *options, kiln_error **error)
+{
+    KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
+    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
+                               offsetof(kiln_tune_options, run), sizeof options->run));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.variants", "options.variant_count", options->variants,
+                                options->variant_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.params", "options.param_count", options->params,
+                                   options->param_count));
+    KILN__TRY(kiln__check_settings(mem, error, function, "options.sizes", "options.size_count", options->sizes,
+                                   options->size_count));
+    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
+                                options->device_count));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count", options->objectives,
+                                options->objective_count));
+    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP | KILN_TUNE_NO_FINALS;
+    if (options->flags & ~flags)
+        return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
+    if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
+        return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
+                               KILN_ISOLATE_ALWAYS + 1);
+    const struct { const char *name; double value; } numbers[] = {
+        {"options.max_seconds", options->max_seconds},
+        {"options.max_roofline", options->max_roofline}, {"options.improvement", options->improvement}};
+    for (size_t i = 0; i < KILN__COUNT(numbers); i++)
+        if (!(numbers[i].value >= 0)) /* NaN too */
+            return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
+    if (isnan(options->sample_timeout)) /* negative: no limit */
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);
+    return KILN_OK;
+}
+
+kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given,
                       kiln_tuning **tuning, kiln_error **error)
 {
-    static const kiln_tune_options defaults = {.size = sizeof defaults, .run = {.size = sizeof defaults.run}};
-    if (!engine || !spec || !tuning)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_tune wants an engine, a spec and a place for the tuning");
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof *options)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                          "kiln_tune_options.size is %zu, not %zu: set it to sizeof(kiln_tune_options)", options->size,
-                          sizeof *options);
-    kiln_tune_options whole = *options; /* run options that were left zero are the defaults */
-    if (whole.run.size == 0)
-        whole.run.size = sizeof whole.run;
-    if (!(whole.sample_timeout >= 0) || whole.isolation > KILN_ISOLATE_ALWAYS) /* NaN too */
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: isolation is %u and "
-                          "sample_timeout %g", (unsigned)whole.isolation, whole.sample_timeout);
-    if (whole.device_count > 0 && !whole.devices)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: %zu devices, but no list of them",
-                          whole.device_count);
-    if (!(whole.max_roofline >= 0) || !(whole.improvement >= 0) || (whole.objective_count && !whole.objectives))
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_tune_options: max_roofline is %g, improvement %g "
-                          "and objective_count %zu", whole.max_roofline, whole.improvement, whole.objective_count);
-    sweep s = {.engine = engine, .spec = spec, .options = &whole, .start = kiln__now_ns()};
-    s.budget = (kiln__budget){.options = &whole, .start = s.start};
-    kiln_status status = open_sweep(&s, &whole, error);
+    kiln_tune_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__TRY(take_options(engine->mem, __func__, given, &options, error));
+    KILN__NEEDS(engine->mem, error, tuning);
+    if (options.sample_timeout == 0)
+        options.sample_timeout = options.run.sample_timeout;
+    options.run.sample_timeout = options.sample_timeout;
+    sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
+    s.budget = (kiln__budget){.options = &options, .start = s.start};
+    kiln_status status = open_sweep(&s, &options, error);
     bool begun = status == KILN_OK;
     if (begun) {
         status = run_sweep(&s, error);
@@ -733,6 +788,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         kiln__tuning_rank(s.tuning);
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);
+        kiln__recorder_finish(s.recorder, status == KILN_OK);
     }
     close_sweep(&s);
     if (!begun) {

@@ -39,6 +39,7 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
     double give_up_above;        /* as in kiln_run_options */
+    double timeout;              /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
 /* Whether the sweep gives up on clearly slower configurations. Not where something else than time is looked for, energy
@@ -66,12 +67,21 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 /* ---- the configurations to try: in order, or as a strategy picks them (source.c) ---- */
 
 typedef struct kiln__tune_source kiln__tune_source;
-/* Checks the names in `options` against the spec and counts. The options and the spec must outlive it. The strategy is
- * the options' or, where they name none, the default one if there is a budget, else everything in order. */
+/* Who is asked now and then while the space is walked through, whether to go on. */
+typedef struct kiln__asker {
+    bool (*stop)(void *user);    /* true: the sweep is to end (KILN_ERROR_INTERRUPTED) */
+    void *user;
+} kiln__asker;
+/* Checks the names in `options` against the spec and counts, if that can be done in little time. The options and the
+ * spec must outlive it. The strategy is the options' or, where they name none, the default one if there is a budget, else
+ * everything in order. `watch` may be NULL. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
-                                   kiln__tune_source **source, kiln_error **error);
+                                   const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
-uint64_t kiln__tune_source_total(const kiln__tune_source *source);
+uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
+bool kiln__tune_source_sampled(const kiln__tune_source *source); /* its configurations are drawn at random, not by number */
+/* It has no more because it found none for too long, not because there is none. */
+bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether what is told changes what comes next, so that asking far ahead is guessing. */
 bool kiln__tune_source_learns(const kiln__tune_source *source);
 /* Whether a variant of the sweep may be the best: a contender, or as good as any where there is none. */
@@ -146,8 +156,10 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
 /* The times of the sample that is added next; they need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
 /* Writes a sample that the `place`th of the sweep's devices made. A store that cannot be written is told to the log
- * once; the sweep goes on. `cuda`: the CUresult behind a failure. */
+ * once; the sweep goes on. `why`: the failure, NULL: none. */
 void kiln__recorder_add(kiln__recorder *recorder, const kiln__identity *identity, const kiln_sample *sample,
-                        size_t place, int cuda);
+                        size_t place, const kiln_error *why);
+/* At the end: brings into the store what waited for another process, and says how much was not kept. */
+void kiln__recorder_finish(kiln__recorder *recorder, bool wait);
 
 #endif

@@ -138,15 +138,16 @@ void kiln__tuning_rank(kiln_tuning *tuning)
 
 size_t kiln_tuning_count(const kiln_tuning *tuning)
 {
-    return tuning->count;
+    return tuning ? tuning->count : 0;
 }
 
 const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank)
 {
-    return rank < tuning->count ? tuning->samples[rank] : NULL;
+    return rank < kiln_tuning_count(tuning) ? tuning->samples[rank] : NULL;
 }
 
 void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals)
 {
-    *totals = tuning->totals;
+    if (totals)
+        *totals = tuning ? tuning->totals : (kiln_tuning_totals){0};
 }

@@ -55,44 +55,6 @@ static void test_files(void)
     rmdir(folder);
 }
 
-static char *peek(const char *path)
-{
-    char *data = NULL;
-    size_t length = 0;
-    CHECK(kiln__file_read(NULL, path, 0, &data, &length, NULL) == KILN_OK);
-    return data;
-}
-
-/* Devices and pipes are written to; what a link leads to is replaced, and the link stays. */
-static void test_write(void)
-{
-    char folder[] = "/tmp/kiln-write-XXXXXX", file[64], link[64], device[64];
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(file, sizeof file, "%s/file", folder);
-    snprintf(link, sizeof link, "%s/link", folder);
-    snprintf(device, sizeof device, "%s/device", folder);
-    struct stat info;
-    kiln_error *error = NULL;
-    CHECK(symlink(file, link) == 0 && symlink("/dev/full", device) == 0);
-    for (int i = 0; i < 2; i++) { /* the link leads nowhere, then somewhere */
-        CHECK(kiln__file_write(NULL, i == 0 ? file : link, i == 0 ? "one" : "two", 3, NULL) == KILN_OK);
-        char *data = peek(file);
-        CHECK(data && strcmp(data, i == 0 ? "one" : "two") == 0);
-        kiln__free(NULL, data);
-    }
-    CHECK(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
-    CHECK(kiln__file_write(NULL, device, "full", 4, &error) == KILN_ERROR_IO);
-    CHECK(error && strstr(kiln_error_message(error), "No space left on device"));
-    kiln_error_free(error);
-    CHECK(kiln__file_write(NULL, "/dev/null", "gone", 4, NULL) == KILN_OK);
-    CHECK(stat("/dev/null", &info) == 0 && S_ISCHR(info.st_mode));
-    CHECK(kiln__file_write(NULL, folder, "folder", 6, NULL) == KILN_ERROR_IO);
-    unlink(file);
-    unlink(link);
-    unlink(device);
-    rmdir(folder);
-}
-
 static void test_oom(void)
 {
     for (long n = 0;; n++) {
@@ -119,6 +81,6 @@ static void test_oom(void)
 }
 
 static const check_case cases[] = {
-    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files}, {"writing", test_write},
+    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files},
     {"out of memory", test_oom}};
 KILN_SUITE("base", cases)

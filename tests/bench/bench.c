@@ -134,7 +134,7 @@ static int bench_proposals(kiln_engine *engine, const char *path)
     kiln__tune_source *source = NULL;
     kiln_tune_options options = {.size = sizeof options, .strategy = "surrogate", .seed = 1};
     if (kiln_spec_load(engine, path, &spec, &error) ||
-        kiln__tune_source_open(engine, spec, &options, &source, &error))
+        kiln__tune_source_open(engine, spec, &options, NULL, &source, &error))
         return fail(error);
     size_t made = 0;
     for (; made < COUNT; made++) {

@@ -1,4 +1,6 @@
 /* NVRTC in this process: what it makes of requests, what it says of bad ones. Needs an NVRTC; no GPU. */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -240,10 +242,104 @@ static void test_oom(void)
     }
 }
 
+/* A digest of CUDA's headers: of what is reached, wherever the folder lies; a change is seen whatever the time says. */
+static void digest_of(kiln__nvrtc *here, const char *name, char digest[33])
+{
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__nvrtc_headers(here, &name, 1, true, digest, &error), error);
+}
+
+static void put_header(const char *folder, const char *name, const char *text)
+{
+    char path[160];
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(kiln__file_write(NULL, path, text, strlen(text), &error), error);
+}
+
+static void make_headers(char *folder)
+{
+    char path[160];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/cccl", folder);
+    CHECK(mkdir(path, 0700) == 0);
+    put_header(folder, "a.h", "#include \"b.h\"\n#include <stdio.h>\n");
+    put_header(folder, "b.h", "#if 0\n# include <far.h>\n#endif\n#include \"a.h\"\n");
+    put_header(folder, "cccl/far.h", "int far;\n");
+    put_header(folder, "other.h", "int other;\n");
+    put_header(folder, "macro.h", "#define M <other.h>\n#include M\n");
+}
+
+static void test_digest(void)
+{
+    char folders[2][40] = {"/tmp/kiln-headers-XXXXXX", "/tmp/kiln-headers-XXXXXX"}, was[33], now[33], path[160];
+    kiln__nvrtc *here[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) {
+        make_headers(folders[i]);
+        CHECK(kiln__nvrtc_open_file(NULL, kiln__nvrtc_path(nvrtc), folders[i], &here[i], NULL) == KILN_OK);
+        CHECK(!strstr(kiln__nvrtc_identity(here[i]), folders[i]));
+    }
+    digest_of(here[0], "a.h", was);
+    digest_of(here[1], "a.h", now);
+    CHECK(strlen(was) == 32);
+    CHECK_TEXT(now, was);
+    digest_of(here[0], "none.h", now);
+    CHECK_TEXT(now, "");
+    put_header(folders[0], "other.h", "int another;\n"); /* which a.h does not reach */
+    digest_of(here[0], "a.h", now);
+    CHECK_TEXT(now, was);
+    /* Three headers away, as long as before and of the same time. */
+    struct stat before;
+    snprintf(path, sizeof path, "%s/cccl/far.h", folders[0]);
+    CHECK(stat(path, &before) == 0);
+    put_header(folders[0], "cccl/far.h", "int FAR;\n");
+    struct timespec times[2] = {before.st_atim, before.st_mtim};
+    CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
+    digest_of(here[0], "a.h", now);
+    CHECK(strlen(now) == 32 && strcmp(now, was) != 0);
+    put_header(folders[0], "cccl/far.h", "int far;\n");
+    digest_of(here[0], "a.h", now);
+    CHECK_TEXT(now, was);
+    digest_of(here[0], "macro.h", was); /* what it reaches cannot be told: every file counts */
+    put_header(folders[0], "other.h", "int other_one;\n");
+    digest_of(here[0], "macro.h", now);
+    CHECK(strlen(was) == 32 && strlen(now) == 32 && strcmp(now, was) != 0);
+    put_header(folders[0], "none.h", "");
+    digest_of(here[0], "none.h", now);
+    CHECK(strlen(now) == 32);
+    for (int i = 0; i < 2; i++) {
+        kiln__nvrtc_close(here[i]);
+        snprintf(path, sizeof path, "rm -r '%s'", folders[i]);
+        CHECK(system(path) == 0);
+    }
+}
+
+static void test_digest_oom(void)
+{
+    char folder[] = "/tmp/kiln-headers-XXXXXX", path[160], digest[33];
+    const char *name = "a.h";
+    make_headers(folder);
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__nvrtc *here = NULL;
+        kiln_status status = kiln__nvrtc_open_file(&mem, kiln__nvrtc_path(nvrtc), folder, &here, NULL);
+        if (status == KILN_OK)
+            status = kiln__nvrtc_headers(here, &name, 1, true, digest, NULL);
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        kiln__nvrtc_close(here);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    CHECK(system(path) == 0);
+}
+
 static const check_case cases[] = {
     {"finding NVRTC", test_open}, {"what is made", test_units},      {"headers", test_headers},
     {"messages", test_errors},    {"stopping a compile", test_stopping}, {"logs", test_log},
-    {"out of memory", test_oom},
+    {"out of memory", test_oom},    {"CUDA's headers", test_digest}, {"CUDA's headers, out of memory", test_digest_oom},
 };
 
 int main(void)

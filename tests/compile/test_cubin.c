@@ -195,6 +195,9 @@ static void test_occupancy(void)
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 0, 0, &got, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 2048, 0, &got, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 32, UINT64_MAX, &got, NULL) == KILN_OK && got.blocks_per_sm == 0);
+    kernel.registers = 1 << 29; /* times a warp is more than an int */
+    CHECK(kiln__occupancy_of(NULL, 90, &kernel, 32, 0, &got, NULL) == KILN_OK && got.blocks_per_sm == 0);
+    CHECK_TEXT(got.limited_by, "registers");
 }
 
 static const check_case cases[] = {

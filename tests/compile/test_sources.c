@@ -149,15 +149,17 @@ static void test_headers(void)
     check_headers("/* #include \"loop.h\" */ #include \"sub/c.h\"", "sub/c.h");
     check_headers("/* comment\n*/ #include \"sub/c.h\"", "sub/c.h");
     check_headers("const char *s = \"\\\n#include \\\"a.h\\\"\";\nint i = 1'000;\n#include \"sub/c.h\"", "sub/c.h");
-    check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"",
+                  "a.h sub/b.h c.h sub/c.h"); /* what stands in a text for NVRTC is not asked */
     check_headers("char c = '\"';\n#include \"sub/c.h\"\nchar d = '\"';", "sub/c.h");
     check_headers("#inc\\\nlude \"a.h\"", "a.h sub/b.h c.h"); /* joined lines, within words too */
     check_headers("%\\\r\n:\\\ninclud\\\ne \"a.h\"", "a.h sub/b.h c.h");
     check_headers("#inc\\\nlude \"/etc/pass\\\nwd\"", "of anything but");
     check_headers("#inc\\\nlude \"/etc/passwd\"", "an absolute path");
-    check_headers("/\\\n* \"\n#include \"a.h\"\n*\\\n/\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("/\\\n* \"\n#include \"a.h\"\n*\\\n/#include \"sub/c.h\"", "a.h sub/b.h c.h sub/c.h");
     check_headers("#define FOOR\nauto s = FOOR\"x(\";\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
-    check_headers("auto s = u8R\"x(\n#include \"a.h\"\n)x\" LR\"(\n#include \"a.h\")\";\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("auto s = u8R\"x(\n#include \"a.h\"\n)x\" LR\"(\n#include \"sub/c.h\")\";",
+                  "a.h sub/b.h c.h sub/c.h");
     check_headers("auto c = u8'\"'; auto s = \"/*\";\n#include \"sub/c.h\"\n//*/", "sub/c.h");
     check_headers("int i = 0x1'a\"/*\"_s + .5e+1'0;\n#include \"sub/c.h\"\n//*/'", "sub/c.h");
     check_headers("#define include_other 1\n#include_other \"a.h\"", "");
@@ -166,6 +168,32 @@ static void test_headers(void)
     check_headers("#include \"sub/up.h\"", "sub/up.h ../a.h sub/b.h c.h");
     check_headers("#include <cuda_fp16.h>\n#include \"cuda_fp16.h\"\n#includes", "");
     check_headers("#include_next \"sub/c.h\"", "sub/c.h");
+
+    /* What NVRTC takes for a directive where a simple reader sees a text, a comment or nothing. */
+    check_headers("#if 0\nR\"x(\n#endif\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
+    check_headers("int i = 0'a /*';\n#include \"sub/c.h\"\n//*/", "sub/c.h");
+    check_headers("const char *s = R\"(\";\n#include \"sub/c.h\"\n//)\";", "sub/c.h"); /* -std=c++03 */
+    check_headers("?\?=include \"sub/c.h\"", "sub/c.h");
+    check_headers("#inc?\?/\nlude \"sub/c.h\"", "sub/c.h");
+    check_headers("// what?\?/\r\n#include \"sub/c.h\"", "sub/c.h");
+    check_headers("%\\\n:include \"sub/c.h\"", "sub/c.h");
+    check_headers("\xef\xbb\xbf#include \"sub/c.h\"", "sub/c.h");
+    check_headers("int x; /* a */ # /* b\n*/ include \"sub/c.h\"", "sub/c.h");
+    check_headers("#if 0\nR\"x(\n#endif\n#include \"/etc/passwd\"\n//)x\"", "main.cu:4: #include of an absolute path");
+    check_headers("/*\n#include \"/etc/passwd\"\n*/", "main.cu:2: #include of an absolute path");
+    check_headers("#include \"a?\?/b.h\"", "trigraph");
+    check_headers("#include __FILE__", "of anything but");
+    check_headers("\nimport \"/etc/passwd\";", "main.cu:2: import of a header");
+    check_headers("export  import <a.h>;", "import of a header");
+    check_headers("/**/ imp\\\nort \"a.h\";", "import of a header");
+    check_headers("#define M \"a.h\"\nimport M;", "main.cu:2: import of a header");
+    check_headers("/* To see this,\nimport the data\nexported from it. */ int import = 1, y = import < 3;", "");
+    check_headers("#embed \"/etc/passwd\"", "#embed is not followed");
+    check_headers("\n#if __has_include(\"/etc/passwd\")", "main.cu:2: __has_include of a path");
+    check_headers("#if __has_\\\ninclude ( <sub/../../x> )", "__has_include of a path");
+    check_headers("_\\\n_has_include(\"/etc/passwd\")", "__has_include of a path");
+    check_headers("#if defined(__has_include) && __has_include(<cuda_fp16.h>)\n#include <cuda_fp16.h>\n#endif", "");
+    check_headers("#include \"..\"", "leads out of the folders");
     check_headers("#include \"same.h\"\n#include \"sub/user.h\"", "means");
     check_headers("#include \"link.h\"", ""); /* leads out: left to the compiler, which does not find it either */
     check_headers("#include \"sub/out.h\"", "leads out of the folders");

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,32 @@ static void test_in_process(void)
     test_order(NULL);
 }
 
+/* A nest that would overflow the host's stack. */
+static void test_nest(void)
+{
+    enum { LEVELS = 400000 };
+    static const struct { const char *before, *after; } kinds[] = {{"(", ")"}, {"!", ""}, {"{", "}"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        kiln__text text = {0};
+        kiln__text_puts(&text, "// ((\nextern \"C\" __global__ void k(int *x) {\n    *x = '(';\n    *x = ");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].before);
+        kiln__text_puts(&text, "1");
+        for (int n = 0; n < LEVELS; n++)
+            kiln__text_puts(&text, kinds[i].after);
+        kiln__text_puts(&text, ";\n}\n");
+        kiln__compiler *compiler = open_pool(NULL, 1, 60);
+        take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED, "deep.cu:4: nested more than 256");
+        take_good(start(compiler, "small.cu", source_small, NULL));
+        kiln__compiler_close(compiler);
+        kiln__text_free(&text);
+    }
+    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no depth that anybody wants */
+    take_good(start(compiler, "shallow.cu", "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
+                    "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n", NULL));
+    kiln__compiler_close(compiler);
+}
+
 static void test_timeout(void)
 {
     kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 0.3);
@@ -148,11 +175,35 @@ static void test_bad_workers(void)
     acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
     acting("garbage", 60, KILN_ERROR_NO_COMPILER, "does not answer as one");
     acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compiler crashed: it was ended by signal 11");
+    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compile worker died, and so did another one, with nothing compiling beside it: it was ended by signal 11");
     acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
     acting("nonsense", 60, KILN_ERROR_INTERNAL, "something else than a result");
     acting("huge", 60, KILN_ERROR_INTERNAL, "something else than a result");
-    acting("short", 60, KILN_ERROR_COMPILE, "crashed");
+    acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
+}
+
+/* One of the jobs kills its worker the first time. It is tried again while no other compiles, and all come out right. */
+static void test_killed_once(void)
+{
+    enum { JOBS = 8 };
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 3, 60);
+    kiln__compile_job *jobs[JOBS];
+    for (int i = 0; i < JOBS; i++)
+        jobs[i] = start(compiler, "small.cu", source_small, i == 1 ? "-DDIES_ONCE" : NULL);
+    for (int i = 0; i < JOBS; i++)
+        take_good(jobs[i]);
+    kiln__compiler_close(compiler);
+    snprintf(path, sizeof path, "%s/died", marks);
+    CHECK(unlink(path) == 0); /* it did die */
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0); /* nothing says that it was not alone */
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
 /* A worker that the system ends between two jobs costs nothing. */
@@ -244,7 +295,7 @@ static void test_messages(void)
     kiln__unit unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "cubin", .cubin_length = 5}, back;
     kiln__text messages[2] = {{0}};
     kiln__message_request(&messages[0], &request);
-    kiln__message_result(&messages[1], KILN_OK, 77, &unit, "why");
+    kiln__message_result(&messages[1], KILN_OK, 77, &unit, "why", true);
     const size_t skip = sizeof(kiln__message_header);
     for (int kind = 0; kind < 2; kind++) {
         size_t length = messages[kind].length - skip;
@@ -258,16 +309,17 @@ static void test_messages(void)
             kiln__compile_request copy;
             kiln_status status;
             uint64_t ns;
+            bool passing = false;
             const char *why;
             bool good = kind == 0 ? kiln__message_read_request(body, size, &arena, &copy)
-                                  : kiln__message_read_result(body, size, &status, &ns, &back, &why);
+                                  : kiln__message_read_result(body, size, &status, &ns, &back, &why, &passing);
             CHECK(!good || at >= length);
             if (at == length && kind == 0) {
                 CHECK(good && copy.option_count == 2 && copy.name_count == 1 && copy.include_count == 1);
                 CHECK_TEXT(copy.options[1], "-w");
                 CHECK_TEXT(copy.includes[0].text, "#define A\n");
             } else if (at == length) {
-                CHECK(good && ns == 77 && back.cubin_length == 5 && back.lowered_length == 0);
+                CHECK(good && ns == 77 && passing && back.cubin_length == 5 && back.lowered_length == 0);
             }
             kiln__arena_free(&arena);
             free(body);
@@ -280,7 +332,7 @@ static void test_messages(void)
 static void *run_worker(void *user)
 {
     int fd = *(int *)user;
-    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc));
+    int status = kiln__worker_run(fd, kiln__nvrtc_path(nvrtc), kiln__nvrtc_include(nvrtc), false);
     close(fd);
     return (void *)(intptr_t)status;
 }
@@ -342,14 +394,155 @@ static void test_oom(void)
     }
 }
 
+/* A request's source is not what includes.c has looked at: whatever it says, a worker opens nothing but CUDA's headers.
+ * Returns whether the text of the file outside came back. */
+static bool shows_secret(const char *source, const char *path)
+{
+    kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+    kiln__text text = {0};
+    kiln__text_printf(&text, source, path);
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    kiln_status status = kiln__compile_take(start(compiler, "x.cu", kiln__text_get(&text), "-std=c++14"), &unit, NULL, &error);
+    CHECK(status == KILN_ERROR_COMPILE);
+    bool shown = strstr(kiln_error_message(error), "secret_text_of_it") != NULL;
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+    kiln__text_free(&text);
+    kiln__compiler_close(compiler);
+    return shown;
+}
+
+/* The workers share the memory that there is: fewer of them where it is short, and what eats it ends alone. */
+static void note_fewer(void *user, kiln_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "2 workers rather than 8"))
+        ++*(int *)user;
+}
+
+static void test_memory(void)
+{
+    static const char eater[] = "__device__ int big[1u << 30] = {1};\n"
+                                "extern \"C\" __global__ void k(int *x) { *x = big[*x]; }\n";
+    int fewer = 0;
+    kiln__log log = {.fn = note_fewer, .user = &fewer};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log,
+                                      .memory = (uint64_t)5 << 29};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    CHECK(fewer == 1);
+    kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL); /* no limit there */
+    kiln__compile_job *other = start(compiler, "small.cu", source_small, NULL);
+    take_good(other);
+    if (hungry)
+        take_bad(hungry, KILN_ERROR_COMPILE, "memory");
+    take_good(start(compiler, "small.cu", source_small, NULL));
+    kiln__compiler_close(compiler);
+}
+
+static void count_unconfined(void *user, kiln_log_level level, const char *message)
+{
+    if (level == KILN_LOG_WARNING && strstr(message, "not confined"))
+        ++*(int *)user;
+}
+
+static void test_confined(void)
+{
+    static const char *const kinds[] = {"landlock", "namespace"};
+    static const char plain[] = "#include \"%s\"\n", trigraph[] = "?\?=inc?\?/\nlude \"%s\"\n",
+                      headers[] = "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(__half *x) { *x = 1; }\n";
+    char path[] = "/tmp/kiln-secret-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, "secret_text_of_it\n", 18) == 18);
+    close(fd);
+    for (size_t i = 0; i < 2; i++) {
+        char *how = NULL;
+        bool confined = false;
+        kiln_error *error = NULL;
+        setenv("KILN_CONFINE", kinds[i], 1);
+        CHECK_OK(kiln__worker_look(NULL, KILN_TEST_WORKER, nvrtc, &confined, &how, &error), error);
+        if (confined) {
+            CHECK(!shows_secret(plain, path));
+            CHECK(!shows_secret(trigraph, path));
+            kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
+            take_good(start(compiler, "headers.cu", headers, NULL));
+            kiln__compiler_close(compiler);
+        } else {
+            printf("SKIP: no confinement by %s: %s\n", kinds[i], how ? how : "");
+        }
+        kiln__free(NULL, how);
+    }
+    setenv("KILN_CONFINE", "none", 1);
+    CHECK(shows_secret(plain, path)); /* else the lines above show nothing */
+    int warnings = 0;
+    kiln__log log = {.fn = count_unconfined, .user = &warnings};
+    kiln__compiler *compiler = NULL;
+    kiln_error *error = NULL;
+    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 2, .timeout = 60, .log = &log};
+    CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
+    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL), *b = start(compiler, "b.cu", source_small, NULL);
+    take_good(a);
+    take_good(b);
+    kiln__compiler_close(compiler);
+    CHECK(warnings == 1);
+    unsetenv("KILN_CONFINE");
+    CHECK(unlink(path) == 0);
+}
+
 /* ---- this program as a bad worker ---- */
 
 static void hello(const char *identity)
 {
     kiln__text text = {0};
-    kiln__message_hello(&text, KILN_OK, identity);
+    kiln__hello mine = {.identity = identity, .confined = true, .how = "an actor"};
+    kiln__message_hello(&text, KILN_OK, &mine);
     send(STDIN_FILENO, text.data, text.length, MSG_NOSIGNAL);
     kiln__text_free(&text);
+}
+
+static int mark(const char *name, int flags)
+{
+    char path[256];
+    const char *marks = getenv("KILN_TEST_WORKER_MARKS");
+    snprintf(path, sizeof path, "%s/%s", marks ? marks : "/nowhere", name);
+    return open(path, O_CREAT | O_RDWR | O_CLOEXEC | flags, 0600);
+}
+
+/* Compiles while it holds a share of the file `busy`; the request that dies once wants all of it the second time. */
+static int act_mortal(void)
+{
+    kiln__message_header header;
+    char *body = NULL;
+    int busy = mark("busy", 0);
+    while (busy >= 0 && kiln__socket_message(STDIN_FILENO, &header, &body)) {
+        kiln__arena arena = {0};
+        kiln__text message = {0};
+        kiln__compile_request request;
+        kiln__unit unit = {0};
+        kiln_error *error = NULL;
+        uint64_t ns = 0;
+        bool dies = memmem(body, (size_t)header.length, "-DDIES_ONCE", 11) != NULL;
+        if (dies && mark("died", O_EXCL) >= 0)
+            raise(SIGKILL);
+        if (flock(busy, (dies ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0)
+            mark("not-alone", 0);
+        if (!kiln__message_read_request(body, (size_t)header.length, &arena, &request))
+            return 5;
+        kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
+        usleep(20000); /* so that the compiles of several overlap */
+        flock(busy, LOCK_UN);
+        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error));
+        if (!kiln__socket_send(STDIN_FILENO, &message))
+            return 6;
+        kiln__unit_free(&unit);
+        kiln_error_free(error);
+        kiln__text_free(&message);
+        kiln__arena_free(&arena);
+        kiln__free(NULL, body);
+    }
+    return 0;
 }
 
 static int act(const char *as, const char *library, const char *include)
@@ -365,6 +558,8 @@ static int act(const char *as, const char *library, const char *include)
     if (kiln__nvrtc_open_file(NULL, library, include, &nvrtc, &error) != KILN_OK)
         return 4;
     hello(strcmp(as, "other") == 0 ? "nvrtc 0.1" : kiln__nvrtc_identity(nvrtc));
+    if (strcmp(as, "mortal") == 0)
+        return act_mortal();
     if (recv(STDIN_FILENO, request, sizeof request, 0) <= 0)
         return 0;
     kiln__message_header header = {.magic = KILN__MESSAGE_MAGIC, .kind = KILN__MESSAGE_RESULT, .length = 64};
@@ -427,8 +622,34 @@ static double seconds_for(const char *worker, unsigned jobs, const char *source,
     return wall;
 }
 
+/* Milliseconds from starting a worker until it is ready, the median of many. */
+static double start_ms(const char *confine)
+{
+    enum { COUNT = 31 };
+    double times[COUNT];
+    setenv("KILN_CONFINE", confine, 1);
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t begun = kiln__now_ns();
+        char *how = NULL;
+        bool confined;
+        if (kiln__worker_look(NULL, KILN_TEST_WORKER, nvrtc, &confined, &how, NULL) != KILN_OK)
+            return -1;
+        kiln__free(NULL, how);
+        times[i] = (double)(kiln__now_ns() - begun) / 1e6;
+        for (int j = i; j > 0 && times[j - 1] > times[j]; j--) {
+            double swap = times[j];
+            times[j] = times[j - 1];
+            times[j - 1] = swap;
+        }
+    }
+    unsetenv("KILN_CONFINE");
+    return times[COUNT / 2];
+}
+
 static int print_times(void)
 {
+    printf("a worker is ready after %.2f ms; unconfined %.2f, in a namespace %.2f\n", start_ms(""), start_ms("none"),
+           start_ms("namespace"));
     static const struct { const char *name, *source; } rows[] = {{"small", source_small}, {"matmul", source_matmul}};
     for (size_t i = 0; i < 2; i++)
         for (int cubin = 0; cubin < 2; cubin++) {
@@ -443,15 +664,17 @@ static int print_times(void)
 
 static const check_case cases[] = {
     {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
-    {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
-    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle}, {"no worker", test_no_worker},
+    {"nests", test_nest}, {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
+    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle},
+    {"a worker that is killed once", test_killed_once}, {"no worker", test_no_worker},
+    {"confined", test_confined}, {"memory", test_memory},
     {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
 };
 
 int main(int count, char **arguments)
 {
     const char *as = getenv("KILN_TEST_WORKER_ACTS");
-    if (count == 7 && as)
+    if (count == 9 && as)
         return act(as, arguments[4], arguments[6]);
     self = "/proc/self/exe";
     char path[4096];

@@ -43,25 +43,25 @@ static void test_options(void)
 {
     reset();
     kiln_options options = {0};
-    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_options.size is not set; set it to sizeof(kiln_options)");
+    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.size is 0; set options.size = sizeof options");
     options = options_for("sim");
     options.flags = 1u << 31;
-    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_options.flags has unknown bits 0x80000000");
+    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.flags has unknown bits 0x80000000");
     options = options_for("sim");
     options.compile_timeout = -1;
-    open_fails(&options, KILN_ERROR_ARGUMENT,
-               "kiln_options.compile_timeout is -1 seconds; it must be 0 (the default) or more");
+    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.compile_timeout is -1; it must be 0 or more");
     kiln_allocator none = {0};
     options = options_for("sim");
     options.allocator = &none;
-    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_options.allocator has no resize function");
+    open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.allocator->resize is NULL");
     CHECK(kiln_engine_open(NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
     struct { kiln_options known; unsigned long more; } newer = {options_for("sim"), 0};
     newer.known.size = sizeof newer;
     kiln_engine_close(open_engine(&newer.known));
     newer.more = 1;
     open_fails(&newer.known, KILN_ERROR_UNSUPPORTED,
-               "kiln_options asks for something that this library (" KILN_VERSION ") is too old for");
+               "kiln_engine_open: options asks for something that this library (" KILN_VERSION ") does not know: it is older "
+               "than the header that the caller was compiled with");
     options = options_for("sim");
     options.size = offsetof(kiln_options, cache_dir); /* as an older header had it */
     options.flags = 1u << 31;

@@ -97,6 +97,94 @@ static void test_trust(void)
     scratch_leave();
 }
 
+/* A folder that is given away may hold links: kernel_src is no way out of it, inside a spec's folder or beside. */
+static void test_kernel_src(void)
+{
+    scratch_enter();
+    scratch_file("pack/specs/a.npy", "a");
+    scratch_file("pack/specs/own/k.cu", "k");
+    scratch_file("pack/home/secret.cu", "s");
+    scratch_file("outside/secret.cu", "s");
+    kiln_engine *engine = open_engine("more", 0);
+    static const char *const links[][3] = {
+        /* the link, where it leads, a file that it would reach */
+        {"pack/specs/kernel_src", "/", "etc/passwd"},
+        {"pack/specs/kernel_src", "/etc", "passwd"},
+        {"pack/specs/kernel_src", "../../outside", "secret.cu"},
+        {"pack/specs/kernel_src", "..", "home/secret.cu"},
+        {"pack/kernel_src", "/", "etc/passwd"},
+        {"pack/kernel_src", "../outside", "secret.cu"},
+        {"pack/kernel_src", ".", "home/secret.cu"},
+        {"pack/kernel_src", "home", "secret.cu"},
+    };
+    for (size_t i = 0; i < KILN__COUNT(links); i++) {
+        kiln__arena arena = {0};
+        kiln_error *error = NULL;
+        const char *path = NULL;
+        char absolute[4300];
+        snprintf(absolute, sizeof absolute, "%s/outside/secret.cu", scratch_folder);
+        CHECK(symlink(links[i][1], links[i][0]) == 0);
+        CHECK(kiln__engine_find_source(engine, "pack/specs", links[i][2], &arena, &path, &error) == KILN_ERROR_REFUSED);
+        CHECK(error && strstr(kiln_error_message(error), "kernel_src is a link that leads elsewhere and is not used"));
+        kiln_error_free(error);
+        CHECK(kiln__engine_find_source(engine, "pack/specs", "/etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED);
+        CHECK(kiln__engine_find_source(engine, "pack/specs", absolute, &arena, &path, NULL) == KILN_ERROR_REFUSED);
+        CHECK(path == NULL);
+        engine->flags |= KILN_READ_ANYWHERE;
+        CHECK(kiln__engine_find_source(engine, "pack/specs", links[i][2], &arena, &path, NULL) == KILN_OK);
+        engine->flags &= ~KILN_READ_ANYWHERE;
+        CHECK(unlink(links[i][0]) == 0);
+        kiln__arena_free(&arena);
+    }
+    CHECK(symlink("specs/own", "pack/kernel_src") == 0); /* may be read without the link too */
+    finds(engine, "pack/specs", "k.cu", true, "pack/specs/own/k.cu");
+    kiln_engine_close(engine);
+    /* The same by a folder of the search path; and the build tree's, a link to the source's specs. */
+    engine = open_engine("share/specs", 0);
+    CHECK(mkdir("share", 0700) == 0 && symlink("../pack/specs", "share/specs") == 0 && unlink("pack/kernel_src") == 0);
+    scratch_file("pack/kernel_src/m.cu", "m");
+    finds(engine, "outside", "m.cu", true, "pack/kernel_src/m.cu");
+    CHECK(rename("pack/kernel_src", "pack/other") == 0 && symlink("/", "pack/kernel_src") == 0);
+    kiln__arena arena = {0};
+    const char *path = NULL;
+    CHECK(kiln__engine_find_source(engine, "outside", "etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED && !path);
+    kiln__arena_free(&arena);
+    kiln_engine_close(engine);
+    scratch_leave();
+}
+
+/* A folder that becomes a link between the search and the opening leads nowhere. */
+static void test_race(void)
+{
+    scratch_enter();
+    scratch_file("specs/deep/k.cu", "inside");
+    scratch_file("outside/k.cu", "outside");
+    kiln_engine *engine = open_engine("more", 0);
+    kiln__arena arena = {0};
+    kiln_error *error = NULL;
+    const char *path = NULL;
+    char *data = NULL;
+    size_t length = 0;
+    CHECK_OK(kiln__engine_find_source(engine, "specs", "deep/k.cu", &arena, &path, &error), error);
+    CHECK(rename("specs/deep", "specs/was") == 0 && symlink("../outside", "specs/deep") == 0);
+    CHECK(kiln__file_read_resolved(NULL, path, 0, &data, &length, NULL) == KILN_ERROR_REFUSED && !data);
+    CHECK(unlink("specs/deep") == 0);
+    /* A spec's own folder, once the spec is loaded. */
+    scratch_file("specs/thing.yaml", SPEC("a spec"));
+    kiln_spec *spec = NULL;
+    CHECK_OK(kiln_spec_load(engine, "specs/thing.yaml", &spec, &error), error);
+    CHECK(rename("specs", "was") == 0 && symlink("outside", "specs") == 0);
+    path = NULL;
+    CHECK(kiln__engine_find_source(engine, spec->folder, "k.cu", &arena, &path, NULL) == KILN_ERROR_REFUSED && !path);
+    CHECK(unlink("specs") == 0 && rename("was", "specs") == 0);
+    scratch_file("specs/k.cu", "inside");
+    finds(engine, spec->folder, "k.cu", true, "specs/k.cu");
+    kiln_spec_free(spec);
+    kiln__arena_free(&arena);
+    kiln_engine_close(engine);
+    scratch_leave();
+}
+
 /* ---- specs ---- */
 
 static void loads(kiln_engine *engine, const char *name, const char *title, const char *path)
@@ -278,5 +366,6 @@ static void test_oom(void)
 }
 
 static const check_case cases[] = {
-    {"trust", test_trust}, {"specs", test_specs}, {"folders", test_folders}, {"out of memory", test_oom}};
+    {"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race}, {"specs", test_specs},
+    {"folders", test_folders}, {"out of memory", test_oom}};
 KILN_SUITE("core files", cases)

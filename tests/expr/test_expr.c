@@ -23,7 +23,7 @@ static void outcome(const char *text, bool list, kiln__text *out)
     if (list) {
         kiln_value *values = NULL;
         size_t count = 0;
-        fine = kiln__expr_list(&arena, text, strlen(text), pos, NULL, 1000, &values, &count, &diag);
+        fine = kiln__expr_list(&arena, text, strlen(text), pos, NULL, 1000, 5000, &values, &count, &diag);
         for (size_t i = 0; fine && i < count; i++) {
             kiln__text_puts(out, i ? " " : "");
             kiln__value_print(out, values[i]);
@@ -240,7 +240,7 @@ static void test_oom(void)
         kiln__template *made = kiln__template_parse(&arena, "k<{i}>{z}", 9, (kiln__pos){0}, &diag);
         kiln_value *values = NULL;
         size_t count = 0;
-        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, &values, &count, &diag);
+        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, 100, &values, &count, &diag);
         if (!oom.failed) {
             CHECK(expr && constant && made && listed && count == 42);
         } else {
@@ -255,6 +255,25 @@ static void test_oom(void)
     }
 }
 
+/* A range that is the whole list may be longer than a list that is written down. */
+static void test_long_range(void)
+{
+    static const struct { const char *text; size_t count; int64_t first, last; } want[] = {
+        {"range(5000)", 5000, 0, 4999}, {"list(range(9, 14997, 3))", 4996, 9, 14994},
+        {"range(2000, -3000, -1)", 5000, 2000, -2999}};
+    for (size_t i = 0; i < KILN__COUNT(want); i++) {
+        kiln__arena arena = {0};
+        kiln__diag diag = {0};
+        kiln_value *values = NULL;
+        size_t count = 0;
+        CHECK(kiln__expr_list(&arena, want[i].text, strlen(want[i].text), (kiln__pos){0}, NULL, 1000, 5000, &values,
+                              &count, &diag));
+        CHECK(count == want[i].count);
+        CHECK(values && values[0].as.i == want[i].first && values[count - 1].as.i == want[i].last);
+        kiln__arena_free(&arena);
+    }
+}
+
 static const check_case cases[] = {{"the table of expressions", test_expressions},
                                    {"the table of lists", test_lists},
                                    {"deep nesting", test_deep},
@@ -263,5 +282,6 @@ static const check_case cases[] = {{"the table of expressions", test_expressions
                                    {"lists in Python's dialect", test_python_lists},
                                    {"templates", test_templates},
                                    {"values", test_values},
-                                   {"out of memory", test_oom}};
+                                   {"out of memory", test_oom},
+    {"ranges longer than lists", test_long_range}};
 KILN_SUITE("expr", cases)

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     kiln_value *values = NULL;
     size_t count = 0;
-    kiln__expr_list(&arena, text, size, pos, &scope, 1000, &values, &count, &diag);
+    kiln__expr_list(&arena, text, size, pos, &scope, 1000, 5000, &values, &count, &diag);
     for (size_t i = 0; i < count; i++)
         kiln__value_print(&out, values[i]);
     kiln__template *made = kiln__template_parse(&arena, text, size, pos, &diag);

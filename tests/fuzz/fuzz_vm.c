@@ -21,6 +21,13 @@ static void swallow(void *user, const char *text, size_t length)
         *sum += (unsigned char)text[k];
 }
 
+/* Freed memory is watched for a while, not for 256 MiB: to touch fresh pages all the time is what most of the time went to. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "quarantine_size_mb=8:malloc_context_size=6";
+}
+
 /* Small numbers and addresses by turns, so that whatever a kernel takes for a pointer often is one. */
 static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2], unsigned turn)
 {
@@ -31,7 +38,9 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
     }
 }
 
-static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], bool checked)
+/* One of two launches: plain, one warp (turn 0); larger, cooperative, with dynamic shared memory and, where checked, counted
+ * (turn 1). Each half of an execution has one of them. */
+static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn, bool checked)
 {
     const ptx_function *function = &vm_module_ptx(module)->functions[kernel];
     uint64_t bytes = function->param_bytes;
@@ -42,7 +51,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     size_t sum = 0;
     vm_profile *profile = vm_profile_new(NULL, module);
     WANT(profile);
-    for (unsigned turn = 0; turn < 2; turn++) {
+    {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
         vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
@@ -101,7 +110,7 @@ static void add_objects(vm_device *device, unsigned char *storage, uint64_t memo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { MEMORY = 16 << 20, SHARED = 64 << 10, STEPS = 8000, SMALL = 4096, KERNELS = 16 };
+    enum { MEMORY = 1 << 20, SHARED = 64 << 10, STEPS = 6000, STEPS_LEAST = 250, STEPS_MOST = 1000, SMALL = 4096, KERNELS = 16 };
     ptx_module *ptx;
     vm_module *module;
     kiln__text log = {0};
@@ -109,8 +118,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         kiln__text_free(&log);
         return 0;
     }
-    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = STEPS,
-                        .sm_count = 4, .cc = 90};
+    uint32_t entries = 0, parity = 0;
+    for (uint32_t k = 0; k < ptx->function_count; k++)
+        entries += ptx->functions[k].entry && ptx->functions[k].defined;
+    for (size_t k = 0; k < size; k++)
+        parity = parity * 31 + data[k];
+    uint32_t each = STEPS / (entries ? entries : 1);
+    each = each < STEPS_LEAST ? STEPS_LEAST : each > STEPS_MOST ? STEPS_MOST : each;
+    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = each, .sm_count = 4,
+                        .cc = 90};
     vm_device *device = vm_device_new(NULL, &limits);
     WANT(device);
     uint64_t address[2] = {vm_alloc(device, SMALL), vm_alloc(device, SMALL - 8)};
@@ -125,14 +141,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
-            run(device, module, (int)k, address, false);
+            run(device, module, (int)k, address, (parity + k) % 2, false);
     vm_check *check = vm_check_new(NULL); /* and once more under the checks */
     WANT(check);
     vm_check_attach(device, check);
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
-            run(device, module, (int)k, address, true);
+            run(device, module, (int)k, address, (parity + k + 1) % 2, true);
     for (size_t k = 0; k < vm_check_count(check); k++)
         WANT(vm_check_at(check, k)->message && vm_check_at(check, k)->count);
     if (vm_check_count(check) & 1) /* the device may go with them or without */
@@ -378,6 +394,31 @@ static size_t line_end(const uint8_t *data, size_t size, size_t at)
     return at < size ? at + 1 : size;
 }
 
+/* Of a text with many kernels the head, the functions, and one kernel: reading the rest again for every mutation costs the
+ * most. What is cut out begins in column 0 with ".visible .entry" and ends with the "}" there. 0: there is nothing to cut. */
+static size_t keep_one_kernel(maker *m, uint8_t *data, size_t size)
+{
+    static const char head[] = "\n.visible .entry";
+    uint32_t count = 0, kept = 0, number = 0;
+    size_t to = 0;
+    for (size_t at = 0; at + sizeof head <= size; at++)
+        count += memcmp(data + at, head, sizeof head - 1) == 0;
+    if (count < 2)
+        return 0;
+    kept = pick(m, count);
+    for (size_t at = 0; at < size;) {
+        bool entry = at + sizeof head <= size && memcmp(data + at, head, sizeof head - 1) == 0;
+        if (entry && number++ != kept) {
+            while (at < size && !(data[at] == '\n' && at + 1 < size && data[at + 1] == '}'))
+                at++;
+            at = at + 2 < size ? at + 2 : size;
+        } else {
+            data[to++] = data[at++];
+        }
+    }
+    return to;
+}
+
 static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
 {
     uint32_t what = pick(m, 16);
@@ -419,13 +460,21 @@ static bool parses(const uint8_t *data, size_t size)
 /* Several mutations, each of which is taken back if the text no longer parses: fuzz_ptx is there for those. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
-    enum { TRIES = 12 };
+    enum { TRIES = 6, LARGE = 4096 };
     maker m = {.state = seed * 2654435761u + 1};
     uint8_t *before = malloc(most);
-    uint32_t wanted = 1 + pick(&m, 4);
+    uint32_t wanted = 1 + pick(&m, 2);
     if (!before)
         return size;
-    for (unsigned k = 0; k < TRIES && wanted; k++) {
+    if (size > LARGE && pick(&m, 16) != 0) {
+        memcpy(before, data, size);
+        size_t one = keep_one_kernel(&m, data, size);
+        if (one && parses(data, one))
+            size = one;
+        else
+            memcpy(data, before, size);
+    }
+    for (unsigned k = 0; k < (size > LARGE ? TRIES / 2 : TRIES) && wanted; k++) {
         memcpy(before, data, size);
         size_t next = mutate(&m, data, size, most);
         if (parses(data, next)) {

@@ -24,6 +24,8 @@ static struct {
     int fail_launch;         /* the result of every launch, if not 0 */
     int shared_limit;        /* as set with cuFuncSetAttribute */
     double clock;            /* milliseconds */
+    _Atomic int busy;        /* queries say that the device is not done; what waits without a limit waits for ever */
+    void (*queried)(void);   /* called by them; NULL: nothing is */
     long nap;                /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
 } fake = {.limit = 1 << 26, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -97,6 +99,14 @@ static CUresult CUDAAPI fake_cuCtxPopCurrent(CUcontext *context)
 }
 static CUresult CUDAAPI fake_cuCtxSynchronize(void) { return CUDA_SUCCESS; }
 static CUresult CUDAAPI fake_cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuStreamQuery(CUstream stream)
+{
+    (void)stream;
+    if (fake.queried)
+        fake.queried();
+    return fake.busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+static CUresult CUDAAPI fake_cuEventQuery(CUevent event) { (void)event; return fake_cuStreamQuery(NULL); }
 static CUresult CUDAAPI fake_cuGetErrorName(CUresult error, const char **text)
 {
     *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
@@ -278,7 +288,7 @@ static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
         return NULL;
 #define FAKE(name) engine->driver.name##_ = fake_##name;
     FAKE(cuCtxGetCurrent) FAKE(cuCtxPushCurrent) FAKE(cuCtxPopCurrent) FAKE(cuCtxSynchronize)
-    FAKE(cuStreamSynchronize) FAKE(cuGetErrorName) FAKE(cuGetErrorString) FAKE(cuModuleLoadDataEx)
+    FAKE(cuStreamSynchronize) FAKE(cuStreamQuery) FAKE(cuEventQuery) FAKE(cuGetErrorName) FAKE(cuGetErrorString) FAKE(cuModuleLoadDataEx)
     FAKE(cuModuleUnload) FAKE(cuModuleGetFunction) FAKE(cuModuleGetGlobal) FAKE(cuFuncGetAttribute)
     FAKE(cuFuncSetAttribute) FAKE(cuMemGetInfo) FAKE(cuMemAlloc) FAKE(cuMemFree) FAKE(cuMemcpyHtoD)
     FAKE(cuMemcpyDtoH) FAKE(cuMemcpyDtoD) FAKE(cuMemcpyDtoDAsync) FAKE(cuMemsetD8Async) FAKE(cuMemsetD16Async)

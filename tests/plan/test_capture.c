@@ -607,7 +607,7 @@ static void test_failures(void)
     float y[4];
     static const struct { const char *folder; uint64_t limit; const char *log; } cases[] = {
         {NULL, 40, "more than the 40 bytes that a capture may have"},
-        {"fake.cu/below", 0, "Not a directory"},
+        {"fake.cu/below", 0, "is a regular file, not a folder"},
         {NULL, 0, "the launch goes into a CUDA graph"}};
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char where[400];

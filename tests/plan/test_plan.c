@@ -219,6 +219,10 @@ static void test_config(void)
              error);
     CHECK(raw == 24 && valid == 24);
     CHECK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "q"}, &raw, &valid, NULL) == KILN_ERROR_NOT_FOUND);
+    kiln_space_info info;
+    CHECK_OK(kiln_space_count(engine, spec, NULL, NULL, &info, &error), error);
+    CHECK(info.raw == 25 && info.valid == 17 && info.counted);
+    CHECK(kiln_space_count(engine, spec, NULL, &(kiln_space_options){0}, &info, NULL) == KILN_ERROR_ARGUMENT);
     close_all();
 }
 
@@ -437,6 +441,64 @@ static void test_while(void)
     CHECK(strstr(kiln_error_message(error), "fake.yaml:17:") != NULL);
     CHECK(strstr(kiln_error_message(error), "the loop has not ended after at_most = 8 rounds") != NULL);
     kiln_error_free(error);
+    close_all();
+}
+
+/* Runs for a moment at most; the message has `part`. */
+static void check_ended(kiln_status want, const volatile int *stop, const char *part)
+{
+    kiln_error *error = NULL;
+    kiln_result result;
+    kiln_run_options options = {.size = sizeof options, .sample_timeout = stop ? -1 : 0.05, .stop = stop};
+    CU_ASSERT_EQUAL(kiln_plan_run(plan, &options, &result, &error), want);
+    if (!strstr(kiln_error_message(error), part))
+        fprintf(stderr, "got %s\n", kiln_error_message(error));
+    CHECK(strstr(kiln_error_message(error), part) != NULL);
+    kiln_error_free(error);
+}
+
+static volatile int wish;
+static void wish_to_end(void)
+{
+    wish = 1;
+    fake.busy = 0;
+}
+
+static void test_limits(void)
+{
+    kiln_error *error = NULL;
+    float y[4];
+    /* Loops of the spec. */
+    open_plan(HEAD COUNTERS VARIANT
+              "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 1000000000000000, steps: [{fill: {buffer: y, "
+              "value: 1}}]}\n", NULL);
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
+    wish = 1;
+    check_ended(KILN_ERROR_INTERRUPTED, &wish, "was stopped");
+    close_all();
+    open_plan(HEAD VARIANT "      - repeat: {times: 1000000000000000, steps: [{launch: {kernel: add_one, grid: [0], block: [1], "
+              "args: [x, y, N]}}]}\n", NULL);
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
+    close_all();
+    /* A kernel that does not end: the host goes on, and touches the device no more. */
+    open_plan(HEAD VARIANT ADD("add_one"), NULL);
+    fake.busy = 1;
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' still has the device, until this process ends");
+    CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
+    CHECK(strstr(kiln_error_message(error), "still has") != NULL);
+    kiln_error_free(error);
+    fake.busy = 0;
+    atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
+    close_all();
+    /* One that ends soon after the caller wanted it to. */
+    open_plan(HEAD VARIANT ADD("add_one"), NULL);
+    wish = 0;
+    fake.busy = 1;
+    fake.queried = wish_to_end;
+    check_ended(KILN_ERROR_INTERRUPTED, &wish, "was stopped");
+    fake.queried = NULL;
+    CHECK(!atomic_load(&engine->stuck));
+    check_run(KILN_OK, NULL);
     close_all();
 }
 
@@ -940,6 +1002,7 @@ static const check_case cases[] = {
     {"steps", test_steps},
     {"swap", test_swap},
     {"while", test_while},
+    {"limits of time", test_limits},
     {"host and symbol", test_host_and_symbol},
     {"before_each", test_before_each},
     {"step errors", test_step_errors},

@@ -2,6 +2,7 @@
 
 #include "base.h"
 #include "check.h"
+#include "document.h"
 #include "score.h"
 
 #define CORPUS KILN_SOURCE_DIR "/tests/fuzz/corpus/fuzz_recording/"
@@ -243,6 +244,66 @@ static void test_collection(void)
         CHECK(sum / (double)read > 0.5); /* over 100 seeds: README.md */
 }
 
+/* What a small file may grow to is bounded, before there is memory for it: its text, what jansson makes of that, and the
+ * tables of rows and params. */
+static kiln_status read_made(const kiln__text *text, bool packed, kiln_error **error)
+{
+    struct kiln_recording *r = NULL;
+    kiln__text out = {0};
+    if (packed)
+        CHECK(kiln__gzip(NULL, text->data, text->length, &out, error) == KILN_OK);
+    const kiln__text *data = packed ? &out : text;
+    kiln_status status = kiln__recording_parse(NULL, "t", data->data, data->length, &r, error);
+    kiln_recording_free(r);
+    kiln__text_free(&out);
+    return status;
+}
+
+static void expect_refused(kiln__text *text, bool packed, kiln_status want, const char *says)
+{
+    kiln_error *error = NULL;
+    CHECK(!text->failed);
+    CHECK(read_made(text, packed, &error) == want);
+    CHECK(strstr(kiln_error_message(error), says) != NULL);
+    if (!strstr(kiln_error_message(error), says))
+        fprintf(stderr, "%s\n", kiln_error_message(error));
+    kiln_error_free(error);
+    kiln__text_free(text);
+    *text = (kiln__text){0};
+}
+
+static void test_bombs(void)
+{
+    kiln__text text = {0};
+    char *spaces = malloc(1 << 20);
+    memset(spaces, ' ', 1 << 20);
+    kiln__text_puts(&text, "{\"results\": [");
+    for (int i = 0; i < 65; i++)
+        kiln__text_add(&text, spaces, 1 << 20);
+    free(spaces);
+    kiln__text_puts(&text, "]}");
+    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "t: larger than 64 MiB when unpacked");
+
+    kiln__text_puts(&text, "{\"results\": [{}");
+    for (int i = 0; i < 1 << 21; i++)
+        kiln__text_puts(&text, ",{}");
+    kiln__text_puts(&text, "]}");
+    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "MiB of memory; for a file of its size 512 MiB is the limit");
+
+    kiln__text_puts(&text, "{\"results\": [{\"configuration\": {\"p\": 1");
+    for (int i = 0; i < 900; i++)
+        kiln__text_printf(&text, ",\"p%d\": 1", i);
+    kiln__text_puts(&text, "}}");
+    for (int i = 0; i < 100000; i++)
+        kiln__text_puts(&text, ",[]");
+    kiln__text_puts(&text, "]}");
+    expect_refused(&text, false, KILN_ERROR_SPEC, "100001 configurations cannot all have 901 params in a file of this size");
+
+    for (int i = 0; i < 100000; i++)
+        kiln__text_puts(&text, "{\"results\":[");
+    expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
+}
+
 static const check_case cases[] = {
     {"Kernel Tuner's file, plain, packed, cut off", test_cache},
     {"cut off anywhere", test_cut},
@@ -252,5 +313,5 @@ static const check_case cases[] = {
     {"the baseline by hand", test_baseline},
     {"the score by hand", test_score},
     {"recorded spaces of the collection", test_collection},
-};
+    {"what grows", test_bombs}};
 KILN_SUITE("recording", cases)

@@ -36,7 +36,7 @@ static bool open_world(world *w)
         w->variants[v] = &w->spec->variants[v];
         CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, NULL, 0, &w->spaces[v], &error), error);
     }
-    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, &w->whole, &error), error);
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error), error);
     w->points = w->whole ? kiln__union_points(w->whole) : NULL;
     return w->points != NULL;
 }
@@ -327,13 +327,108 @@ static void test_memory(void)
         oom = (check_oom){.countdown = fail};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln__union *whole = NULL;
-        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, &whole, NULL);
+        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &whole, NULL);
         CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
         kiln__union_free(whole);
         CHECK(oom.live == 0);
     }
     CHECK(!oom.failed);
     close_world(&w);
+}
+
+/* ---- where points are not to be had by number ---- */
+
+static bool never(void *user)
+{
+    ++*(int *)user;
+    return true;
+}
+
+/* The same two variants, one or both of them beyond what may be counted: every strategy gives out valid points, none twice,
+ * and comes to an end when nothing new is drawn for long. The same seed gives the same. */
+static void test_drawn(void)
+{
+    world w;
+    if (!open_world(&w))
+        return;
+    uint64_t all = w.points->count;
+    CHECK(!w.points->draw);
+    kiln__union_free(w.whole);
+    for (size_t v = 0; kiln_strategy_name(v); v++) {
+        kiln__bounds bounds = {.index_units = 1};
+        kiln_error *error = NULL;
+        uint64_t sums[2] = {0};
+        for (int round = 0; round < 2; round++) {
+            CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, &bounds, &w.whole, &error),
+                     error);
+            w.points = kiln__union_points(w.whole);
+            CHECK(w.points->draw && w.points->count == UINT64_MAX && !kiln__union_empty(w.whole));
+            kiln__search *search = open_search(&w, kiln_strategy_name(v), 5);
+            uint32_t asked[256][5];
+            size_t count = 0;
+            bool found = true;
+            while (found && count < 256) {
+                CHECK(kiln__search_ask(search, asked[count], &found, NULL) == KILN_OK);
+                if (!found)
+                    break;
+                CHECK(valid(&w, asked[count]));
+                for (size_t i = 0; i < count; i++)
+                    CHECK(memcmp(asked[i], asked[count], sizeof *asked) != 0);
+                CHECK(kiln__search_tell(search, asked[count], value_of(asked[count]), NULL) == KILN_OK);
+                for (size_t i = 0; i < 5; i++)
+                    sums[round] = sums[round] * 31 + asked[count][i];
+                count++;
+            }
+            CHECK(count <= all && count > all * 9 / 10);
+            kiln__search_free(search);
+            kiln__union_free(w.whole);
+        }
+        CHECK(sums[0] == sums[1]);
+    }
+    int asked = 0;
+    kiln_error *error = NULL;
+    kiln__bounds bounds = {.index_units = 1, .stop = never, .user = &asked};
+    CHECK(kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, &bounds, &w.whole, &error) ==
+          KILN_ERROR_INTERRUPTED);
+    CHECK(asked > 0);
+    kiln_error_free(error);
+    kiln__space_free(w.spaces[0]);
+    kiln__space_free(w.spaces[1]);
+    kiln_spec_free(w.spec);
+}
+
+/* Nothing is valid, and it cannot be gone through: nothing is drawn, and the message says what rejected most. */
+static void test_none_drawn(void)
+{
+    static const char hopeless[] = "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"
+                                   "params: {a: {from: 1, to: 9999}, b: {from: 1, to: 9999}, c: [1, 2]}\n"
+                                   "where:\n  - a > 0\n  - a + b == 0\n"
+                                   "launch: {kernel: k, grid: 1, block: 1, args: []}\n";
+    kiln_spec *spec = NULL;
+    kiln__space *space = NULL;
+    kiln__union *whole = NULL;
+    kiln__search *search = NULL;
+    kiln_error *error = NULL;
+    bool found = true;
+    CHECK_OK(kiln__spec_parse(NULL, hopeless, strlen(hopeless), "t.yaml", NULL, &spec, &error), error);
+    if (!spec)
+        return;
+    kiln__scope outer = {.count = spec->size_sets[0].count, .settings = spec->size_sets[0].settings};
+    const kiln__variant *variant = spec->variants;
+    CHECK_OK(kiln__space_open(NULL, variant, &outer, NULL, 0, &space, &error), error);
+    kiln__bounds bounds = {.index_units = 1 << 16, .draw_units = 1 << 20};
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)&space, &variant, 1, &bounds, &whole, &error), error);
+    CHECK_OK(kiln__search_open(kiln__union_points(whole), kiln__strategy_find("random"), 1, &search, &error), error);
+    uint32_t point[4];
+    CHECK_OK(kiln__search_ask(search, point, &found, &error), error);
+    CHECK(!found && !kiln__union_empty(whole));
+    CHECK(kiln__union_none_found(whole, 3, &error) == KILN_ERROR_CONSTRAINT);
+    CHECK(strstr(kiln_error_message(error), "t.yaml:8:5: variant default: no valid configuration was found in 3 s"));
+    kiln_error_free(error);
+    kiln__search_free(search);
+    kiln__union_free(whole);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
 }
 
 static const check_case cases[] = {
@@ -344,5 +439,6 @@ static const check_case cases[] = {
     {"the same seed, the same path", test_repeatable},
     {"failures and equals", test_flat},
     {"memory runs out", test_memory},
-};
+    {"points that are drawn", test_drawn},
+    {"none to draw", test_none_drawn}};
 KILN_SUITE("search", cases)

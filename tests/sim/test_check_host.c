@@ -194,7 +194,7 @@ static void report(void *user, const kiln_check_finding *f)
 static void test_driver(void)
 {
     load();
-    CUcontext context;
+    CUcontext context = NULL;
     CUmodule module;
     CUfunction function;
     CUdeviceptr in, out;

@@ -145,6 +145,12 @@ static void test_made_contexts(void)
     OK(call_cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
     OK(call_cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE));
     CHECK(limit == 4096);
+    OK(call_cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE));
+    CHECK(limit == 8 << 20);
+    OK(call_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 16 << 20));
+    OK(call_cuCtxGetLimit(&limit, CU_LIMIT_MALLOC_HEAP_SIZE));
+    CHECK(limit == 16 << 20);
+    FAILS(OUT_OF_MEMORY, call_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, SIZE_MAX));
     FAILS(INVALID_VALUE, call_cuCtxGetLimit(&limit, (CUlimit)99));
     FAILS(UNSUPPORTED_LIMIT, call_cuCtxGetLimit(&limit, CU_LIMIT_SHMEM_SIZE));
     OK(call_cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));

@@ -244,6 +244,26 @@ static void member(bytes *archive, const char *name, const bytes *data)
         archive->data[archive->length++] = '\n';
 }
 
+/* Many packed texts in one image come to no more than the limit together. */
+static void together(void)
+{
+    static bytes two;
+    size_t f = fatbin_begin(&two);
+    entry(&two, f, 1, 80, ZSTD, "first first first first first");
+    for (int most = 0; most < 2; most++) {
+        sim_texts texts = {.unpacked = SIM_UNPACKED_MOST - (most ? 29 : 28)};
+        kiln__text log = {0};
+        CU_ASSERT_EQUAL(sim_image_read(&texts, two.data, two.length, "it", 90, &log),
+                        most ? SIM_IMAGE_OK : SIM_IMAGE_INVALID);
+        CU_ASSERT_EQUAL(texts.count, (size_t)most);
+        if (!most)
+            CHECK_TEXT(kiln__text_get(&log), "error   : the PTX up to 'it' has more than 1073741824 bytes unpacked, "
+                                             "which is the limit\n");
+        sim_texts_free(&texts);
+        kiln__text_free(&log);
+    }
+}
+
 static void objects(void)
 {
     static bytes two, one, none, host, cubin, archive, text;
@@ -386,6 +406,6 @@ static void out_of_memory(void)
 }
 
 static const check_case cases[] = {{"made by nvcc", of_nvcc}, {"choice", choice}, {"damage", damage},
-                                   {"objects and libraries", objects}, {"wrappers", wrappers},
+                                   {"objects and libraries", objects}, {"many packed texts", together}, {"wrappers", wrappers},
                                    {"linked images", linked}, {"out of memory", out_of_memory}};
 KILN_SUITE("sim fatbin", cases)

@@ -319,7 +319,7 @@ static void test_layers(void)
     OK(call_cuArrayDestroy(array));
     array = array_of(4, 0, 3, FLOATS, 1, CUDA_ARRAY3D_LAYERED, texels);
     t = texture_of(array, LINEAR, CLAMP, 0);
-    in = (quad){.f = {2, 0}, .i[1] = 1};
+    in = (quad){0};
     in.f[0] = 2;
     in.i[1] = 1;
     WANT(run("tex.a1d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%r2, %f1}];", t, &in, 1).at[0], 11.5);
@@ -359,7 +359,7 @@ static void test_cube(void)
     OK(call_cuArrayDestroy(array));
     array = array_of(2, 2, 12, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED, texels);
     t = texture_of(array, POINT, CLAMP, NORMAL);
-    quad in = {.f = {-0.5f, -0.5f, -4, 0}, .i[3] = 1};
+    quad in = {0};
     in.f[0] = in.f[1] = -0.5f, in.f[2] = -4, in.i[3] = 1;
     WANT(run("tex.acube.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%r4, %f1, %f2, %f3}];", t, &in, 1).at[0], 153);
     OK(call_cuTexObjectDestroy(t));

@@ -1,6 +1,7 @@
 /* Instructions in which lanes see each other or memory, in the forms that compilers seldom write; and what a kernel may
  * ask for beyond reason, which must be a fault. */
 #include "vm_check.h"
+#include "vm_machine.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
 #define KERNEL(name) ".visible .entry " name " (.param .u64 a, .param .u64 b) {\n"                                     \
@@ -200,6 +201,48 @@ static void heap(void)
     vm_bench_end(&b);
 }
 
+/* malloc() has the heap alone, whatever memory the device has, and says NULL when it is full. */
+static void heap_is_full(void)
+{
+    static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n" KERNEL("k")
+        "mov.u32 %r1, 0;\nL: { .param .b64 x; .param .b64 y; st.param.b64 [x], 1000000; call (y), malloc, (x);\n"
+        "ld.param.b64 %d3, [y]; }\n"
+        "setp.eq.u64 %p1, %d3, 0; @%p1 bra E; add.u32 %r1, %r1, 1; bra L;\nE: st.global.u32 [%d2], %r1; ret;\n}\n";
+    static const size_t larger[VM_LIMITS] = {1024, 1 << 20, 20 << 20, 2, 2048};
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 1 << 30});
+    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
+    CHECK(!vm_heap_used(b.device));
+    vm_bench_run(&b, "k", 1, 1, &p);
+    CU_ASSERT_EQUAL(in[0].w[0], 8); /* of 8 MiB */
+    CHECK(vm_heap_used(b.device));
+    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
+                        .block = {1, 1, 1}, .params = &p, .limits = larger};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
+    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* beside what was not freed */
+    vm_bench_end(&b);
+}
+
+/* Local memory of many threads at once: blocks run one after the other where it is not enough for several, and where it is not
+ * enough for one the launch says so. */
+static void local_is_bounded(void)
+{
+    static const char text[] = HEAD KERNEL("k") ".local .align 4 .b8 l[500000];\n"
+        "st.local.u32 [l+499996], %r0; atom.global.add.u32 %r1, [%d2], 1; ret;\n}\n";
+    enum { BLOCKS = 6, WIDE = 96 };
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 4, .memory = 1 << 30});
+    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
+    vm_family family = {.held = 0};
+    vm_limit_init(&family, b.device, &(vm_launch){.grid = {1, 1, 1}});
+    CU_ASSERT_EQUAL(family.hold_most, (uint64_t)1 << 30);
+    CHECK(vm_hold(&family, (uint64_t)1 << 30) && !vm_hold(&family, 1));
+    vm_let_go(&family, (uint64_t)1 << 30);
+    CHECK(vm_hold(&family, 1));
+    vm_bench_run(&b, "k", BLOCKS, WIDE, &p); /* 48 MB a block */
+    for (unsigned k = 0; k < WIDE; k++)
+        CU_ASSERT_EQUAL(in[k].w[0], BLOCKS);
+    vm_bench_end(&b);
+}
+
 static void too_much(void)
 {
     static const struct { const char *name, *text; vm_fault_kind kind; uint32_t blocks; } limits[] = {
@@ -243,7 +286,7 @@ static void long_chain(void)
 
 static const check_case cases[] = {
     {"reductions and groups", reductions}, {"asynchronous copies", copies}, {"atomics and 128 bits", atomics}, {"flushing", flushing},
-    {"stack and parameters", stacks},      {"branches", branches},          {"heap", heap},
+    {"stack and parameters", stacks},      {"branches", branches},          {"heap", heap}, {"heap is full", heap_is_full}, {"local memory is bounded", local_is_bounded},
     {"too much", too_much},                {"long chain", long_chain},
 };
 KILN_SUITE("vm warp", cases)

@@ -479,8 +479,225 @@ static void test_oom(void)
     kiln_spec_free(spec);
 }
 
+/* ---- spaces that are too large to count ---- */
+
+/* 3^40 configurations with one constraint over all of them. */
+static kiln_spec *hard_spec(void)
+{
+    kiln__text text = {0};
+    kiln__text_puts(&text, HEAD "params:\n");
+    for (int i = 0; i < 40; i++)
+        kiln__text_printf(&text, "  p%d: [1, 2, 3]\n", i);
+    kiln__text_puts(&text, "where:\n  - (0");
+    for (int i = 0; i < 40; i++)
+        kiln__text_printf(&text, " + p%d * p%d * %d", i, (i * 7 + 3) % 40, i * i + 13);
+    kiln__text_puts(&text, ") % 1009 == 5\n" TAIL);
+    kiln_spec *spec = parse(text.data);
+    kiln__text_free(&text);
+    return spec;
+}
+
+static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
+{
+    kiln__space *space = NULL;
+    kiln_error *error = NULL;
+    *outer = (kiln__scope){.count = 1, .settings = spec->size_sets[0].settings};
+    CHECK_OK(kiln__space_open(NULL, spec->variants, outer, NULL, 0, &space, &error), error);
+    return space;
+}
+
+typedef struct patience { uint64_t asked, most; } patience;
+static bool ask(void *user)
+{
+    patience *p = user;
+    return ++p->asked >= p->most;
+}
+static uint64_t below(void *user, uint64_t bound)
+{
+    (void)user;
+    return pick((unsigned)bound);
+}
+
+/* Counting and walking end where the effort does, and where the caller says so: at a step, not after the walk. */
+static void test_effort(void)
+{
+    kiln_spec *spec = hard_spec();
+    kiln__scope outer;
+    kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+    if (!space)
+        return;
+    kiln__index *index = NULL;
+    kiln_error *error = NULL;
+    uint64_t found = 99;
+    kiln__effort effort = {.most = 1 << 20};
+    CHECK_OK(kiln__index_open_within(space, &effort, &index, &found, &error), error);
+    CHECK(!index && effort.over && !effort.stopped && effort.done < (1 << 20) + 10000);
+    effort = (kiln__effort){.most = 1 << 22};
+    bool counted = true;
+    CHECK_OK(kiln__space_count_within(space, &effort, &counted, &found, &error), error);
+    CHECK(!counted && effort.over);
+    effort = (kiln__effort){.deadline = 1}; /* long over */
+    CHECK_OK(kiln__space_count_within(space, &effort, &counted, &found, &error), error);
+    CHECK(!counted && effort.over);
+    patience user = {.most = 5};
+    effort = (kiln__effort){.stop = ask, .user = &user};
+    CHECK_OK(kiln__index_open_within(space, &effort, &index, &found, &error), error);
+    CHECK(!index && effort.stopped && user.asked == 5 && effort.done < 6 * 70000);
+    user.asked = 0;
+    kiln__walk *walk = NULL;
+    const kiln_setting *settings = NULL;
+    CHECK_OK(kiln__walk_open(space, &walk, &error), error);
+    effort = (kiln__effort){.stop = ask, .user = &user};
+    kiln__walk_limit(walk, &effort);
+    do
+        CHECK_OK(kiln__walk_next(walk, &settings, &error), error);
+    while (settings);
+    CHECK(effort.stopped && user.asked == 5);
+    kiln__walk_free(walk);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
+}
+
+/* A walk that is halted goes on where it was: the same configurations, none lost and none twice. */
+static void test_halted(void)
+{
+    kiln_spec *spec = parse(HEAD "params: {A: {from: 1, to: 30}, B: {from: 1, to: 30}, C: [0, 1]}\n"
+                                 "where:\n  - A * B % 7 == 3\n  - C == 0 or A > B\n" TAIL);
+    kiln__scope outer;
+    kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+    if (!space)
+        return;
+    kiln__walk *whole = NULL, *halted = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__walk_open(space, &whole, &error), error);
+    CHECK_OK(kiln__walk_open(space, &halted, &error), error);
+    size_t halts = 0, count = 0;
+    for (;;) {
+        const kiln_setting *want = NULL, *got = NULL;
+        kiln__effort effort = {0};
+        CHECK_OK(kiln__walk_next(whole, &want, &error), error);
+        do {
+            effort = (kiln__effort){.most = 100};
+            kiln__walk_limit(halted, &effort);
+            CHECK_OK(kiln__walk_next(halted, &got, &error), error);
+            halts += effort.over;
+        } while (!got && effort.over);
+        CHECK(!want == !got);
+        if (!want || !got)
+            break;
+        for (size_t i = 0; i < 3; i++)
+            CHECK(kiln__value_equal(want[i].value, got[i].value));
+        count++;
+    }
+    uint64_t valid = 0;
+    CHECK_OK(kiln__space_count(space, &valid, &error), error);
+    CHECK(count == valid && halts > 10);
+    for (uint64_t most = 1; most < 1 << 16; most *= 2) { /* what was found so far is never more than there is */
+        bool counted = false;
+        uint64_t found = 0;
+        kiln__effort effort = {.most = most};
+        CHECK_OK(kiln__space_count_within(space, &effort, &counted, &found, &error), error);
+        CHECK(counted ? found == valid : found <= valid);
+    }
+    kiln__walk_free(whole);
+    kiln__walk_free(halted);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
+}
+
+/* What is drawn is valid, and in time all of a small space comes. */
+static void test_sampler(void)
+{
+    kiln_spec *spec = parse(HEAD "params: {A: [1, 2, 3, 4], B: [1, 2, 3, 4], C: [1, 2, 3, 4], D: [x, y, z]}\n"
+                                 "where:\n  - A != B\n  - B != C\n  - A != C\n" TAIL);
+    kiln__scope outer;
+    kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+    if (!space)
+        return;
+    kiln__sampler *sampler = NULL;
+    kiln_error *error = NULL;
+    bool seen[192] = {false};
+    size_t all = 0;
+    CHECK_OK(kiln__sampler_open(space, &sampler, &error), error);
+    state = 3;
+    for (int n = 0; n < 2000; n++) {
+        uint32_t at[4];
+        bool found = false, holds = false;
+        CHECK_OK(kiln__sampler_draw(sampler, below, NULL, NULL, at, &found, &error), error);
+        CHECK(found && at[0] < 4 && at[1] < 4 && at[2] < 4 && at[3] < 3);
+        CHECK_OK(kiln__space_holds_at(space, at, &holds, &error), error);
+        CHECK(holds);
+        bool *mark = &seen[((at[0] * 4 + at[1]) * 4 + at[2]) * 3 + at[3]];
+        all += !*mark;
+        *mark = true;
+    }
+    CHECK(all == 72 && !kiln__sampler_none(sampler));
+    kiln__sampler_free(sampler);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
+}
+
+/* Nothing is valid: a small space is gone through; of a large one it is said how far it came, and why. */
+static void test_none(void)
+{
+    static const char *const bodies[] = {"params: {A: [1, 2, 3], B: [1, 2]}\nwhere:\n  - A > 0\n  - A + B == 9\n",
+                                         "params: {A: {from: 1, to: 9999}, B: {from: 1, to: 9999}, C: [1, 2]}\n"
+                                         "where:\n  - A > 0\n  - A + B == 0\n"};
+    for (size_t i = 0; i < 2; i++) {
+        kiln__text text = {0};
+        kiln__text_printf(&text, "%s%s%s", HEAD, bodies[i], TAIL);
+        kiln_spec *spec = parse(text.data);
+        kiln__text_free(&text);
+        kiln__scope outer;
+        kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+        if (!space)
+            continue;
+        kiln__sampler *sampler = NULL;
+        kiln_error *error = NULL;
+        kiln__effort effort = {.most = 1 << 20};
+        uint32_t at[3];
+        bool found = true;
+        CHECK_OK(kiln__sampler_open(space, &sampler, &error), error);
+        CHECK_OK(kiln__sampler_draw(sampler, below, NULL, &effort, at, &found, &error), error);
+        CHECK(!found && kiln__sampler_none(sampler) == (i == 0) && effort.over == (i == 1));
+        const kiln__tally *tally = kiln__sampler_tally(sampler);
+        CHECK(tally->tried > 0 && tally->rejected[0] == 0 && tally->rejected[1] > 0);
+        CHECK(kiln__space_none_found(space, tally, 2, &error) == KILN_ERROR_CONSTRAINT);
+        char want[200];
+        snprintf(want, sizeof want, "t.yaml:8:5: variant default: no valid configuration was found in 2 s, in which %llu "
+                 "values of params were tried; this constraint rejected most of them, %llu\n",
+                 (unsigned long long)tally->tried, (unsigned long long)tally->rejected[1]);
+        CHECK(strncmp(kiln_error_message(error), want, strlen(want)) == 0);
+        kiln_error_free(error);
+        kiln__sampler_free(sampler);
+        kiln__space_free(space);
+        kiln_spec_free(spec);
+    }
+}
+
+/* A range of a million values is opened and counted without a configuration being made. */
+static void test_long_range(void)
+{
+    kiln_spec *spec = parse(HEAD "params: {A: {from: 1, to: 1000000}, B: {from: 0, to: 48000}}\nwhere:\n  - A % 3 == 1\n" TAIL);
+    kiln__scope outer;
+    kiln__space *space = spec ? space_of(spec, &outer) : NULL;
+    uint64_t valid = 0;
+    if (!space)
+        return;
+    CHECK(kiln__space_count(space, &valid, NULL) == KILN_OK && valid == (uint64_t)333334 * 48001);
+    kiln__space_free(space);
+    kiln_spec_free(spec);
+    kiln_error *error = NULL;
+    const char text[] = HEAD "params:\n  A: {from: 1, to: 10000000}\n" TAIL;
+    CHECK(kiln__spec_parse(NULL, text, sizeof text - 1, "t.yaml", NULL, &spec, &error) == KILN_ERROR_SPEC);
+    CHECK(strstr(kiln_error_message(error), "t.yaml:6:6: too many values: the params of a spec may have 1048576 together"));
+    kiln_error_free(error);
+}
+
 static const check_case cases[] = {
     {"random specs", test_random},      {"no params", test_no_params},       {"fixed params", test_fixed},
     {"messages", test_messages},        {"failing constraints", test_failing}, {"community files", test_community},
-    {"large", test_large},              {"index edges", test_index_edges},    {"out of memory", test_oom}};
+    {"large", test_large},              {"index edges", test_index_edges},    {"out of memory", test_oom},
+    {"an effort ends it", test_effort}, {"halted and gone on", test_halted}, {"sampler", test_sampler},
+    {"none found", test_none},          {"long range", test_long_range}};
 KILN_SUITE("space", cases)

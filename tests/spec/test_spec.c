@@ -258,6 +258,36 @@ static void test_ranges(void)
     kiln_spec_free(spec);
 }
 
+/* A range may be long in a T1 file too, where a list that is written down or computed one by one may not. */
+static void test_long_t1(void)
+{
+    static const struct { const char *values, *says; size_t count; } cases[] = {
+        {"list(range(1, 500001))", NULL, 500000},
+        {"range(2, 200002, 2)", NULL, 100000},
+        {"[i for i in range(100000)]", "a list of more than 65536 values", 0},
+        {"range(1, 500001) + [0]", "a list of more than 65536 values: a range may have more, but only alone", 0},
+        {"range(2000000)", "a range of 2000000 values; 1048576 are the most", 0},
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char text[400];
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        int length = snprintf(text, sizeof text, "{\"ConfigurationSpace\": {\"TuningParameters\": [{\"Name\": \"A\", "
+                              "\"Type\": \"int\", \"Values\": \"%s\"}]}}", cases[i].values);
+        kiln_status status = kiln__spec_parse(NULL, text, (size_t)length, "t.json", NULL, &spec, &error);
+        CHECK(status == (cases[i].says ? KILN_ERROR_SPEC : KILN_OK));
+        CHECK(!spec || spec->variants[0].params[0].count == cases[i].count);
+        if (cases[i].says) { /* with its place: the line and a column within the text */
+            CHECK(strncmp(kiln_error_message(error), "t.json:1:", 9) == 0);
+            CHECK(strstr(kiln_error_message(error), cases[i].says) != NULL);
+        } else if (error) {
+            fprintf(stderr, "%s\n", kiln_error_message(error));
+        }
+        kiln_error_free(error);
+        kiln_spec_free(spec);
+    }
+}
+
 /* Every prefix of a good spec is a spec or an error, never anything worse. */
 static void test_prefixes(void)
 {
@@ -355,7 +385,8 @@ static void test_oom(void)
 
 static const check_case cases[] = {
     {"matmul", test_matmul},     {"scan", test_scan},           {"spmv", test_spmv},
-    {"loops", test_loops},       {"ranges", test_ranges},       {"broken specs", test_broken},
+    {"loops", test_loops},       {"ranges", test_ranges},       {"long ranges of T1", test_long_t1},
+          {"broken specs", test_broken},
     {"prefixes", test_prefixes}, {"community files", test_t1},  {"aliases", test_aliases},
     {"out of memory", test_oom}};
 KILN_SUITE("spec", cases)

@@ -93,6 +93,49 @@ static void same_samples(const fixture *f, const char *why)
     kiln__free(NULL, b);
 }
 
+/* What a spreadsheet takes for a formula is none, numbers are numbers, and all texts come back as they were. */
+static void no_formulas(void)
+{
+    static const struct { const char *text, *cell; } cases[] = {
+        {"=1+2", "\"'=1+2\""}, {"+x", "\"'+x\""}, {"-x", "\"'-x\""}, {"@SUM(A1)", "\"'@SUM(A1)\""}, {"\t=1", "\"'\t=1\""},
+        {"\r=1", "\"'\r=1\""}, {"\n=1", "\"'\n=1\""}, {"=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""},
+        {"=\"a\",b", "\"'=\"\"a\"\",b\""}, {"-", "\"'-\""}, {"-1.5", "-1.5"}, {"+2e-3", "+2e-3"}, {"-1.5x", "\"'-1.5x\""},
+        {"-inf", "\"'-inf\""}, {"'=1", "\"''=1\""}, {"''-2", "\"'''-2\""}, {"'quoted'", "'quoted'"}, {"'", "'"}, {"''", "''"},
+        {"a;=1", "\"a;=1\""}, {"a=b", "a=b"}, {"it's", "it's"}, {"", ""},
+    };
+    fixture f;
+    char path[128], key[33];
+    kiln_error *error = NULL;
+    setup(&f);
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        snprintf(key, sizeof key, "%032zx", i);
+        kiln__row row = {.key = key, .spec = "s", .variant = "v", .params = "", .sizes = "", .inputs = "", .run = "",
+                         .device = cases[i].text, .device_id = "before", .uuid = "", .cc = "", .driver = "", .nvrtc = "",
+                         .kiln = "", .source_key = "", .message = cases[i].text, .seconds = -1.5, .made = 1};
+        CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
+    }
+    CHECK_OK(kiln_store_export(f.store, NULL, path_in(&f, "a.csv", path), KILN_FORMAT_AUTO, NULL, &error), error);
+    char *text = slurp(path);
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        char want[128];
+        snprintf(want, sizeof want, ",%s,before,", cases[i].cell);
+        CHECK_TEXT(text && strstr(text, want) ? want : "", want);
+    }
+    CHECK(text && strstr(text, ",-1.5,")); /* a column of numbers */
+    kiln__free(NULL, text);
+    CHECK_OK(kiln_store_import(f.other, path, NULL, NULL, &error), error);
+    same_samples(&f, "formulas");
+    sqlite3_stmt *statement = NULL;
+    CHECK(sqlite3_prepare_v2(f.other->db, "SELECT device, message FROM sample ORDER BY id", -1, &statement, NULL) == SQLITE_OK);
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        CHECK(sqlite3_step(statement) == SQLITE_ROW);
+        CHECK_TEXT((const char *)sqlite3_column_text(statement, 0), cases[i].text);
+        CHECK_TEXT((const char *)sqlite3_column_text(statement, 1), cases[i].text);
+    }
+    sqlite3_finalize(statement);
+    teardown(&f);
+}
+
 /* CSV holds everything, so it is what both sides are held against. */
 static void nothing_is_lost(void)
 {
@@ -291,6 +334,7 @@ static void memory_may_be_out(void)
 
 static const check_case cases[] = {
     {"nothing is lost", nothing_is_lost},
+    {"no formulas", no_formulas},
     {"one problem a file", one_problem_a_file},
     {"what others wrote", what_others_wrote},
     {"what is wrong", what_is_wrong},

@@ -5,102 +5,13 @@
  *   store_test_store time           what a sample costs */
 #include <fcntl.h>
 #include <signal.h>
-#include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "check.h"
 #include "expr.h"
-#include "store_internal.h"
-
-typedef struct fixture { char folder[64], path[96]; kiln_store *store; char log[512]; } fixture;
-
-static void note(void *user, kiln_log_level level, const char *message)
-{
-    fixture *f = user;
-    if (level == KILN_LOG_WARNING)
-        snprintf(f->log, sizeof f->log, "%s", message);
-}
-
-static void open_store(fixture *f, unsigned flags)
-{
-    kiln_error *error = NULL;
-    kiln__log log = {note, f};
-    CHECK_OK(kiln__store_open(NULL, &log, f->path, flags, &f->store, &error), error);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(f->store);
-}
-
-static void setup(fixture *f)
-{
-    memset(f, 0, sizeof *f);
-    strcpy(f->folder, "/tmp/kiln-store-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
-    snprintf(f->path, sizeof f->path, "%s/sub/samples.db", f->folder);
-    open_store(f, 0);
-}
-
-static void close_store(fixture *f)
-{
-    kiln_store_close(f->store);
-    f->store = NULL;
-}
-
-static void teardown(fixture *f)
-{
-    char command[256];
-    close_store(f);
-    snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", f->folder, f->folder);
-    CU_ASSERT_EQUAL(system(command), 0);
-}
-
-/* A row that is different in each of its fields from that of another number. */
-static kiln__row row_of(unsigned number, char key[33], double times[3])
-{
-    snprintf(key, 33, "%032x", number);
-    for (unsigned i = 0; i < 3; i++)
-        times[i] = (number + i) / 3.0;
-    return (kiln__row){
-        .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = "BLOCK=32 MODE=\"a, \\\"b\\\"\"",
-        .sizes = "N=512", .inputs = "i", .run = "verify", .device = "Some GPU, made up", .device_id = "cuda:0",
-        .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s",
-        .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK, .message = number % 5 == 4 ? "no\nno" : "",
-        .reusable = 1, .verified = 1, .measured = 1, .seconds = times[1], .seconds_low = times[0],
-        .seconds_high = times[2], .repetitions = 3, .flops = 1e12 + number, .worst_error = 0.1, .made = 1000 + number,
-        .stopped_early = number % 3 == 0, .finals = 77 + number, .first_seconds = times[0] / 2, .clock_hz = 1.98e9 + number,
-        .memory_clock_hz = 3.2e9 + number, .throttle = number % 16, .temperature = 40 + number, .power_watts = 600.5 + number,
-        .energy_joules = 0.25 * number, .times = times, .time_count = 3,
-    };
-}
-
-static bool add_number(kiln_store *store, unsigned number)
-{
-    char key[33];
-    double times[3];
-    kiln_error *error = NULL;
-    kiln__row row = row_of(number, key, times);
-    kiln_status status = kiln__store_add(store, &row, NULL, &error);
-    if (status != KILN_OK)
-        fprintf(stderr, "%u: %s\n", number, kiln_error_message(error));
-    kiln_error_free(error);
-    return status == KILN_OK;
-}
-
-static int count_record(void *user, const kiln_record *record)
-{
-    (void)record;
-    ++*(unsigned *)user;
-    return 0;
-}
-
-static unsigned count_all(kiln_store *store, const kiln_store_filter *filter)
-{
-    unsigned count = 0;
-    kiln_error *error = NULL;
-    CHECK_OK(kiln_store_list(store, filter, count_record, &count, &error), error);
-    return count;
-}
+#include "fixture.h"
 
 /* ---- what goes in comes out ---- */
 
@@ -295,14 +206,6 @@ static void csv_that_is_damaged(void)
 
 /* ---- files that are not as they should be ---- */
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void damage_is_moved_aside(void)
 {
     fixture f;
@@ -345,14 +248,6 @@ static void damage_that_comes_later(void)
     CHECK(strstr(f.log, "is damaged") != NULL);
     CHECK(count_all(f.store, NULL) == 1);
     teardown(&f);
-}
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    CU_ASSERT_EQUAL(sqlite3_open(path, &db), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
 }
 
 /* A database and a file as the first version wrote them. */
@@ -560,18 +455,6 @@ static void write_on(const char *path, unsigned from, unsigned step, unsigned mo
     _exit(0);
 }
 
-static void check_integrity(const char *path)
-{
-    sqlite3 *db = NULL;
-    sqlite3_stmt *statement = NULL;
-    CU_ASSERT_EQUAL(sqlite3_open(path, &db), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_prepare_v2(db, "PRAGMA integrity_check", -1, &statement, NULL), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_step(statement), SQLITE_ROW);
-    CHECK_TEXT((const char *)sqlite3_column_text(statement, 0), "ok");
-    sqlite3_finalize(statement);
-    sqlite3_close(db);
-}
-
 static void several_write_at_once(void)
 {
     fixture f;
@@ -746,7 +629,69 @@ static int print_times(void)
     return system(command) != 0;
 }
 
+/* In each format: an export that does not fit leaves the file that was there, and nothing beside it. */
+static void an_export_is_whole_or_nothing(void)
+{
+    fixture f;
+    struct rlimit all, little;
+    setup(&f);
+    for (unsigned i = 0; i < 20; i++)
+        CHECK(add_number(f.store, i));
+    CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
+    little = (struct rlimit){300, all.rlim_max};
+    void (*was)(int) = signal(SIGXFSZ, SIG_IGN);
+    static const char *const names[] = {"file.csv", "file.json", "file.json.gz"};
+    for (size_t i = 0; i < KILN__COUNT(names); i++) {
+        char path[128], command[256];
+        kiln_error *error = NULL;
+        snprintf(path, sizeof path, "%s/%s", f.folder, names[i]);
+        CHECK(kiln__file_write(NULL, path, "old", 3, NULL) == KILN_OK);
+        CHECK(setrlimit(RLIMIT_FSIZE, &little) == 0);
+        CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_AUTO, NULL, &error) == KILN_ERROR_IO);
+        CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+        CHECK(error && strstr(kiln_error_message(error), "cannot be written: File too large"));
+        kiln_error_free(error);
+        char *text = slurp(path);
+        CHECK_TEXT(text, "old");
+        kiln__free(NULL, text);
+        snprintf(command, sizeof command, "test \"$(ls -A '%s')\" = \"$(printf 'file%s\\nsub')\"", f.folder,
+                 names[i] + strlen("file"));
+        CHECK(system(command) == 0);
+        CHECK(unlink(path) == 0);
+    }
+    signal(SIGXFSZ, was);
+    teardown(&f);
+}
+
+/* Neither waited for, nor taken for a damaged database and renamed; nor are those that SQLite opens beside it. */
+static void what_is_no_file_is_no_store(void)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
+    fixture f;
+    struct stat info;
+    setup(&f);
+    alarm(60); /* a hang is a failure */
+    for (size_t i = 0; i < KILN__COUNT(parts); i++)
+        for (unsigned kind = 0; kind < 4; kind++) {
+            char part[140], name[100];
+            kiln_store *store = NULL;
+            kiln_error *error = NULL;
+            snprintf(name, sizeof name, "%s/other.db", f.folder);
+            snprintf(part, sizeof part, "%s%s", name, parts[i]);
+            CHECK((kind & 1 ? symlink("/dev/zero", part) : mkfifo(part, 0600)) == 0);
+            CHECK(kiln__store_open(NULL, NULL, name, kind & 2 ? KILN_STORE_READ : 0, &store, &error) == KILN_ERROR_IO);
+            CHECK(error && strstr(kiln_error_message(error), kind & 1 ? "is a character device" : "is a FIFO"));
+            CHECK(!store && lstat(part, &info) == 0 && (kind & 1 ? S_ISLNK(info.st_mode) : S_ISFIFO(info.st_mode)));
+            kiln_error_free(error);
+            unlink(part);
+        }
+    alarm(0);
+    teardown(&f);
+}
+
 static const check_case cases[] = {
+    {"an export is whole or nothing", an_export_is_whole_or_nothing},
+    {"what is no file is no store", what_is_no_file_is_no_store},
     {"a row comes back whole", a_row_comes_back_whole},
     {"of two with a key the later stays", of_two_with_a_key_the_later_stays},
     {"settings read back", settings_read_back},

@@ -10,7 +10,8 @@ worker=${3:-$(dirname "$kiln")/../tests/planted_worker}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$kiln" tune "$here/planted.yaml" -d "$device" --isolate \
+mkdir "$work/marks"
+KILN_PLANTED_MARKS=$work/marks KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$kiln" tune "$here/planted.yaml" -d "$device" --isolate \
     --cache-dir "$work" --store "$work/samples.db" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-20}" --sample-timeout "${SAMPLE_TIMEOUT:-6}" \
     --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
 code=$?
@@ -36,12 +37,37 @@ expect '^[0-9]*,planted,.*illegal_address' KILN_ERROR_DEVICE 1
 expect '^[0-9]*,planted,.*misaligned_address' KILN_ERROR_DEVICE 1
 expect '^[0-9]*,planted,.*endless' KILN_ERROR_TIMEOUT 1
 expect '^[0-9]*,planted,.*wrong_answer' KILN_ERROR_WRONG_ANSWER 1
-expect '^[0-9]*,planted,.*runner_killed' KILN_ERROR_DEVICE 1
+expect '^[0-9]*,planted,.*runner_killed[^_]' KILN_ERROR_DEVICE 1
 expect '^[0-9]*,refused,' KILN_ERROR_LAUNCH 1
 expect '^[0-9]*,too_large,' KILN_ERROR_DEVICE_MEMORY 1
 expect '^[0-9]*,planted,.*good' KILN_OK 1
 expect '^[0-9]*,reference,' KILN_OK 1
 expect '^[0-9]*,after,' KILN_OK 3
+expect '^[0-9]*,planted,.*compiler_killed[^_]' KILN_ERROR_COMPILE 1
+expect '^[0-9]*,planted,.*compiler_killed_once' KILN_OK 1
+expect '^[0-9]*,planted,.*runner_killed_once' KILN_OK 1
 cat "$work/samples.csv"
+
+# The store has them all. With a worker that lives, a second sweep makes anew what died or ran out of time, and takes what
+# says something of the kernel.
+again() {
+    KILN_WORKER=$real "$kiln" tune "$here/planted.yaml" -d "$device" --isolate -v planted -p "KIND=$1" \
+        --cache-dir "$work" --store "$work/samples.db" --jobs 1 --csv "$work/samples.csv" >"$work/out" 2>&1
+    expect "^[0-9]*,planted,.*$1" "$2" 1
+    grep -q "taken from earlier sweeps" "$work/out" && found=taken || found=made
+    [ "$found" = "$3" ] && return
+    echo "FAIL: the second sweep: $1 was $found, not $3"
+    cat "$work/out"
+    failed=1
+}
+for kind in compiler_crash compiler_hang compiler_killed runner_killed; do
+    again "$kind" KILN_OK made
+done
+for kind in compile_error illegal_address wrong_answer; do
+    again "$kind" 'KILN_ERROR_[A-Z_]*' taken
+done
+for kind in compiler_killed_once runner_killed_once; do
+    again "$kind" KILN_OK taken
+done
 [ "$failed" = 0 ] && echo "every planted failure cost one sample"
 exit $failed

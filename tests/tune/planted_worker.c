@@ -1,5 +1,7 @@
 /* planted_worker - stands between a sweep and kiln-worker ($KILN_PLANTED_WORKER), hands the messages on, and does what
- * a configuration of planted.yaml asks for: as a compiler it crashes or hangs, as a runner it dies in mid-sample. */
+ * a configuration of planted.yaml asks for: as a compiler it crashes, is killed or hangs, as a runner it dies in mid-sample.
+ * What it does once it does not where $KILN_PLANTED_MARKS has a file of that name, which it makes. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +16,34 @@ static bool holds(const char *body, size_t length, const char *text)
     return memmem(body, length, text, strlen(text)) != NULL;
 }
 
+/* False: not this time. */
+static bool is_first(const char *what)
+{
+    char path[512];
+    const char *folder = getenv("KILN_PLANTED_MARKS");
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "/nowhere", what);
+    int made = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    if (made >= 0)
+        close(made);
+    return made >= 0;
+}
+
 static void act(const kiln__message_header *header, const char *body)
 {
     size_t length = (size_t)header->length;
-    if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed"))
+    if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed_once")) {
+        if (is_first("runner"))
+            raise(SIGKILL);
+    } else if (header->kind == KILN__RUNNER_RUN && holds(body, length, "runner_killed")) {
         raise(SIGKILL);
+    }
     if (header->kind == KILN__RUNNER_OPEN || header->kind == KILN__RUNNER_RUN)
         return;
     if (holds(body, length, "#define KIND compiler_crash\n"))
         raise(SIGSEGV);
+    if (holds(body, length, "#define KIND compiler_killed\n") ||
+        (holds(body, length, "#define KIND compiler_killed_once\n") && is_first("compiler")))
+        raise(SIGKILL);
     if (holds(body, length, "#define KIND compiler_hang\n"))
         for (;;)
             pause();

@@ -49,7 +49,7 @@ static const double times[] = {1.25, 1.5, 2};
 static void write_result(kiln__text *message)
 {
     kiln__runner_answer answer = {.times = times, .time_count = KILN__COUNT(times),
-                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .lost = true, .why = "because",
+                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .passing = true, .lost = true, .why = "because",
                                   .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7, .stopped_early = 1,
                                              .clock_hz = 1e9, .throttle = 5, .energy_joules = 0.75}};
     kiln__runner_write_result(message, &answer);
@@ -132,7 +132,7 @@ static void messages_come_back(void)
     kiln__runner_answer answer;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(result.data + skip, result.length - skip, &answer));
     CHECK(answer.time_count == KILN__COUNT(times) && memcmp(answer.times, times, sizeof times) == 0);
-    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.lost);
+    CHECK(answer.status == KILN_ERROR_DEVICE && answer.cuda == 700 && answer.passing && answer.lost);
     CHECK_TEXT(answer.why, "because");
     CHECK(answer.result.measured && !answer.result.verified && answer.result.seconds == 1.5);
     CHECK(answer.result.worst_error == 0.5 && answer.result.repetitions == 7 && answer.result.stopped_early);
@@ -498,15 +498,15 @@ static void refuses_what_cannot_be_moved(void)
     options.run = (kiln_run_options){.size = sizeof options.run, .flags = KILN_RUN_CHECK};
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
     options.run.flags = 0;
-    options.sample_timeout = -1;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "sample_timeout -1");
+    options.sample_timeout = NAN;
+    refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is nan");
     options.sample_timeout = 0;
     static const char *const unlike[] = {"sim", "sim:h200"}, *const gpu[] = {"cuda:0"}, *const none[] = {"gpu"};
     options.device_count = 2;
     options.devices = unlike;
     refused(&f, options, KILN_ERROR_ARGUMENT, "times of different models do not compare");
     options.devices = NULL;
-    refused(&f, options, KILN_ERROR_ARGUMENT, "2 devices, but no list");
+    refused(&f, options, KILN_ERROR_ARGUMENT, "options.device_count is 2, but options.devices is NULL");
     options.device_count = 1;
     options.devices = gpu;
     refused(&f, options, KILN_ERROR_ARGUMENT, "a simulated device and a GPU");

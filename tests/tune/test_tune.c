@@ -358,7 +358,7 @@ static void chooses_a_strategy(void)
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         kiln_error *error = NULL;
         kiln__tune_source *source = NULL;
-        CHECK_OK(kiln__tune_source_open(f.engine, f.spec, &want[i].options, &source, &error), error);
+        CHECK_OK(kiln__tune_source_open(f.engine, f.spec, &want[i].options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
         CU_ASSERT_EQUAL(kiln__tune_source_learns(source), want[i].learns);
         kiln__tune_source_free(source);
@@ -366,7 +366,7 @@ static void chooses_a_strategy(void)
     kiln_error *error = NULL;
     kiln__tune_source *source = NULL;
     kiln_tune_options options = {.strategy = "gredy"};
-    CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, f.spec, &options, &source, &error), KILN_ERROR_NOT_FOUND);
+    CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, f.spec, &options, NULL, &source, &error), KILN_ERROR_NOT_FOUND);
     CHECK_TEXT(kiln_error_message(error), "there is no strategy 'gredy'; did you mean 'greedy'?");
     kiln_error_free(error);
     teardown(&f);
@@ -402,7 +402,7 @@ static void searches_a_huge_space(void)
     for (int round = 0; round < 2; round++) {
         kiln_tune_options options = {.max_configurations = DRAWS, .seed = 11};
         kiln__tune_source *source = NULL;
-        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, &source, &error), error);
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
         CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000); /* A < B of 1000 each, times C */
         struct { size_t ticket; double value; } open[4];
@@ -432,6 +432,124 @@ static void searches_a_huge_space(void)
             CHECK(memcmp(first, numbers, sizeof first) == 0);
         kiln__tune_source_free(source);
     }
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* ---- a space that is too large to count ---- */
+
+typedef struct patience { int asked, most; } patience;
+static bool impatient(void *user)
+{
+    patience *p = user;
+    return ++p->asked >= p->most;
+}
+
+static int impatient_too(void *user) { return impatient(user); }
+
+static kiln_spec *load_hard(fixture *f)
+{
+    kiln_error *error = NULL;
+    kiln_spec *spec = NULL;
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/hard.yaml", &spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    return spec;
+}
+
+/* Taken in order without a count, or drawn. All params different is what is valid. */
+static void takes_from_an_uncounted_space(void)
+{
+    static const char *const strategies[] = {"exhaustive", "random", "surrogate"}, *const some = "some";
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    for (size_t s = 0; s < KILN__COUNT(strategies); s++) {
+        kiln_tune_options options = {.variants = &some, .variant_count = 1, .strategy = strategies[s]};
+        kiln__tune_source *source = NULL;
+        kiln_error *error = NULL;
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        CHECK(kiln__tune_source_total(source) == UINT64_MAX);
+        CHECK(kiln__tune_source_sampled(source) == (s > 0));
+        for (int n = 0; n < 30; n++) {
+            kiln_choice choice;
+            size_t ticket;
+            unsigned values = 0;
+            CHECK_OK(kiln__tune_source_next(source, &choice, &ticket, &error), error);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(choice.variant);
+            for (size_t i = 0; i < choice.param_count; i++)
+                values |= 1u << choice.params[i].value.as.i;
+            CU_ASSERT_EQUAL(values, 0xffe);
+            CHECK_OK(kiln__tune_source_tell(source, ticket, 1.0 + n, &error), error);
+        }
+        CHECK(!kiln__tune_source_gave_up(source));
+        kiln__tune_source_free(source);
+    }
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* Where nothing is found the caller's answer ends the walk and the drawing, at a step of it. */
+static void asks_while_it_looks(void)
+{
+    static const char *const strategies[] = {"exhaustive", "random"}, *const none = "none";
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    for (size_t s = 0; s < KILN__COUNT(strategies); s++) {
+        kiln_tune_options options = {.variants = &none, .variant_count = 1, .strategy = strategies[s]};
+        patience user = {.most = 3};
+        const kiln__asker watch = {impatient, &user};
+        kiln__tune_source *source = NULL;
+        kiln_error *error = NULL;
+        CU_ASSERT_EQUAL(kiln__tune_source_open(f.engine, spec, &options, &watch, &source, &error),
+                        KILN_ERROR_INTERRUPTED); /* while counting */
+        CU_ASSERT_EQUAL(user.asked, 3);
+        kiln_error_free(error);
+        error = NULL;
+        user = (patience){.most = 1 << 30};
+        CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, &watch, &source, &error), error);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+        user.most = user.asked + 2;
+        kiln_choice choice;
+        size_t ticket;
+        CU_ASSERT_EQUAL(kiln__tune_source_next(source, &choice, &ticket, &error), KILN_ERROR_INTERRUPTED);
+        kiln_error_free(error);
+        kiln__tune_source_free(source);
+    }
+    patience user = {.most = 3};
+    kiln_space_options options = {.size = sizeof options, .stop = impatient_too, .user = &user};
+    kiln_space_info info = {0};
+    kiln_error *error = NULL;
+    CU_ASSERT_EQUAL(kiln_space_count(f.engine, spec, NULL, &options, &info, &error), KILN_ERROR_INTERRUPTED);
+    CU_ASSERT_EQUAL(user.asked, 3);
+    kiln_error_free(error);
+    error = NULL;
+    options = (kiln_space_options){.size = sizeof options, .max_seconds = 0.01};
+    CHECK_OK(kiln_space_count(f.engine, spec, NULL, &options, &info, &error), error);
+    CHECK(!info.counted && info.raw == 285311670611 + 10000000000000000);
+    kiln_spec_free(spec);
+    teardown(&f);
+}
+
+/* One valid configuration is found without a count; where there is none, the message says what rejected most. */
+static void suggests_in_an_uncounted_space(void)
+{
+    fixture f;
+    setup(&f);
+    kiln_spec *spec = load_hard(&f);
+    kiln_best *best = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_best_find(f.engine, spec, &(kiln_choice){.variant = "some"}, NULL, &best, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(best);
+    CU_ASSERT_EQUAL(best->from, KILN_BEST_DEFAULT);
+    kiln_best_free(best);
+    best = NULL;
+    CU_ASSERT_EQUAL(kiln_best_find(f.engine, spec, &(kiln_choice){.variant = "none"}, NULL, &best, &error),
+                    KILN_ERROR_CONSTRAINT);
+    CHECK(strstr(kiln_error_message(error), "variant none: no valid configuration was found in ") != NULL);
+    CHECK(strstr(kiln_error_message(error), "this constraint rejected most of them") != NULL);
+    kiln_error_free(error);
     kiln_spec_free(spec);
     teardown(&f);
 }
@@ -567,6 +685,9 @@ static const check_case cases[] = {
     {"every strategy finds all", every_strategy_finds_all},
     {"chooses a strategy", chooses_a_strategy},
     {"searches a huge space", searches_a_huge_space},
+    {"an uncounted space", takes_from_an_uncounted_space},
+    {"asks while it looks", asks_while_it_looks},
+    {"suggests in an uncounted space", suggests_in_an_uncounted_space},
     {"gives up what is slower", gives_up_what_is_slower},
     {"holds finals", holds_finals},
     {"survives no memory", survives_no_memory},

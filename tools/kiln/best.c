@@ -71,7 +71,7 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     out_printf("from %s", kiln_best_text(best->from));
     if (best->from == KILN_BEST_OTHER_DEVICE) {
         out_puts(", ");
-        out_text(best->device);
+        out_puts(best->device);
     }
     if (best->distance > 0)
         out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
@@ -131,6 +131,7 @@ static int look_up(cli *c)
     kiln_best_options options = {.size = sizeof options, .store = s.store, .knowledge = s.known,
                                  .tune_seconds = c->args.tune_seconds, .isolation = KILN_ISOLATE_GPU};
     cli_make_run(c, &options.run);
+    cli_catch_signals("");
     kiln_status status = c->args.tune_seconds > 0
                              ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
                              : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
@@ -209,7 +210,7 @@ static const cli_option choice_options[] = {
     CLI_SIZE_OPTION,
 };
 static const cli_group choice_group = {"For what", choice_options, CLI_COUNT(choice_options)};
-static const cli_option tune_options[] = {CLI_RUN_OPTIONS};
+static const cli_option tune_options[] = {CLI_RUN_OPTIONS, CLI_TIMEOUT_OPTION(" and twice the budget.")};
 static const cli_group tune_group = {"Tuning", tune_options, CLI_COUNT(tune_options)};
 
 const cli_command cli_best_command = {

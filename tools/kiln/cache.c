@@ -79,7 +79,7 @@ static int cache_list(cli *c, bool verify)
     if (verify ? l.damaged > 0 : l.count > 0)
         table_print(&l.table, true);
     out_printf("%s entr%s, %s, in ", cli_whole(l.count), l.count == 1 ? "y" : "ies", cli_bytes(l.bytes));
-    out_text(kiln_cache_dir(c->engine));
+    out_puts(kiln_cache_dir(c->engine));
     if (verify)
         out_printf("; %s damaged%s", l.damaged ? cli_whole(l.damaged) : "none",
                    l.damaged ? " and removed; they will be made again when needed" : "");
@@ -102,9 +102,9 @@ static void show(void *user, const kiln_cache_entry *entry, const char *source, 
     }
     bool parts = c->args.show_source || c->args.show_ptx;
     if (c->args.show_source)
-        out_puts(source ? source : "");
+        out_write(source ? source : "", source ? strlen(source) : 0);
     if (c->args.show_ptx)
-        out_puts(ptx ? ptx : "");
+        out_write(ptx ? ptx : "", ptx ? strlen(ptx) : 0);
     if (parts)
         return;
     cli_table table;

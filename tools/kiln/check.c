@@ -1,5 +1,4 @@
 /* check.c - kiln check: a sweep under the checks of the simulated device. */
-#include <signal.h>
 #include <string.h>
 
 #include "findings.h"
@@ -13,14 +12,6 @@ typedef struct check_view {
     bool progress;
     double shown;
 } check_view;
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
@@ -37,12 +28,14 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     if (view->progress && (progress->done == 0 || progress->elapsed - view->shown >= 0.1)) {
         void *mark = cli_mark();
         view->shown = progress->elapsed;
-        progress_show(cli_printf("%s/%s", cli_whole(progress->done), cli_whole(progress->total)),
+        progress_show(progress->total == UINT64_MAX
+                          ? cli_printf("%s", cli_whole(progress->done))
+                          : cli_printf("%s/%s", cli_whole(progress->done), cli_whole(progress->total)),
                       cli_printf("  %s found", cli_whole(findings_severe(&view->found))),
                       progress->remaining >= 0 ? cli_printf("  %s left", cli_duration(progress->remaining)) : "");
         cli_release(mark);
     }
-    return interrupted != 0;
+    return cli_interrupted();
 }
 
 static void show_text(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
@@ -61,6 +54,9 @@ static void show_text(const cli *c, const check_view *view, const kiln_tuning_to
         out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
                    c->args.notes ? "" : " (--notes shows them)");
     out_puts("\n");
+    if (totals->uncounted)
+        out_printf("  of more configurations than could be counted in a short time%s\n",
+                   totals->sampled ? ", drawn at random, not all equally likely" : "");
     if (view->failed) {
         out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
         out_wrapped(view->why, 4, out_width());
@@ -73,6 +69,8 @@ static void show_json(const cli *c, const check_view *view, const kiln_tuning_to
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
     js_set(object, "configurations", js_whole(totals->configurations));
     js_set(object, "failed", js_whole(view->failed));
+    if (totals->uncounted)
+        js_set(object, "space_counted", json_false());
     js_set(object, "first_failure", js_text(view->why));
     js_set(object, "findings", findings_json(&view->found));
     js_print(object);
@@ -114,7 +112,7 @@ static int check_run(cli *c)
     options.run.input_count = c->args.inputs.count;
     options.run.check = findings_add;
     options.run.check_user = &view.found;
-    signal(SIGINT, on_signal);
+    cli_catch_signals("");
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();
     if (!tuning)
@@ -151,6 +149,7 @@ static const cli_option options[] = {
      "Of the strategy's random numbers. Default: 0."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL,
      "Do not check the answer as well."},
+    CLI_TIMEOUT_OPTION("."),
     {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
      "Also show what may be meant so, such as two threads that write the same value to one place."},
 };

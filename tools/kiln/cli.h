@@ -41,6 +41,7 @@ typedef enum cli_kind {
     CLI_COMMAS,   /* cli_list: split at commas, every use adds */
     CLI_WHOLE,    /* uint64_t, at least 1 */
     CLI_NUMBER,   /* double, above 0 */
+    CLI_LIMIT,    /* double, above 0; 0, which means none, is stored as -1 */
     CLI_BYTES,    /* uint64_t: 64M, 1.5GiB */
     CLI_WORD      /* const char *: one of `words` */
 } cli_kind;
@@ -140,9 +141,21 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
     {"energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                         \
      "Measure energy too, where the GPU has a counter of it: about a second more a configuration."}
 
+#define CLI_TIMEOUT_OPTION(more)                                                                                       \
+    {"sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                   \
+     "End a configuration that runs longer from its first launch on; 0: never. Default: 60" more}
+
 #define CLI_STORE_OPTION                                                                                               \
     {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \
      "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."}
+
+/* ---- SIGINT and SIGTERM ---- */
+
+/* From now on the first one sets a flag, and says that the command is ending (after `what`, "" if at once); the second one
+ * ends it. */
+void cli_catch_signals(const char *what);
+bool cli_interrupted(void);
+const volatile int *cli_interrupt_flag(void); /* for kiln_run_options.stop */
 
 /* The nearest of `count` names by edit distance, NULL if none is near. */
 const char *cli_nearest(const char *name, const char *const *names, size_t count);
@@ -178,10 +191,12 @@ const char *cli_device_name(const kiln_device_info *info); /* says where it is s
 
 /* ---- output: standard output is written whole at the end, so that an error in JSON is the only thing in it ---- */
 
-void out_write(const void *data, size_t length);
-void out_puts(const char *text);                       /* as it is */
-void out_text(const char *text);                       /* foreign text: control characters replaced */
+/* For people: controls in it are shown (\x1b), but for newlines, tabs and what out_bold() and the like give. */
+void out_puts(const char *text);
 void out_printf(const char *format, ...) CLI_PRINTF(1, 2);
+/* A word a line, for scripts and completions: one that people cannot be shown as it is, is left out. */
+void out_word(const char *word);
+void out_write(const void *data, size_t length); /* a file's bytes: as they are, but for people on a terminal */
 void out_wrapped(const char *text, unsigned indent, unsigned width); /* paragraphs */
 void out_flush(void);
 int out_finish(int code); /* writes what is left; the exit code: 5 where that failed */
@@ -196,8 +211,21 @@ void out_start_json(void); /* from here on standard output gets one JSON object 
 void out_json(const char *text);
 void out_start(void);      /* looks at the terminal and the locale, once */
 bool out_utf8(void);
-/* Columns of `text` on a terminal. */
+/* Columns of `text` on a terminal, once it is visible. */
 size_t out_columns(const char *text);
+
+/* ---- text that others wrote (visible.c) ---- */
+
+/* The character at `text`, of which there are `length` bytes: its own, 0 where it is no UTF-8. */
+size_t cli_utf8(const char *text, size_t length, uint32_t *code);
+bool cli_is_control(uint32_t code); /* what a terminal obeys: C0, C1, DEL, bidirectional marks */
+/* Controls but those in `as_is` ("\n\t"), and bytes that are no UTF-8, as \x1b or \u202e. From malloc(), for any
+ * thread; NULL: no memory. */
+char *cli_escape(const char *text, size_t length, const char *as_is);
+const char *cli_visible(const char *text); /* the same as one line, kept like all of cli_alloc() */
+bool cli_is_plain(const char *text);       /* nothing in it would be shown as an escape */
+/* Bytes of the first character of a text that is visible, and its columns. */
+size_t cli_character(const char *text, size_t *columns);
 
 typedef struct cli_table { const char *align; size_t columns; cli_list cells; unsigned indent; } cli_table;
 /* `align` has a letter a column: l or r. The first row is the heading. */
@@ -222,6 +250,17 @@ int cli_fail(const cli *c, kiln_status status, const char *format, ...) CLI_PRIN
 int cli_usage(const cli *c, const char *format, ...) CLI_PRINTF(2, 3);
 /* The same for an error of the library, which is freed. */
 int cli_error(const cli *c, kiln_error *error);
+
+/* ---- files (files.c) ---- */
+
+/* Writes a whole file by kiln_file_write(). 0, or the exit code. */
+int cli_write_file(const cli *c, const char *path, const void *data, size_t size);
+/* The same of what was printed to a stream in memory. */
+typedef struct cli_stream { FILE *file; char *text; size_t size; } cli_stream;
+FILE *cli_stream_open(cli_stream *stream); /* NULL: out of memory */
+int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* and closes it */
+/* The whole of a regular file of at most `most` bytes; NULL: errno says why. It never waits. */
+const char *cli_read_file(const char *path, size_t most);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
 /* ---- JSON ---- */
@@ -238,7 +277,10 @@ json_t *js_settings(const kiln_setting *settings, size_t count);
 json_t *js_result(const kiln_result *result);
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
+char *js_dump(const json_t *object, size_t flags); /* as a text; flags of json_dumps() */
 void js_print(json_t *object); /* to standard output; frees it */
+/* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
+const char *js_visible(const char *json);
 
 /* ---- a progress line on a terminal ---- */
 

@@ -1,4 +1,8 @@
-/* completion.c - kiln completion SHELL: scripts for bash, zsh and fish, out of the option tables. */
+/* completion.c - kiln completion SHELL: scripts for bash, zsh and fish, out of the option tables.
+ *
+ * What is completed comes from specs and files that others wrote: a param's value may be $(...), and so may the name of
+ * a file. No script lets its shell expand such a text: it is compared, quoted and inserted. Kiln prints a candidate a
+ * line, and leaves out those with control characters (out_word()), which no shell could show or insert as they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +12,8 @@
 static const char *lister(cli_completes completes)
 {
     switch (completes) {
-    case CLI_SPECS: return "kiln list --names 2>/dev/null";
-    case CLI_DEVICES: return "_kiln_devices";
+    case CLI_SPECS: return "kiln list --names";
+    case CLI_DEVICES: return "kiln devices --names";
     case CLI_VARIANTS: return "_kiln_of_spec variants";
     case CLI_PARAMS: return "_kiln_of_spec params";
     case CLI_SIZES: return "_kiln_of_spec sizes";
@@ -43,17 +47,16 @@ static const char *both_names(const cli_option *option, const char *between)
 
 static void bash_reply(cli_completes completes, const char *words, const char *indent)
 {
+    if (words)
+        out_printf("%s_kiln_offer %s\n", indent, words);
     if (completes == CLI_FILES || completes == CLI_NOTHING)
-        out_printf("%sCOMPREPLY=($(compgen -f -- \"$cur\"))\n", indent);
+        out_printf("%scompopt -o default\n", indent);
     else if (completes == CLI_FOLDERS)
-        out_printf("%sCOMPREPLY=($(compgen -d -- \"$cur\"))\n", indent);
-    else if (completes == CLI_WORDS)
-        out_printf("%sCOMPREPLY=($(compgen -W '%s' -- \"$cur\"))\n", indent, words);
-    else if (completes == CLI_SPECS)
-        out_printf("%sCOMPREPLY=($(compgen -W \"%s$(%s)\" -- \"$cur\") $(compgen -f -X '!*.@(yaml|json)' -- \"$cur\"))\n",
-                   indent, words ? cli_printf("%s ", words) : "", lister(completes));
-    else
-        out_printf("%sCOMPREPLY=($(compgen -W \"$(%s)\" -- \"$cur\"))\n", indent, lister(completes));
+        out_printf("%scompopt -o dirnames\n", indent);
+    else if (completes != CLI_WORDS)
+        out_printf("%s_kiln_lines %s\n", indent, lister(completes));
+    if (completes == CLI_SPECS)
+        out_printf("%s_kiln_files\n", indent);
 }
 
 static void bash_command(const cli_command *command)
@@ -67,17 +70,15 @@ static void bash_command(const cli_command *command)
             if (option->kind == CLI_FLAG || option->kind == CLI_OPTIONAL)
                 continue;
             out_printf("        %s)\n", both_names(option, "|"));
-            if (option->completes == CLI_NOTHING)
-                out_puts("            COMPREPLY=()\n");
-            else
+            if (option->completes != CLI_NOTHING)
                 bash_reply(option->completes, option->words, "            ");
             out_puts("            return ;;\n");
         }
-    out_puts("        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '");
+    out_puts("        esac\n        if [[ $cur == -* ]]; then\n            _kiln_offer");
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g]->count; i++)
-            out_printf("%s--%s", g || i ? " " : "", groups[g]->options[i].name);
-    out_puts("' -- \"$cur\"))\n");
+            out_printf(" --%s", groups[g]->options[i].name);
+    out_puts("\n");
     if (command->completes != CLI_NOTHING) {
         out_puts("        else\n");
         bash_reply(command->completes, command->words, "            ");
@@ -85,49 +86,171 @@ static void bash_command(const cli_command *command)
     out_puts("        fi ;;\n");
 }
 
-static const char bash_head[] =
+static const char bash_words[] =
     "# bash completion for kiln, made by `kiln completion bash`.\n"
-    "# bash splits words at = and : ; these are put together again here.\n"
-    "_kiln_devices() { echo sim; kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p'; }\n"
+    "# Names and values come from specs and files that others wrote: none is ever expanded. They are compared with what was\n"
+    "# typed, and quoted. `compgen -W` would expand them, and filename completion of an answer may: neither is used for them.\n"
+    "\n"
+    "# Splits TEXT into words as the shell will see them, without expanding anything: kiln_words, the last one is that at its\n"
+    "# end (maybe empty). kiln_quote: the quote that is open there.\n"
+    "_kiln_split() {\n"
+    "    local text=$1 char next word= begun= i\n"
+    "    kiln_words=() kiln_quote=\n"
+    "    for ((i = 0; i < ${#text}; i++)); do\n"
+    "        char=${text:i:1}\n"
+    "        if [[ -n $kiln_quote && $char == \"$kiln_quote\" ]]; then\n"
+    "            kiln_quote=\n"
+    "        elif [[ $kiln_quote == \"'\" ]]; then\n"
+    "            word+=$char\n"
+    "        elif [[ $char == \\\\ ]]; then\n"
+    "            next=${text:i+1:1}\n"
+    "            # In double quotes it is a backslash before all but these.\n"
+    "            [[ $kiln_quote == '\"' && $next != [\\\"\\\\\\$\\`] ]] && word+=$char\n"
+    "            word+=$next begun=1\n"
+    "            i=$((i + 1))\n"
+    "        elif [[ -n $kiln_quote ]]; then\n"
+    "            word+=$char\n"
+    "        elif [[ $char == [\\'\\\"] ]]; then\n"
+    "            kiln_quote=$char begun=1\n"
+    "        elif [[ $char == [[:space:]] ]]; then\n"
+    "            [[ -n $begun ]] && kiln_words+=(\"$word\")\n"
+    "            word= begun=\n"
+    "        else\n"
+    "            word+=$char begun=1\n"
+    "        fi\n"
+    "    done\n"
+    "    kiln_words+=(\"$word\")\n"
+    "}\n"
+    "# Keeps those of the WORDs that begin with what was typed.\n"
+    "_kiln_offer() {\n"
+    "    local word\n"
+    "    for word; do\n"
+    "        [[ -n $word && $lead$word == \"$typed\"* ]] && found+=(\"$lead$word\")\n"
+    "    done\n"
+    "}\n"
+    "# The same for the lines that a command prints.\n"
+    "_kiln_lines() {\n"
+    "    local line\n"
+    "    while IFS= read -r line; do\n"
+    "        _kiln_offer \"$line\"\n"
+    "    done <<<\"$(\"$@\" 2>/dev/null)\"\n"
+    "}\n"
+    "# The same for specs that are files, and folders with them. A name with a control character is left out.\n"
+    "_kiln_files() {\n"
+    "    local file begin=$cur\n"
+    "    [[ $begin == '~/'* ]] && begin=$HOME${begin:1}\n"
+    "    for file in \"$begin\"*; do\n"
+    "        [[ -e $file && $file != *[[:cntrl:]]* ]] || continue\n"
+    "        [[ -d $file ]] && file+=/\n"
+    "        [[ $cur == '~/'* ]] && file=\"~${file#\"$HOME\"}\" home=1\n"
+    "        [[ $file == *.yaml || $file == *.json || $file == */ ]] && _kiln_offer \"$file\"\n"
+    "    done\n"
+    "}\n"
     "_kiln_of_spec() {\n"
     "    local word spec= first=2\n"
-    "    [[ ${COMP_WORDS[1]} == study ]] && first=3\n"
-    "    for word in \"${COMP_WORDS[@]:first}\"; do\n"
+    "    [[ ${words[1]} == study ]] && first=3\n"
+    "    for word in \"${words[@]:first}\"; do\n"
     "        [[ $word == -* || -z $word ]] || { spec=$word; break; }\n"
     "    done\n"
+    "    [[ $spec == '~/'* ]] && spec=$HOME${spec:1}\n"
     "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n"
+    "}\n";
+
+static const char bash_answer[] =
+    "# TEXT to stand where the open quote is $kiln_quote: `quoted`.\n"
+    "_kiln_quote() {\n"
+    "    local text=$1 char i\n"
+    "    quoted=\n"
+    "    if [[ -z $kiln_quote ]]; then\n"
+    "        if [[ -n $home && $text == '~/'* ]]; then # of a file: the shell shall expand it\n"
+    "            quoted='~/' text=${text:2}\n"
+    "        fi\n"
+    "        [[ -z $text ]] || printf -v text %q \"$text\"\n"
+    "        quoted+=$text\n"
+    "        return\n"
+    "    fi\n"
+    "    for ((i = 0; i < ${#text}; i++)); do\n"
+    "        char=${text:i:1}\n"
+    "        case $kiln_quote$char in\n"
+    "        \"''\") quoted+=\"'\\\\''\" ;;\n"
+    "        '\"!') quoted+='\"\\!\"' ;;\n"
+    "        '\"'[\\\"\\\\\\$\\`]) quoted+=\\\\$char ;;\n"
+    "        *) quoted+=$char ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    # Where it begins with the quote that was opened right before it, readline takes both for one.\n"
+    "    [[ -n $opened && $quoted == \"$opened\"* ]] && quoted=$opened$quoted\n"
     "}\n"
-    "_kiln() {\n"
-    "    local cur option line=${COMP_LINE:0:COMP_POINT} lead=\n"
-    "    cur=${line##*[[:space:]]}\n"
-    "    option=${COMP_WORDS[COMP_CWORD-1]}\n"
-    "    local before=${line%\"$cur\"}; before=${before%\"${before##*[![:space:]]}\"}\n"
-    "    option=${before##*[[:space:]]}\n"
-    "    if [[ $cur == --*=* ]]; then option=${cur%%=*}; cur=${cur#*=}; fi\n"
-    "    if [[ $COMP_CWORD -le 1 ]]; then\n";
+    "# The longest beginning that all WORDs have: `common`.\n"
+    "_kiln_common() {\n"
+    "    local word\n"
+    "    common=$1\n"
+    "    for word; do\n"
+    "        while [[ $word != \"$common\"* ]]; do\n"
+    "            common=${common:0:${#common}-1}\n"
+    "        done\n"
+    "    done\n"
+    "}\n"
+    "# `found` as the answer. What the line has of the word before the part that is replaced ($1) is taken off.\n"
+    "_kiln_reply() {\n"
+    "    local word quoted common all\n"
+    "    ((${#found[@]})) || return\n"
+    "    for word in \"${found[@]}\"; do\n"
+    "        _kiln_quote \"${word#\"$1\"}\"\n"
+    "        COMPREPLY+=(\"$quoted\")\n"
+    "    done\n"
+    "    [[ ${#found[@]} == 1 && $word == */ ]] && compopt -o nospace\n"
+    "    # The line gets what all answers begin with. Where they part within a quoted character (a\\ b and a\\$b) that would be\n"
+    "    # half of it: then it gets the whole characters, and where they are typed already, the answers are only listed.\n"
+    "    _kiln_common \"${found[@]}\"\n"
+    "    all=$common\n"
+    "    _kiln_quote \"${all#\"$1\"}\"\n"
+    "    _kiln_common \"${COMPREPLY[@]}\"\n"
+    "    if [[ $common != \"$quoted\" && $all != \"$typed\" ]]; then\n"
+    "        COMPREPLY=(\"$quoted\")\n"
+    "        compopt -o nospace\n"
+    "    elif [[ $common != \"$quoted\" ]]; then\n"
+    "        COMPREPLY+=(' ')\n"
+    "    fi\n"
+    "    # readline closes the quote behind an answer, but not where that ends in a quote of its own.\n"
+    "    if [[ ${#COMPREPLY[@]} == 1 && -n $kiln_quote && ${COMPREPLY[0]} == *\"$kiln_quote\" ]]; then\n"
+    "        COMPREPLY[0]+=$kiln_quote\n"
+    "    fi\n"
+    "}\n"
+    "_kiln() {\n";
 
 static const char bash_tail[] =
     "    esac\n"
     "}\n"
     "_kiln_complete() {\n"
-    "    _kiln\n"
-    "    # What bash holds to be the current word begins after the last = or : of what was typed.\n"
-    "    local line=${COMP_LINE:0:COMP_POINT} typed lead i\n"
-    "    typed=${line##*[[:space:]]}; [[ $typed == --*=* ]] && typed=${typed#*=}\n"
-    "    if [[ $typed == *[=:]* ]]; then\n"
-    "        lead=${typed%\"${typed##*[=:]}\"}\n"
-    "        for i in \"${!COMPREPLY[@]}\"; do COMPREPLY[i]=${COMPREPLY[i]#\"$lead\"}; done\n"
+    "    local line=${COMP_LINE:0:COMP_POINT} kiln_words kiln_quote words found=() typed cur option lead= home= opened=\n"
+    "    COMPREPLY=()\n"
+    "    _kiln_split \"$line\"\n"
+    "    words=(\"${kiln_words[@]}\")\n"
+    "    typed=${words[${#words[@]}-1]} cur=$typed\n"
+    "    option=${words[${#words[@]}-2]}\n"
+    "    if [[ $cur == --*=* ]]; then\n"
+    "        option=${cur%%=*} cur=${cur#*=}\n"
+    "        lead=$option=\n"
     "    fi\n"
+    "    _kiln\n"
+    "    # readline replaces $2: what follows an open quote, or the last = or : or other character that it splits words at.\n"
+    "    [[ $line == *\"$2\" ]] || return\n"
+    "    line=${line:0:${#line}-${#2}}\n"
+    "    _kiln_split \"$line\"\n"
+    "    [[ -n $kiln_quote && $line == *\"$kiln_quote\" ]] && opened=$kiln_quote\n"
+    "    _kiln_reply \"${kiln_words[${#kiln_words[@]}-1]}\"\n"
     "}\n"
-    "complete -o bashdefault -o filenames -F _kiln_complete kiln\n";
+    "complete -F _kiln_complete kiln\n";
 
 static void bash(void)
 {
-    out_puts(bash_head);
-    out_puts("        COMPREPLY=($(compgen -W '");
+    out_puts(bash_words);
+    out_puts(bash_answer);
+    out_puts("    if ((${#words[@]} <= 2)); then\n        _kiln_offer");
     for (size_t i = 0; cli_commands[i]; i++)
-        out_printf("%s%s", i ? " " : "", cli_commands[i]->name);
-    out_puts("' -- \"$cur\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
+        out_printf(" %s", cli_commands[i]->name);
+    out_puts("\n        return\n    fi\n    case ${words[1]} in\n");
     for (size_t i = 0; cli_commands[i]; i++)
         bash_command(cli_commands[i]);
     out_puts(bash_tail);
@@ -148,7 +271,7 @@ static const char *zsh_action(cli_completes completes, const char *words)
     case CLI_PARAMS:
     case CLI_SIZES: break;
     }
-    return cli_printf("{_kiln_words %s}", completes == CLI_DEVICES ? "_kiln_devices" : lister(completes));
+    return cli_printf("{_kiln_words %s}", lister(completes));
 }
 
 static void zsh_option(const cli_option *option)
@@ -168,14 +291,13 @@ static void zsh_option(const cli_option *option)
 static void zsh(void)
 {
     out_puts("#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
-             "_kiln_devices() { print sim; kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p' }\n"
+             "# Names and values come from specs and files that others wrote: compadd takes them as they are and quotes them.\n"
              "_kiln_of_spec() {\n    local word spec first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
-             "    for word in ${kiln_line[first,-1]}; do\n"
+             "    for word in \"${(@Q)kiln_line[first,-1]}\"; do # Q: without quotes, and nothing expanded\n"
              "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"
              "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n}\n"
-             "_kiln_words() { local -a found; found=(${(f)\"$(\"$@\")\"}); compadd -a found }\n"
-             "_kiln_specs() { local -a found; found=(${(f)\"$(kiln list --names 2>/dev/null)\"}); compadd -a found; "
-             "_files -g '*.(yaml|json)' }\n"
+             "_kiln_words() { local -a found; found=(\"${(@f)$(\"$@\" 2>/dev/null)}\"); compadd -- ${found:#} }\n"
+             "_kiln_specs() { _kiln_words kiln list --names; _files -g '*.(yaml|json)' }\n"
              "_kiln() {\n    local -a commands kiln_line\n    kiln_line=($words)\n    commands=(\n");
     for (size_t i = 0; cli_commands[i]; i++)
         out_printf("        '%s:%s'\n", cli_commands[i]->name, sentence(cli_commands[i]->summary));
@@ -208,7 +330,7 @@ static const char *fish_words(cli_completes completes, const char *words)
         return " -F";
     if (completes == CLI_NOTHING)
         return "";
-    return cli_printf(" -a '(%s)'", lister(completes));
+    return cli_printf(" -a '(%s 2>/dev/null)'", lister(completes));
 }
 
 static void fish_option(const cli_command *command, const cli_option *option)
@@ -225,12 +347,13 @@ static void fish_option(const cli_command *command, const cli_option *option)
 static void fish(void)
 {
     out_puts("# fish completion for kiln, made by `kiln completion fish`.\n"
-             "function _kiln_devices\n    echo sim\n"
-             "    kiln devices --json 2>/dev/null | sed -n 's/^ *\"id\": \"\\(.*\\)\",*$/\\1/p'\nend\n"
+             "# Names and values come from specs and files that others wrote: fish takes the lines of a command as they are\n"
+             "# and quotes them.\n"
              "function _kiln_of_spec\n    set -l words (commandline -opc)\n    set -l first 3\n"
              "    test \"$words[2]\" = study; and set first 4\n    for word in $words[$first..-1]\n"
              "        if not string match -q -- '-*' $word\n"
-             "            kiln show $word --only $argv[1] 2>/dev/null\n            return\n        end\n    end\nend\n"
+             "            kiln show (string unescape -- $word) --only $argv[1] 2>/dev/null # which expands nothing\n"
+             "            return\n        end\n    end\nend\n"
              "complete -c kiln -f\n");
     for (size_t i = 0; cli_commands[i]; i++)
         out_printf("complete -c kiln -n __fish_use_subcommand -a %s -d '%s'\n", cli_commands[i]->name,
@@ -240,8 +363,8 @@ static void fish(void)
         const cli_group *groups[CLI_MAX_GROUPS];
         size_t count = cli_groups(command, groups);
         if (command->completes == CLI_SPECS)
-            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F -a '(%s)'\n", command->name,
-                       lister(CLI_SPECS));
+            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F -a '(%s 2>/dev/null)'\n",
+                       command->name, lister(CLI_SPECS));
         if (command->completes == CLI_SPECS && command->words)
             out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, command->words);
         if (command->completes == CLI_WORDS)

@@ -28,6 +28,12 @@ static int devices_run(cli *c)
         js_print(object);
         return 0;
     }
+    if (c->args.names) {
+        out_word("sim");
+        for (size_t i = 0; i < count; i++)
+            out_word(infos[i].id);
+        return 0;
+    }
     cli_table table;
     table_start(&table, "lllrrrrrr");
     static const char *const heads[] = {"id", "name", "arch", "SMs", "GHz", "memory", "L2", "TFLOP/s", "GB/s"};
@@ -50,6 +56,11 @@ static int devices_run(cli *c)
     return 0;
 }
 
+static const cli_option options[] = {
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names that --device takes, one a line."},
+};
+static const cli_group group = {"Listing", options, CLI_COUNT(options)};
+
 const cli_command cli_devices_command = {
     .name = "devices",
     .summary = "list the GPUs and the simulated devices",
@@ -57,7 +68,7 @@ const cli_command cli_devices_command = {
     .about = "Lists every device that can be named with --device, the simulated ones last. Those that stand in files, "
              "NAME.profile, are found in the current folder, in the folders of --path and in `devices` beside these; "
              "sim:FILE.profile names any other.",
-    .groups = (const cli_group *const[]){&cli_engine_group, NULL},
+    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
     .examples = (const cli_example[]){{"kiln devices --json", "With every limit that constraints can ask about."}, {0}},
     .run = devices_run,
 };

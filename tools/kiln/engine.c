@@ -17,7 +17,10 @@ static void tell(void *user, kiln_log_level level, const char *message)
         return;
     progress_clear();
     /* No cli_printf() here: this runs in any thread. */
-    fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING], message);
+    char *shown = cli_escape(message, strlen(message), "\n\t");
+    fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING],
+            shown ? shown : "a message that there is no memory for");
+    free(shown);
 }
 
 static int least_level(const cli *c)
@@ -228,6 +231,8 @@ void cli_make_run(cli *c, kiln_run_options *options)
         .precision = args->precision,
         .min_repetitions = exactly,
         .max_repetitions = exactly,
+        .sample_timeout = args->sample_timeout,
+        .stop = cli_interrupt_flag(),
     };
 }
 

@@ -1,5 +1,6 @@
 /* fail.c - how the command says that something went wrong. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -19,11 +20,10 @@ int cli_exit_code(kiln_status status)
 void cli_complain(const char *text)
 {
     progress_clear();
-    char *line = cli_printf("kiln: %s\n", text);
-    for (unsigned char *at = (unsigned char *)line; *at; at++)
-        if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
-            *at = '?';
+    char *shown = cli_escape(text, strlen(text), "\n\t");
+    const char *line = shown ? cli_printf("kiln: %s\n", shown) : "kiln: out of host memory\n";
     fputs(line, stderr); /* in one go: other threads may be at it too */
+    free(shown);
 }
 
 static int fail(const cli *c, kiln_status status, const char *text)

@@ -97,11 +97,11 @@ static void show_side(const kiln_check_side *side)
     const char *place = place_text(side), *thread = thread_text(side);
     if (side->text[0]) {
         out_printf("    %s%5u |%s ", out_dim(), side->line, out_plain());
-        out_text(side->text + strspn(side->text, " \t"));
+        out_puts(side->text + strspn(side->text, " \t"));
         out_puts("\n");
     }
     out_puts("          ");
-    out_text(side->what);
+    out_puts(side->what);
     if (*place)
         out_printf(" at %s", place);
     if (side->inlined[0])

@@ -1,5 +1,4 @@
 /* inspect.c - kiln inspect */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +59,7 @@ static void show_log(const char *log)
         char *line = cli_strndup(log, length);
         if (*line && strncmp(line, "ptxas info", 10) != 0 && !strstr(line, "bytes stack frame")) {
             out_puts(any ? "" : "\n");
-            out_text(line);
+            out_puts(line);
             out_puts("\n");
             any = true;
         }
@@ -110,14 +109,7 @@ static int put(const cli *c, const char *path, const void *data, size_t length)
         out_write(data, length);
         return 0;
     }
-    FILE *file = fopen(path, "wb");
-    bool ok = file && fwrite(data, 1, length, file) == length;
-    int error = errno;
-    if (file && fclose(file) != 0 && ok) {
-        error = errno;
-        ok = false;
-    }
-    return ok ? 0 : cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(error));
+    return cli_write_file(c, path, data, length);
 }
 
 /* The parts asked for; *shown where one of them went to standard output. */

@@ -18,45 +18,48 @@ static json_t *need(json_t *value)
 json_t *js_object(void) { return need(json_object()); }
 json_t *js_array(void) { return need(json_array()); }
 
-void js_set(json_t *object, const char *key, json_t *value)
-{
-    need(json_object_set_new(object, key, value) == 0 ? object : NULL);
-}
-
 void js_add(json_t *array, json_t *value)
 {
     need(json_array_append_new(array, value) == 0 ? array : NULL);
 }
 
-/* Bytes of the UTF-8 character at `text`, 0 where it is none. */
-static size_t character(const unsigned char *text)
+static bool is_utf8(const char *text, size_t length)
 {
-    if (text[0] < 0x80)
-        return 1;
-    size_t length = (text[0] & 0xe0) == 0xc0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : (text[0] & 0xf8) == 0xf0 ? 4 : 0;
-    uint32_t code = length ? text[0] & (0x7fu >> length) : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (text[i] & 0x3fu);
+    for (size_t size; length; text += size, length -= size) {
+        uint32_t code;
+        size = cli_utf8(text, length, &code);
+        if (size == 0)
+            return false;
     }
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    bool valid = length && code >= least[length] && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
-    return valid ? length : 0;
+    return true;
+}
+
+/* The text, with U+FFFD for each byte that is no UTF-8: JSON has no other. */
+static const char *clean(const char *text)
+{
+    size_t length = strlen(text);
+    if (is_utf8(text, length))
+        return text;
+    char *made = cli_alloc(3 * length + 1), *to = made;
+    while (length) {
+        uint32_t code;
+        size_t size = cli_utf8(text, length, &code);
+        memcpy(to, size ? text : "\xef\xbf\xbd", size ? size : 3);
+        to += size ? size : 3;
+        text += size ? size : 1;
+        length -= size ? size : 1;
+    }
+    return made;
+}
+
+void js_set(json_t *object, const char *key, json_t *value)
+{
+    need(json_object_set_new(object, clean(key), value) == 0 ? object : NULL);
 }
 
 json_t *js_text(const char *text)
 {
-    if (!text)
-        return need(json_null());
-    char *clean = cli_alloc(3 * strlen(text) + 1), *to = clean;
-    while (*text) {
-        size_t length = character((const unsigned char *)text);
-        memcpy(to, length ? text : "\xef\xbf\xbd", length ? length : 3);
-        to += length ? length : 3;
-        text += length ? length : 1;
-    }
-    return need(json_string(clean));
+    return need(text ? json_string(clean(text)) : json_null());
 }
 
 json_t *js_real(double value)
@@ -174,14 +177,41 @@ json_t *js_error(kiln_status status, const char *message)
     return object;
 }
 
+/* Controls beyond ASCII's first ones are valid in JSON's texts, and a terminal obeys them: \u009b is the same text. All
+ * that is outside of texts is ASCII. */
+const char *js_visible(const char *text)
+{
+    size_t length = strlen(text);
+    char *made = cli_alloc(6 * length + 1), *to = made; /* "\u007f" of one byte */
+    while (length) {
+        uint32_t code;
+        size_t size = cli_utf8(text, length, &code);
+        size = size ? size : 1; /* jansson gives UTF-8 */
+        if (code >= 0x7f && cli_is_control(code)) {
+            to += sprintf(to, "\\u%04x", (unsigned)code);
+        } else {
+            memcpy(to, text, size);
+            to += size;
+        }
+        text += size;
+        length -= size;
+    }
+    return made;
+}
+
+/* Not json_dumps(): where memory ends while a key is written, that leaves the key out and succeeds. */
+char *js_dump(const json_t *object, size_t flags)
+{
+    size_t size = json_dumpb(object, NULL, 0, flags);
+    char *text = cli_alloc(size + 1);
+    need(size > 0 && json_dumpb(object, text, size, flags) == size ? (json_t *)(uintptr_t)object : NULL);
+    return text;
+}
+
 void js_print(json_t *object)
 {
-    char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    void *mark = cli_mark();
+    out_json(js_visible(js_dump(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17))));
     json_decref(object);
-    if (!text) {
-        need(NULL);
-        return;
-    }
-    out_json(text);
-    free(text);
+    cli_release(mark);
 }

@@ -38,7 +38,7 @@ static int list_run(cli *c)
     }
     if (c->args.names) {
         for (size_t i = 0; i < f.names.count; i++)
-            out_printf("%s\n", f.names.items[i]);
+            out_word(f.names.items[i]);
         return 0;
     }
     if (f.names.count == 0) {

@@ -60,13 +60,24 @@ static int dispatch(cli *c, int argc, char **argv)
     return c->command->run(c);
 }
 
+/* A kernel that does not end has a GPU: giving back what the library has of it would wait for that kernel. */
+static void leave_device(const cli *c, int code)
+{
+    kiln_device_info info;
+    bool early = code == cli_exit_code(KILN_ERROR_TIMEOUT) || code == cli_exit_code(KILN_ERROR_INTERRUPTED);
+    if (early && c->engine && kiln_engine_device(c->engine, &info, NULL) == KILN_OK && !info.simulated)
+        _exit(code);
+}
+
 int main(int argc, char **argv)
 {
     hold_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a compile worker that died is an error to report, not an end; see out_finish() */
+    signal(SIGXFSZ, SIG_IGN); /* nor is a file that may not grow: it is written whole or left as it was */
     out_start();
     cli c = {0};
     int code = out_finish(dispatch(&c, argc, argv));
+    leave_device(&c, code);
     kiln_spec_free(c.spec);
     kiln_engine_close(c.engine);
     cli_free_all();

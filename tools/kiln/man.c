@@ -7,16 +7,16 @@
 static void roff(const char *text)
 {
     bool start = true;
-    for (; *text; text++) {
+    while (*text) {
         if (start && (*text == '.' || *text == '\''))
             out_puts("\\&");
+        size_t plain = strcspn(text, "\\-\n");
+        out_puts(cli_strndup(text, plain));
+        text += plain;
         start = *text == '\n';
-        if (*text == '\\')
-            out_puts("\\e");
-        else if (*text == '-')
-            out_puts("\\-");
-        else
-            out_write(text, 1);
+        if (*text)
+            out_puts(*text == '\\' ? "\\e" : *text == '-' ? "\\-" : "\n");
+        text += *text != '\0';
     }
 }
 

@@ -27,6 +27,7 @@ static const cli_option run_options[] = {
     {"output", 'o', CLI_LIST, FIELD(outputs), "BUFFER=FILE", CLI_FILES, NULL,
      "Write a buffer to a .npy file after the verified run. Repeatable."},
     CLI_RUN_OPTIONS,
+    CLI_TIMEOUT_OPTION(", and twice the budget, and four times what --repetitions take by the first one."),
 };
 const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
@@ -171,6 +172,11 @@ static bool parse_number(const char *text, double *value)
     return true;
 }
 
+static bool is_zero(const char *text)
+{
+    return *text && text[strspn(text, "0.")] == '\0' && strchr(text, '0');
+}
+
 static bool parse_bytes(const char *text, uint64_t *value)
 {
     static const char letters[] = "KMGTP";
@@ -234,6 +240,14 @@ static bool store(cli *c, const cli_option *option, const char *as, const char *
     case CLI_NUMBER:
         fits = parse_number(value, field);
         wants = "a number above 0";
+        break;
+    case CLI_LIMIT:
+        fits = parse_number(value, field);
+        if (!fits && is_zero(value)) {
+            *(double *)field = -1;
+            fits = true;
+        }
+        wants = "a number above 0, or 0 for none";
         break;
     case CLI_BYTES:
         fits = parse_bytes(value, field);

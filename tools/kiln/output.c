@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -22,10 +23,46 @@ static struct {
     bool json, answered; /* under --json: what is not JSON is held, and becomes the object's text */
     char *held;
     size_t held_length, held_room;
+    char styles[5][24]; /* see style() */
 } out = {.fd = STDOUT_FILENO};
+
+/* A colour is handed about inside texts, where those of a spec stand too. So that no spec can write one, it is an escape
+ * and a word that was drawn for this run; what is behind both goes to the terminal as an escape. */
+enum { MARK = 17 };
+
+static void make_styles(void)
+{
+    static const char *const codes[] = {"0m", "1m", "2m", "31m", "32m"};
+    unsigned char drawn[(MARK - 1) / 2];
+    if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn) {
+        out.colour = false;
+        return;
+    }
+    for (size_t i = 0; i < CLI_COUNT(codes); i++) {
+        char *to = out.styles[i];
+        *to++ = '\033';
+        for (size_t k = 0; k < sizeof drawn; k++)
+            to += sprintf(to, "%02x", drawn[k]);
+        strcpy(to, codes[i]);
+    }
+}
+
+static bool is_style(const char *text)
+{
+    return out.colour && *text == '\033' && strncmp(text, out.styles[0], MARK) == 0;
+}
+
+static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
+    if (out.fd != STDOUT_FILENO) /* a run before this one in the same process, as in tests */
+        close(out.fd);
+    out.fd = STDOUT_FILENO;
+    out.error = 0;
+    out.length = out.held_length = out.held_room = 0;
+    out.json = out.answered = false;
+    out.held = NULL;
     setlocale(LC_CTYPE, "");
     out.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -35,16 +72,18 @@ void out_start(void)
     out.width = 80;
     if (out.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         out.width = size.ws_col < 100 ? size.ws_col : 100;
+    if (out.colour)
+        make_styles();
 }
 
 bool out_is_terminal(void) { return out.terminal; }
 bool out_utf8(void) { return out.utf8; }
 unsigned out_width(void) { return out.width; }
-const char *out_bold(void) { return out.colour ? "\033[1m" : ""; }
-const char *out_dim(void) { return out.colour ? "\033[2m" : ""; }
-const char *out_red(void) { return out.colour ? "\033[31m" : ""; }
-const char *out_green(void) { return out.colour ? "\033[32m" : ""; }
-const char *out_plain(void) { return out.colour ? "\033[0m" : ""; }
+const char *out_plain(void) { return style(0); }
+const char *out_bold(void) { return style(1); }
+const char *out_dim(void) { return style(2); }
+const char *out_red(void) { return style(3); }
+const char *out_green(void) { return style(4); }
 
 /* ---- writing ---- */
 
@@ -93,12 +132,22 @@ static void put(const void *data, size_t length)
     out.length += length;
 }
 
+static void put_visible(const char *text, size_t length)
+{
+    char *shown = cli_escape(text, length, "\n\t");
+    if (shown)
+        put(shown, strlen(shown));
+    else if (!out.error)
+        out.error = ENOMEM;
+    free(shown);
+}
+
 void out_write(const void *data, size_t length)
 {
     if (out.json)
         hold(data, length);
     else
-        put(data, length);
+        out.terminal ? put_visible(data, length) : put(data, length);
 }
 
 void out_start_json(void)
@@ -121,22 +170,28 @@ void out_json(const char *text)
 
 void out_puts(const char *text)
 {
-    out_write(text, strlen(text));
+    if (out.json) {
+        hold(text, strlen(text));
+        return;
+    }
+    const char *from = text;
+    for (; *text; text++)
+        if (is_style(text)) {
+            put_visible(from, (size_t)(text - from));
+            text += MARK;
+            size_t length = strcspn(text, "m") + 1;
+            put("\033[", 2);
+            put(text, length);
+            from = text + length;
+            text = from - 1;
+        }
+    put_visible(from, (size_t)(text - from));
 }
 
-/* Nothing that a spec or a path says may move the cursor of a terminal. */
-static void clean(char *text)
+void out_word(const char *word)
 {
-    for (unsigned char *c = (unsigned char *)text; *c; c++)
-        if ((*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f)
-            *c = '?';
-}
-
-void out_text(const char *text)
-{
-    char *copy = cli_strndup(text, strlen(text));
-    clean(copy);
-    out_puts(copy);
+    if (*word && cli_is_plain(word))
+        out_printf("%s\n", word);
 }
 
 void out_printf(const char *format, ...)
@@ -168,9 +223,15 @@ int out_finish(int code)
 
 size_t out_columns(const char *text)
 {
-    size_t columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xc0) != 0x80; /* continuation bytes of UTF-8 take no room */
+    size_t columns = 0, wide;
+    while (*text) {
+        if (is_style(text)) {
+            text += MARK + strcspn(text + MARK, "m") + 1;
+            continue;
+        }
+        text += cli_character(text, &wide);
+        columns += wide;
+    }
     return columns;
 }
 
@@ -195,7 +256,7 @@ void out_wrapped(const char *text, unsigned indent, unsigned width)
             if (verbatim) {
                 size_t length = strcspn(text, "\n");
                 spaces(indent);
-                out_text(cli_strndup(text, length));
+                out_puts(cli_strndup(text, length));
                 text += length;
                 column = width;
             }
@@ -206,8 +267,7 @@ void out_wrapped(const char *text, unsigned indent, unsigned width)
         size_t length = strcspn(text, " \n");
         if (length == 0)
             continue;
-        char *word = cli_strndup(text, length);
-        clean(word);
+        const char *word = cli_visible(cli_strndup(text, length));
         size_t columns = out_columns(word);
         if (column && column + 1 + columns > width) {
             out_puts("\n");
@@ -242,11 +302,10 @@ void table_cell(cli_table *table, const char *format, ...)
     va_start(arguments, format);
     char *cell = cli_vprintf(format, arguments);
     va_end(arguments);
-    clean(cell);
     for (char *c = cell; *c; c++)
         if (*c == '\n' || *c == '\t')
             *c = ' ';
-    cli_list_add(&table->cells, cell);
+    cli_list_add(&table->cells, cli_visible(cell)); /* now, so that its columns are those that are shown */
 }
 
 void table_print(const cli_table *table, bool heading)

@@ -344,6 +344,7 @@ int profile_run_counted(cli *c, const char *variant, profile_view *view, kiln_pr
     cli_choice chosen;
     if (!cli_make_choice(c, variant, &chosen))
         return CLI_USAGE;
+    cli_catch_signals("");
     kiln_status status = kiln_engine_device(c->engine, &view->device, &error);
     if (status == KILN_OK)
         status = kiln_profile(c->engine, c->spec, &chosen.choice, &options, profiling, &error);
@@ -382,6 +383,7 @@ static const cli_option options[] = {
      "Also by line, beside the source."},
     CLI_INPUT_OPTION,
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
+    CLI_TIMEOUT_OPTION("."),
 };
 static const cli_group group = {"Profiling", options, CLI_COUNT(options)};
 

@@ -30,8 +30,9 @@ static const char *cut(const char *text, size_t columns)
     if (columns < 3)
         return "";
     size_t length = 0;
-    for (size_t seen = 0; text[length]; length++) {
-        seen += ((unsigned char)text[length] & 0xc0) != 0x80;
+    for (size_t seen = 0, wide, size; text[length]; length += size) {
+        size = cli_character(text + length, &wide);
+        seen += wide;
         if (seen > columns - 3)
             break;
     }
@@ -41,12 +42,11 @@ static const char *cut(const char *text, size_t columns)
 void progress_show(const char *left, const char *middle, const char *right)
 {
     size_t width = terminal_width() - 1; /* the last column would wrap on some terminals */
+    left = cli_visible(left);
+    right = cli_visible(right);
     size_t fixed = out_columns(left) + out_columns(right);
-    const char *line = cli_printf("%s%s%s", left, fixed < width ? cut(middle, width - fixed) : "", right);
+    const char *line = cli_printf("%s%s%s", left, fixed < width ? cut(cli_visible(middle), width - fixed) : "", right);
     char *text = cli_printf("\r%s\033[K", cut(line, width));
-    for (unsigned char *at = (unsigned char *)text + 1; *at; at++)
-        if (*at < 0x20 && *at != 033)
-            *at = '?';
     shown = true;
     fputs(text, stderr);
     fflush(stderr);

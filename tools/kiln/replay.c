@@ -1,5 +1,4 @@
 /* replay.c - recorded spaces: kiln tune --replay and kiln compare-strategies. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,12 +39,12 @@ static json_t *info_json(const kiln_recording_info *info)
 
 static void info_text(const kiln_recording_info *info)
 {
-    out_text(info->path);
+    out_puts(info->path);
     out_printf(": %s", info->format);
     for (int i = 0; i < 2; i++) {
         const char *says = i == 0 ? info->kernel : info->device;
         out_puts(*says ? ", " : "");
-        out_text(says);
+        out_puts(says);
     }
     out_printf("\n  %s configurations of %zu params, %s failed%s\n", cli_whole(info->configurations), info->params,
                cli_whole(info->failed), info->cut_off ? "; the file is cut off: read as far as it goes" : "");
@@ -85,7 +84,7 @@ static int on_step(void *user, const kiln_replay_step *step)
         table_cell(&v->table, "%s", cli_seconds(step->seconds));
         table_cell(&v->table, "%s", cli_settings_text(step->params, step->param_count));
     }
-    return 0;
+    return cli_interrupted();
 }
 
 static void replay_text(const replay_view *v, const kiln_recording_info *info)
@@ -122,6 +121,7 @@ int replay_run(cli *c)
     static const char *const heads[] = {"tried", "after", "best", "configuration"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&view.table, "%s", heads[i]);
+    cli_catch_signals("");
     kiln_status status = kiln_replay(recording, &options, on_step, &view, &error);
     if (status == KILN_OK && args->json) {
         json_t *object = js_object();
@@ -229,9 +229,10 @@ static void compare_json(const comparison *m, uint64_t seeds)
 /* A picture as a gnuplot script with its data in it: the score over the budget, the mean of all files. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
-    FILE *file = fopen(path, "w");
+    cli_stream stream;
+    FILE *file = cli_stream_open(&stream);
     if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
     fputs("# gnuplot -p THIS, or with 'set terminal svg; set output \"score.svg\"' before it\n$scores << END\n", file);
     for (size_t i = 0; i < KILN_SCORE_STEPS; i++) {
         fprintf(file, "%g", (double)(i + 1) / KILN_SCORE_STEPS);
@@ -248,10 +249,7 @@ static int compare_plot(const cli *c, const comparison *m, const char *path)
     for (size_t s = 0; s < m->strategies; s++)
         fprintf(file, "%s$scores using 1:%zu with lines title '%s'", s ? ", \\\n     " : "", s + 2, m->names[s]);
     fputc('\n', file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-    return 0;
+    return cli_write_stream(c, path, &stream);
 }
 
 static bool is_page(const char *path)
@@ -288,9 +286,14 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
         if (code)
             return code;
     }
+    cli_catch_signals("this score");
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
+            if (cli_interrupted()) { /* the strategies that have all their scores */
+                m->strategies = s;
+                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before a strategy had all its scores");
+            }
             if (progress_wanted(c))
                 progress_show(m->names[s], " on ", base_name(m->infos[f].path));
             kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds,
@@ -324,6 +327,10 @@ static int compare_run(cli *c)
         code = page ? compare_page(c, &m, seeds, &library, c->args.plot) : compare_plot(c, &m, c->args.plot);
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
+    if (code == 0 && cli_interrupted()) {
+        cli_complain(cli_printf("interrupted; the %s that had all their scores are shown", cli_whole(m.strategies)));
+        code = cli_exit_code(KILN_ERROR_INTERRUPTED);
+    }
     return code;
 }
 

@@ -239,9 +239,9 @@ static int say(const cli *c, const report *r, const char *path, uint64_t size)
         js_print(object);
         return 0;
     }
-    out_text(path);
+    out_puts(path);
     out_printf(": %s sample%s of ", cli_whole(r->count), r->count == 1 ? "" : "s");
-    out_text(r->spec);
+    out_puts(r->spec);
     out_printf(", %s failed", cli_whole(failed));
     if (r->problem_count > 1)
         out_printf("; %s devices and sizes", cli_whole(r->problem_count));

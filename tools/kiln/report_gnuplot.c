@@ -9,12 +9,21 @@
 
 #define MOST_POINTS 5000 /* of a figure: a PDF draws each */
 
-/* Text in gnuplot's double quotes, without its markup: no escapes, no markup characters, no end of line. */
+/* Text in a script, in single quotes: gnuplot runs what stands between backquotes in others, and has escapes there. */
 static void put_text(FILE *to, const char *text)
 {
+    fputc('\'', to);
+    for (text = cli_visible(text); *text; text++)
+        fputs(*text == '\'' ? "''" : (const char[]){*text, '\0'}, to);
+    fputc('\'', to);
+}
+
+/* Text as a field of data. It has double quotes only, and no way to write one in them. */
+static void put_field(FILE *to, const char *text)
+{
     fputc('"', to);
-    for (; *text; text++)
-        fputc((unsigned char)*text < 0x20 || *text == '"' || *text == '\\' || *text == '`' ? '\'' : *text, to);
+    for (text = cli_visible(text); *text; text++)
+        fputc(*text == '"' || *text == '`' ? '\'' : *text == '\\' ? '/' : *text, to);
     fputc('"', to);
 }
 
@@ -69,7 +78,7 @@ static void variants_data(FILE *to, const report_problem *p)
     for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++) {
         const report_variant *it = &p->variants[v];
         const report_sample *best = it->samples[0];
-        put_text(to, *it->name ? it->name : "(all)");
+        put_field(to, *it->name ? it->name : "(all)");
         for (int quarter = 0; quarter <= 4; quarter++)
             fprintf(to, " %.9g", it->samples[(it->ran - 1) * (size_t)quarter / 4]->seconds);
         fprintf(to, " %.6g %.6g\n", best->flops / best->seconds / 1e9, best->bytes / best->seconds / 1e9);
@@ -123,8 +132,12 @@ static int put_figure(cli *c, const report *r, const report_problem *p, const ch
 
 int report_gnuplot(cli *c, const report *r, const char *folder)
 {
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", folder, strerror(errno));
+    struct stat about;
+    if (mkdir(folder, 0777) != 0) {
+        int why = errno;
+        if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
+            return cli_fail(c, KILN_ERROR_IO, "%s: %s", folder, why == EEXIST ? "is not a folder" : strerror(why));
+    }
     int code = 0;
     for (size_t i = 0; i < r->problem_count && code == 0; i++) {
         const report_problem *p = &r->problems[i];

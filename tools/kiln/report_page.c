@@ -1,8 +1,6 @@
 /* report_page.c - the page: everything in tables for those who read it without scripts, and places for the charts. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report.h"
 
@@ -13,21 +11,22 @@
 
 /* ---- HTML ---- */
 
-/* Text that came from specs, drivers and files: nothing of it is markup, and what no browser shows is replaced. Bytes
- * that are not UTF-8 are the page's declared encoding's business: a browser shows U+FFFD. */
+/* Text that came from specs, drivers and files: nothing of it is markup, and what a browser does not show, or lets turn
+ * other text round, is shown as on a terminal. */
 void report_escape(FILE *to, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
+    char *shown = cli_escape(text, strlen(text), "\n\t");
+    for (text = shown ? shown : "(out of host memory)"; *text; text++) {
         switch (*text) {
         case '&': fputs("&amp;", to); break;
         case '<': fputs("&lt;", to); break;
         case '>': fputs("&gt;", to); break;
         case '"': fputs("&quot;", to); break;
         case '\'': fputs("&#39;", to); break;
-        default: fputc((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f ? ' ' : *text, to);
+        default: fputc(*text, to);
         }
     }
+    free(shown);
 }
 
 static void CLI_PRINTF(2, 3) put(FILE *to, const char *format, ...)
@@ -84,7 +83,7 @@ static void put_script(FILE *to, const char *text)
 static void put_json(FILE *to, const char *id, const char *text)
 {
     fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
-    for (; *text; text++)
+    for (text = js_visible(text); *text; text++)
         if (*text == '<')
             fputs("\\u003c", to);
         else
@@ -138,7 +137,6 @@ static void put_specs(FILE *to)
 
 void report_page_end(FILE *to, const json_t *data, const report_library *library)
 {
-    char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(6));
     fprintf(to, "<footer><p>Made by kiln %s. Charts by Vega (University of Washington Interactive Data Lab; "
                 "BSD-3-Clause), with parts of D3 (Mike Bostock; ISC).</p>\n",
             kiln_version());
@@ -148,8 +146,7 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
         fputs("</pre></details>\n", to);
     }
     fputs("</footer>\n<div id=tip role=status hidden></div>\n", to);
-    put_json(to, "kiln-data", text ? text : "null");
-    free(text);
+    put_json(to, "kiln-data", js_dump(data, JSON_COMPACT | JSON_REAL_PRECISION(6)));
     put_specs(to);
     fputs("<script>const kilnModules = {};</script>\n", to);
     for (size_t i = 0; i < library->count; i++) {
@@ -511,24 +508,7 @@ int report_write(cli *c, const char *path, const char *data, size_t size)
         out_write(data, size);
         return 0;
     }
-    char *made = cli_printf("%s.%ld", path, (long)getpid());
-    FILE *file = fopen(made, "wx");
-    if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(errno));
-    bool written = fwrite(data, 1, size, file) == size;
-    int why = errno;
-    if (fclose(file) != 0 && written) {
-        written = false;
-        why = errno;
-    }
-    if (written && rename(made, path) != 0) {
-        written = false;
-        why = errno;
-    }
-    if (written)
-        return 0;
-    unlink(made);
-    return cli_fail(c, KILN_ERROR_IO, "%s: %s", path, strerror(why));
+    return cli_write_file(c, path, data, size);
 }
 
 /* The data with as much detail as fits. */

@@ -22,23 +22,9 @@ static const char *const roots[] = {
     "vega-view",
 };
 
-/* The whole of a text file, NULL where it cannot be read (errno says why). */
 static const char *read_text(const char *path)
 {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return NULL;
-    struct stat about = {0};
-    char *text = NULL;
-    if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= (off_t)LARGEST) {
-        text = cli_alloc((size_t)about.st_size + 1);
-        size_t length = fread(text, 1, (size_t)about.st_size, file);
-        text[length] = 0;
-    } else {
-        errno = S_ISDIR(about.st_mode) ? EISDIR : EFBIG;
-    }
-    fclose(file);
-    return text;
+    return cli_read_file(path, LARGEST);
 }
 
 static void add(report_library *library, const char *name, const char *text)
@@ -129,6 +115,8 @@ int report_load_library(cli *c, report_library *library)
                                   missing)
                        : 0;
     }
+    if (!S_ISREG(about.st_mode))
+        return cli_fail(c, KILN_ERROR_IO, "%s: %s: is neither a folder nor a regular file", by, named);
     const char *text = read_text(named);
     if (!text)
         return cli_fail(c, KILN_ERROR_IO, "%s: %s: %s", by, named, strerror(errno));

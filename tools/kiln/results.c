@@ -195,7 +195,7 @@ static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
     if (list.count > 0)
         filter->spec ? show_samples(&list) : show_problems(c, &list);
     out_printf("%s sample%s in ", cli_whole(list.count), list.count == 1 ? "" : "s");
-    out_text(kiln_store_path(store));
+    out_puts(kiln_store_path(store));
     out_puts("\n");
     return 0;
 }
@@ -252,6 +252,8 @@ static int by_ratio(const void *left, const void *right)
 static size_t make_pairs(const kept_list *list, const char *const sides[2], pair *pairs)
 {
     size_t count = 0;
+    if (list->count == 0)
+        return 0; /* qsort() must not be given NULL */
     qsort(list->items, list->count, sizeof *list->items, by_configuration);
     for (size_t from = 0, to; from < list->count; from = to) {
         const kept *a = NULL, *b = NULL;
@@ -423,8 +425,10 @@ static int results_run(cli *c)
         if (strcmp(words[0], actions[i].name) == 0)
             action = (enum action)i;
     bool named = count && strcmp(words[0], actions[action].name) == 0;
-    words += named;
-    count -= named;
+    if (named) { /* where there are no words, `words` is NULL, to which nothing may be added */
+        words++;
+        count--;
+    }
     size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
     size_t least = actions[action].optional ? before : most;
     if (count < least)

@@ -160,6 +160,7 @@ static int run_run(cli *c)
         status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
     if (status == KILN_OK && c->args.capture)
         status = kiln_plan_capture(plan, c->args.capture, &error);
+    cli_catch_signals("");
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, &error);
     if (status == KILN_OK && c->args.capture)

@@ -1,20 +1,40 @@
 /* show.c - kiln show */
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
 
-typedef struct space { bool known; uint64_t raw, valid; const char *why; } space;
+#define COUNT_SECONDS 5.0 /* for all variants together, */
+#define COUNT_LEAST 0.25  /* but so much for each */
 
-/* How many configurations a variant has (variant NULL: the spec). A space that cannot be counted is said to be so. */
-static space space_of(cli *c, const cli_choice *asked, const char *variant)
+typedef struct space { bool known, counted; uint64_t raw, valid; double seconds; const char *why; } space;
+
+/* How many configurations a variant has. A space that cannot be counted is said to be so. What was taken of the time and
+ * counted is added to `all`. */
+static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
-    space s = {0};
+    space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
     kiln_error *error = NULL;
     kiln_choice choice = asked->choice;
+    kiln_space_options options = {.size = sizeof options, .max_seconds = s.seconds};
+    kiln_space_info info = {0};
+    struct timespec start, end;
     choice.variant = variant;
-    s.known = kiln_space_size(c->engine, c->spec, &choice, &s.raw, &s.valid, &error) == KILN_OK;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    s.known = kiln_space_count(c->engine, c->spec, &choice, &options, &info, &error) == KILN_OK;
+    clock_gettime(CLOCK_MONOTONIC, &end);
     s.why = s.known ? "" : cli_printf("%s", kiln_error_message(error));
     kiln_error_free(error);
+    s.raw = info.raw;
+    s.valid = info.valid;
+    s.counted = info.counted;
+    all->seconds += (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+    if (all->known && !s.known)
+        all->why = s.why;
+    all->known &= s.known;
+    all->counted &= s.counted;
+    all->raw = all->raw > UINT64_MAX - s.raw ? UINT64_MAX : all->raw + s.raw;
+    all->valid = all->valid > UINT64_MAX - s.valid ? UINT64_MAX : all->valid + s.valid;
     return s;
 }
 
@@ -22,7 +42,10 @@ static json_t *space_json(space s)
 {
     json_t *object = js_object();
     js_set(object, "raw", s.known ? js_whole(s.raw) : json_null());
-    js_set(object, "valid", s.known ? js_whole(s.valid) : json_null());
+    js_set(object, "valid", s.known && s.counted ? js_whole(s.valid) : json_null());
+    js_set(object, "counted", json_boolean(s.known && s.counted));
+    if (s.known && !s.counted)
+        js_set(object, "at_least", js_whole(s.valid));
     if (!s.known)
         js_set(object, "error", js_text(s.why));
     return object;
@@ -32,6 +55,10 @@ static const char *space_text(space s)
 {
     if (!s.known)
         return cli_printf("cannot be counted: %s", s.why);
+    if (!s.counted)
+        return cli_printf("%s configurations, %s valid, not counted in %.2g s",
+                          s.raw == UINT64_MAX ? "more than 10^19" : cli_whole(s.raw),
+                          s.valid ? cli_printf("at least %s of them", cli_whole(s.valid)) : "none found to be", s.seconds);
     if (s.raw == s.valid)
         return cli_printf("%s configuration%s", cli_whole(s.valid), s.valid == 1 ? "" : "s");
     return cli_printf("%s configurations, %s of them valid", cli_whole(s.raw), cli_whole(s.valid));
@@ -63,19 +90,19 @@ static int show_only(cli *c)
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
             kiln_size_set set;
             kiln_spec_size_set(c->spec, i, &set);
-            out_printf("%s\n", set.name);
+            out_word(set.name);
         }
         return 0;
     }
     for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++) {
         if (strcmp(what, "variants") == 0)
-            out_printf("%s\n", kiln_spec_variant_name(c->spec, v));
+            out_word(kiln_spec_variant_name(c->spec, v));
         else if (chosen < 0 || (size_t)chosen == v)
             for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
                 kiln_param_info info;
                 kiln_spec_param(c->spec, v, p, &info);
                 for (size_t i = 0; i < info.count; i++)
-                    out_printf("%s=%s\n", info.name, cli_value_text(info.values[i]));
+                    out_word(cli_printf("%s=%s", info.name, cli_value_text(info.values[i])));
             }
     }
     return 0;
@@ -83,7 +110,7 @@ static int show_only(cli *c)
 
 /* ---- JSON ---- */
 
-static json_t *variant_json(cli *c, const cli_choice *asked, size_t v)
+static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *all)
 {
     json_t *object = js_object(), *params = js_array(), *where = js_array();
     js_set(object, "name", js_text(kiln_spec_variant_name(c->spec, v)));
@@ -104,7 +131,7 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v)
         js_add(where, js_text(kiln_spec_constraint(c->spec, v, i)));
     js_set(object, "params", params);
     js_set(object, "where", where);
-    js_set(object, "space", space_json(space_of(c, asked, kiln_spec_variant_name(c->spec, v))));
+    js_set(object, "space", space_json(space_of(c, asked, kiln_spec_variant_name(c->spec, v), all)));
     return object;
 }
 
@@ -112,6 +139,7 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
 {
     const kiln_spec *spec = c->spec;
     json_t *object = js_object(), *sizes = js_object(), *buffers = js_array(), *variants = js_array();
+    space all = {.known = true, .counted = true, .why = ""};
     js_set(object, "name", js_text(kiln_spec_name(spec)));
     js_set(object, "title", js_text(kiln_spec_title(spec)));
     js_set(object, "about", js_text(kiln_spec_about(spec)));
@@ -133,11 +161,11 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
     }
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
         if (chosen < 0 || (size_t)chosen == v)
-            js_add(variants, variant_json(c, asked, v));
+            js_add(variants, variant_json(c, asked, v, &all));
     js_set(object, "sizes", sizes);
     js_set(object, "buffers", buffers);
     js_set(object, "variants", variants);
-    js_set(object, "space", space_json(space_of(c, asked, c->args.variant)));
+    js_set(object, "space", space_json(all));
     js_print(object);
 }
 
@@ -177,11 +205,11 @@ static void show_buffers(const kiln_spec *spec)
     table_print(&table, false);
 }
 
-static void show_variant(cli *c, const cli_choice *asked, size_t v)
+static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
 {
     const kiln_spec *spec = c->spec;
     const char *name = kiln_spec_variant_name(spec, v), *about = kiln_spec_variant_about(spec, v);
-    out_printf("\n%s%s%s  %s%s%s\n", out_bold(), name, out_plain(), out_dim(), space_text(space_of(c, asked, name)),
+    out_printf("\n%s%s%s  %s%s%s\n", out_bold(), name, out_plain(), out_dim(), space_text(space_of(c, asked, name, all)),
                out_plain());
     if (*about)
         out_wrapped(about, 2, out_width());
@@ -208,7 +236,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v)
     table_print(&table, false);
     for (size_t i = 0; i < kiln_spec_constraint_count(spec, v); i++) {
         out_puts(i == 0 ? "  where " : "        ");
-        out_text(kiln_spec_constraint(spec, v, i));
+        out_puts(kiln_spec_constraint(spec, v, i));
         out_puts("\n");
     }
 }
@@ -240,21 +268,22 @@ static int show_run(cli *c)
     }
     const kiln_spec *spec = c->spec;
     out_printf("%s%s%s  ", out_bold(), kiln_spec_name(spec), out_plain());
-    out_text(kiln_spec_title(spec));
+    out_puts(kiln_spec_title(spec));
     out_puts("\n");
-    out_text(kiln_spec_path(spec));
+    out_puts(kiln_spec_path(spec));
     out_puts("\n");
     if (*kiln_spec_about(spec)) {
         out_puts("\n");
         out_wrapped(kiln_spec_about(spec), 0, out_width());
     }
+    space all = {.known = true, .counted = true, .why = ""};
     show_sizes(spec);
     show_buffers(spec);
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
         if (chosen < 0 || (size_t)chosen == v)
-            show_variant(c, &asked, v);
+            show_variant(c, &asked, v, &all);
     if (chosen < 0 && kiln_spec_variant_count(spec) > 1)
-        out_printf("\nTogether: %s.\n", space_text(space_of(c, &asked, NULL)));
+        out_printf("\nTogether: %s.\n", space_text(all));
     return 0;
 }
 

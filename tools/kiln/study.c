@@ -145,7 +145,7 @@ int study_occupancy(cli *c)
     table_start(&table, "llrrrrrrlrrl");
     for (size_t i = 0; i < CLI_COUNT(occupancy_heads); i++)
         table_cell(&table, "%s", i == 0 ? s.param.name : occupancy_heads[i]);
-    for (size_t i = 0; i < s.param.count && !code; i++) {
+    for (size_t i = 0; i < s.param.count && !code && !cli_interrupted(); i++) {
         kiln_inspection *inspection = NULL;
         s.setting->value = s.param.values[i];
         const char *value = cli_value_text(s.param.values[i]);
@@ -176,7 +176,9 @@ int study_occupancy(cli *c)
         }
         kiln_inspection_free(inspection);
     }
-    if (!code && !arch)
+    if (!code && !arch && cli_interrupted())
+        code = cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before anything was done");
+    else if (!code && !arch)
         code = cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param.name,
                         s.chosen.variant);
     if (code) {
@@ -302,7 +304,7 @@ int study_tiles(cli *c)
     table_start(&table, "lrrrrrrr");
     for (size_t i = 0; i < CLI_COUNT(tile_heads); i++)
         table_cell(&table, "%s", i == 0 ? s.param.name : tile_heads[i]);
-    for (size_t i = 0; i < s.param.count; i++) {
+    for (size_t i = 0; i < s.param.count && !cli_interrupted(); i++) {
         kiln_profiling *profiling = NULL;
         s.setting->value = s.param.values[i];
         kiln_status status = kiln_profile(c->engine, c->spec, &s.chosen.choice, &options, &profiling, &error);
@@ -310,6 +312,10 @@ int study_tiles(cli *c)
             kiln_error_free(error);
             error = NULL;
             continue;
+        }
+        if (status == KILN_ERROR_INTERRUPTED && any) { /* the rows that are there are shown */
+            kiln_error_free(error);
+            break;
         }
         if (status != KILN_OK) {
             json_decref(object);
@@ -327,6 +333,8 @@ int study_tiles(cli *c)
     js_set(object, "rows", rows);
     if (!any) {
         json_decref(object);
+        if (cli_interrupted())
+            return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before anything was done");
         return cli_fail(c, KILN_ERROR_CONSTRAINT, "no value of %s satisfies the constraints of %s", s.param.name,
                         s.chosen.variant);
     }
@@ -363,7 +371,15 @@ static int study_run(cli *c)
         if (!c->args.device && (!getenv("KILN_DEVICE") || strncmp(getenv("KILN_DEVICE"), "sim", 3) != 0))
             c->args.device = "sim"; /* no other device counts */
         int code = cli_spec(c);
-        return code ? code : studies[i].run(c);
+        if (code)
+            return code;
+        cli_catch_signals("");
+        code = studies[i].run(c);
+        if (code || !cli_interrupted())
+            return code;
+        if (!c->args.json)
+            cli_complain("interrupted; what was done until then is shown");
+        return cli_exit_code(KILN_ERROR_INTERRUPTED);
     }
     const char *near = cli_nearest(wanted, names.items, names.count);
     return cli_usage(c, "unknown study '%s'%s", wanted, near ? cli_printf(" (did you mean '%s'?)", near) : "");
@@ -379,6 +395,7 @@ static const cli_option options[] = {
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL,
      "For access: shared, local and constant memory too."},
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
+    CLI_TIMEOUT_OPTION("."),
 };
 static const cli_group group = {"Studying", options, CLI_COUNT(options)};
 

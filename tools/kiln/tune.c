@@ -1,46 +1,16 @@
 /* tune.c - kiln tune: the sweep and its progress. What it found is shown by tune_show.c. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "replay.h"
 #include "tune.h"
 
-/* The handler lives here and not in the library: it sets a flag that the callback sees. A second signal ends at once,
- * unless it comes so soon after the first that it is the same one: a terminal, `timeout` and the like may send a signal
- * to a process and to its group. */
-static volatile sig_atomic_t interrupted;
-static struct timespec interrupted_at;
-
-static void on_signal(int number)
-{
-    static const char text[] = "\nkiln: ending after this configuration; once more to end at once\n";
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!interrupted) {
-        interrupted_at = now;
-        interrupted = 1;
-        (void)!write(STDERR_FILENO, text, sizeof text - 1);
-    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 > 0.3) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-}
-
-static void catch_signal(int number)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
-    sigemptyset(&action.sa_mask);
-    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup's wish is kept */
-        sigaction(number, &action, NULL);
-}
-
 static void show_progress(const kiln_progress *p)
 {
     void *mark = cli_mark();
-    const char *left = cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total)), *middle = "", *right = "";
+    const char *left = p->total == UINT64_MAX ? cli_printf("%s", cli_whole(p->done))
+                                              : cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total));
+    const char *middle = "", *right = "";
     if (p->best) {
         const kiln_result *result = &p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
@@ -61,7 +31,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 {
     tune_view *view = user;
     (void)sample;
-    if (interrupted) {
+    if (cli_interrupted()) {
         progress_clear();
         return 1;
     }
@@ -199,8 +169,7 @@ static int tune_run(cli *c)
         return code;
     }
     options.store = store;
-    catch_signal(SIGINT);
-    catch_signal(SIGTERM);
+    cli_catch_signals("this configuration");
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();
     kiln_store_close(store);
@@ -289,9 +258,8 @@ static const cli_option run_options[] = {
      "How many of the fastest are measured again, in turn, before one is called the best. Default: 5 on a GPU, none "
      "elsewhere. At most 16."},
     {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL, "Measure none of them again."},
-    {"sample-timeout", 0, CLI_NUMBER, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,
-     "End a configuration that runs longer from its first launch on, where it is measured in a process of its own. "
-     "Default: 60 on a GPU, 600 on the simulated device; less once it is known what working ones take."},
+    CLI_TIMEOUT_OPTION(" and twice the budget; less once it is known what working ones take, where they are measured in a "
+                       "process of their own."),
 };
 static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
 

@@ -1,7 +1,7 @@
 /* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tune.h"
@@ -269,7 +269,7 @@ static void show_failures(const kiln_tuning *tuning)
             size_t length = strcspn(line, "\n");
             if (length) {
                 out_puts("      ");
-                out_text(cli_strndup(line, length < 400 ? length : 400));
+                out_puts(cli_strndup(line, length < 400 ? length : 400));
                 out_puts("\n");
                 lines++;
             }
@@ -328,6 +328,11 @@ static void show_totals(const kiln_tuning *tuning)
     if (t.throttled) {
         table_cell(&table, "throttled");
         table_cell(&table, "%s measured with the clocks held down", cli_whole(t.throttled));
+    }
+    if (t.uncounted || t.sampled) {
+        table_cell(&table, "space");
+        table_cell(&table, "%s%s", t.uncounted ? "too many configurations to count in a short time" : "counted",
+                   t.sampled ? ", drawn at random, not all equally likely" : "");
     }
     if (t.end != KILN_END_ALL) {
         table_cell(&table, "ended");
@@ -443,6 +448,8 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(totals, "stopped_early", js_whole(t.stopped_early));
     js_set(totals, "throttled", js_whole(t.throttled));
     js_set(totals, "ended", js_text(end_name(t.end)));
+    js_set(totals, "space_counted", json_boolean(!t.uncounted));
+    js_set(totals, "space_sampled", json_boolean(t.sampled));
     js_set(totals, "cache_hits", js_whole(t.cache_hits));
     js_set(totals, "cache_misses", js_whole(t.cache_misses));
     js_set(totals, "seconds", js_real(t.seconds));
@@ -459,13 +466,19 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
+/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
+    const size_t apostrophes = strspn(text, "'");
+    char *end;
+    strtod(text, &end);
+    bool number = end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+    bool formula = text[apostrophes] && strchr("=+-@\t\r\n", text[apostrophes]) && !number;
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
         fputs(text, file);
         return;
     }
-    fputc('"', file);
+    fputs(formula ? "\"'" : "\"", file);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', file);
@@ -514,9 +527,10 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
                 cli_list_add(&names, sample->params[p].name);
         }
     }
-    FILE *file = fopen(path, "w");
+    cli_stream stream;
+    FILE *file = cli_stream_open(&stream);
     if (!file)
-        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
     fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error,"
           "stopped_early,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,power_watts,energy_joules", file);
     for (size_t n = 0; n < names.count; n++) {
@@ -526,8 +540,5 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
     fputs(",message,device\n", file);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         csv_row(file, &names, kiln_tuning_sample(tuning, i), i);
-    bool ok = !ferror(file);
-    if (fclose(file) != 0 || !ok)
-        return cli_fail(c, KILN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    return 0;
+    return cli_write_stream(c, path, &stream);
 }

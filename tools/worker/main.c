@@ -12,17 +12,6 @@
 #include "compile.h"
 #include "runner.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 enum { STACK_BYTES = 512 << 20, NICE = 5 };
 
 static void limit(__rlimit_resource_t resource, rlim_t most)
@@ -60,15 +49,16 @@ int main(int count, char **arguments)
     if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* what the host forgot to mark close-on-exec */
         return 3;
     limit(RLIMIT_CORE, 0);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
     if (runs) /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO);
-    signal(SIGXFSZ, SIG_IGN);
     limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
     limit(RLIMIT_STACK, STACK_BYTES);
-    if (!SANITIZED) { /* their shadow memory takes terabytes of address space */
-        uint64_t memory = kiln__host_memory(), most = (uint64_t)16 << 30, least = (uint64_t)4 << 30;
-        limit(RLIMIT_AS, memory > most ? most : memory < least ? least : memory);
+    if (!KILN__SANITIZED) { /* their shadow memory takes terabytes of address space */
+        const char *given = option(count, arguments, "--memory");
+        uint64_t memory = given ? strtoull(given, NULL, 10) : 0;
+        limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
     }
     nice(NICE); /* whoever measures on this machine goes first */
-    return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"));
+    return kiln__worker_run(STDIN_FILENO, library, option(count, arguments, "--include"), true);
 }

@@ -11,7 +11,7 @@ static kiln_status export_file(kiln_call *call, const char *name, const char *fi
     uint64_t bytes = 0;
     kiln_status status = kiln_call_file(call, file, &path);
     if (status == KILN_OK)
-        status = kiln__npy_read(call->mem, path, kiln__host_memory(), &read, &call->failure);
+        status = kiln__npy_read_resolved(call->mem, path, kiln__host_memory(), &read, &call->failure);
     if (status != KILN_OK)
         return status;
     status = kiln_call_export_array(call, name, read.type, read.dims, read.shape, &made);

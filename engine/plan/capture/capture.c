@@ -442,6 +442,7 @@ kiln_status kiln__capture_end(kiln__capture *c, CUstream stream, kiln_error **er
 
 kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error)
 {
+    KILN__NEEDS(NULL, error, plan);
     kiln__arena arena = {.mem = plan->mem};
     kiln__capture_order order;
     char *kept = kiln__capture_default(folder, &arena, &order) ? kiln__strdup(plan->mem, order.folder) : NULL;
@@ -455,7 +456,7 @@ kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **
 
 const char *kiln_plan_captured(const kiln_plan *plan)
 {
-    return plan->captured;
+    return plan ? plan->captured : NULL;
 }
 
 kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,

@@ -108,7 +108,7 @@ static kiln_status copy_source(writer *w, const char *name, const char **to, kil
     size_t length = 0;
     kiln_status status = kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, error);
     if (status == KILN_OK)
-        status = kiln__file_read(plan->mem, path, SOURCE_LIMIT, &text, &length, error);
+        status = kiln__file_read_resolved(plan->mem, path, SOURCE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
     const char *folder = kiln__arena_folder(arena, path), *prefix = folder ? prefix_of(w, folder) : NULL;
@@ -167,8 +167,8 @@ static kiln_status copy_named(writer *w, const char *text, const char *variant, 
     if (kiln__engine_find_file(plan->engine, plan->spec->folder, text, &w->c->arena, &path, NULL) != KILN_OK)
         return w->c->arena.failed ? kiln__fail_memory(error) : KILN_OK;
     uint64_t room = w->c->order.limit - w->c->bytes + 1;
-    kiln_status status = kiln__file_read(plan->mem, path, room < SIZE_MAX ? (size_t)room : SIZE_MAX, &data, &length,
-                                         error);
+    kiln_status status = kiln__file_read_resolved(plan->mem, path, room < SIZE_MAX ? (size_t)room : SIZE_MAX, &data,
+                                                  &length, error);
     if (status != KILN_OK)
         return status;
     const char *dot = strrchr(path, '.'), *end = dot && !strchr(dot, '/') ? dot : "";

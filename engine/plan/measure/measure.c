@@ -41,8 +41,12 @@ typedef struct timer {
 
 static kiln_status failed(timer *t, CUresult result, const char *what)
 {
-    return kiln__driver_fail(t->driver, t->plan->mem, result, t->error, "%s while measuring %s", what,
-                             t->plan->spec->name);
+    kiln__text label = {.mem = t->plan->mem};
+    kiln__config_print(t->plan->config, &label);
+    kiln_status status = kiln__limit_fail(t->plan, result, t->error, "%s while measuring %s %s", what, t->plan->spec->name,
+                                          kiln__text_get(&label));
+    kiln__text_free(&label);
+    return status;
 }
 
 static kiln_status make_events(timer *t)
@@ -111,7 +115,7 @@ static kiln_status group(timer *t, unsigned count, double *samples)
         status = repetition(t, i);
     if (status == KILN_OK)
         kiln__watch_look(&t->watch);
-    CUresult result = status == KILN_OK ? t->driver->cuEventSynchronize_(t->end[count - 1]) : CUDA_SUCCESS;
+    CUresult result = status == KILN_OK ? kiln__limit_wait_event(t->plan, t->end[count - 1]) : CUDA_SUCCESS;
     for (unsigned i = 0; i < count && status == KILN_OK && result == CUDA_SUCCESS; i++) {
         float milliseconds = 0;
         result = t->driver->cuEventElapsedTime_(&milliseconds, t->start[i], t->end[i]);
@@ -262,7 +266,6 @@ static kiln_status on_device(kiln_plan *plan, const kiln_run_options *options, k
 static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, double first, kiln_result *result,
                            kiln_error **error)
 {
-    const kiln__driver *driver = &plan->engine->driver;
     unsigned most = options->max_repetitions ? options->max_repetitions : 1000, count = 1;
     unsigned least = options->min_repetitions;
     double low, high;
@@ -282,13 +285,15 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
         }
         status = kiln__steps_enqueue(plan, true, NULL, error);
         if (status == KILN_OK)
-            driver->cuCtxSynchronize_();
+            kiln__limit_wait_all(plan);
         uint64_t from = kiln__now_ns();
         if (status == KILN_OK)
             status = kiln__steps_enqueue(plan, false, NULL, error);
-        CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
+        CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
         if (done != CUDA_SUCCESS)
-            status = kiln__driver_fail(driver, plan->mem, done, error, "running %s again", plan->spec->name);
+            status = kiln__limit_fail(plan, done, error, "running %s again", plan->spec->name);
+        if (status == KILN_OK)
+            status = kiln__limit_check(plan, error);
         samples[count++] = seconds_since(from);
     }
     if (status == KILN_OK && !kiln__plan_keep_times(plan, samples, count))

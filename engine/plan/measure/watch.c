@@ -87,16 +87,15 @@ static void look(meter *m, kiln__nvml *nvml, double seconds)
 
 static kiln_status run_meter(meter *m, kiln__nvml *nvml, kiln_error **error)
 {
-    const kiln__driver *driver = &m->plan->engine->driver;
     uint64_t start = kiln__now_ns();
     kiln_status status = enqueue_batch(m, 0, error);
     for (unsigned turn = 0; status == KILN_OK; turn++) {
         status = enqueue_batch(m, (turn + 1) % 2, error);
         if (status != KILN_OK)
             break;
-        CUresult result = driver->cuEventSynchronize_(m->ends[turn % 2]);
+        CUresult result = kiln__limit_wait_event(m->plan, m->ends[turn % 2]);
         if (result != CUDA_SUCCESS)
-            return kiln__driver_fail(driver, m->plan->mem, result, error, "waiting while measuring energy");
+            return kiln__limit_fail(m->plan, result, error, "waiting while measuring energy");
         m->done += m->batch;
         double seconds = (double)(kiln__now_ns() - start) * 1e-9;
         look(m, nvml, seconds);
@@ -104,8 +103,8 @@ static kiln_status run_meter(meter *m, kiln__nvml *nvml, kiln_error **error)
         if (enough || (turn >= ENERGY_BATCHES && seconds >= ENERGY_MOST))
             break;
     }
-    driver->cuCtxSynchronize_(); /* the batch that was ahead */
-    return status;
+    CUresult done = status == KILN_OK ? kiln__limit_wait_all(m->plan) : CUDA_SUCCESS; /* the batch that was ahead */
+    return done == CUDA_SUCCESS ? status : kiln__limit_fail(m->plan, done, error, "waiting while measuring energy");
 }
 
 kiln_status kiln__plan_energy(kiln_plan *plan, kiln__watch *watch, kiln_result *result, kiln_error **error)

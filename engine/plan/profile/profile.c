@@ -49,27 +49,29 @@ static void see(void *user, const kiln__sim_access *access);
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
-    const kiln__driver *driver = &plan->engine->driver;
+    const kiln__simulator *simulator = plan->engine->driver.simulator;
     bool check = !(flags & KILN_RUN_NO_VERIFY);
     kiln_status status = kiln__plan_fill(plan, true, error);
     if (status == KILN_OK && check)
         status = kiln__plan_references(plan, error);
     if (status == KILN_OK && check)
         status = kiln__plan_poison(plan, error);
+    kiln__limit_start(plan);
+    if (status == KILN_OK)
+        status = kiln__limit_check(plan, error);
     if (status == KILN_OK)
         status = kiln__steps_enqueue(plan, true, NULL, error);
     if (status != KILN_OK)
         return status;
-    if (!driver->simulator->count_begin(watch ? see : NULL, watch, block))
+    if (!simulator->count_begin(watch ? see : NULL, watch, block))
         return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory to count in, or the device counts for another");
     status = kiln__steps_enqueue(plan, false, NULL, error);
-    CUresult done = status == KILN_OK ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
-    bool whole = driver->simulator->count_end(arena, kernels, count);
+    CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
+    bool whole = simulator->count_end(arena, kernels, count);
     if (done != CUDA_SUCCESS) {
         kiln__text label = {.mem = plan->mem};
         kiln__config_print(plan->config, &label);
-        status = kiln__driver_fail(driver, plan->mem, done, error, "running %s %s", plan->spec->name,
-                                   kiln__text_get(&label));
+        status = kiln__limit_fail(plan, done, error, "running %s %s", plan->spec->name, kiln__text_get(&label));
         kiln__text_free(&label);
     }
     if (status == KILN_OK && !whole)
@@ -89,34 +91,34 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
 }
 
 static kiln_status run_plan(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                            const kiln_run_options *given, watcher *watch, uint64_t block, kiln__arena *arena,
+                            const kiln_run_options *options, watcher *watch, uint64_t block, kiln__arena *arena,
                             kiln_plan **opened, kiln__sim_kernel **kernels, size_t *count, kiln_result *result,
                             kiln_error **error)
 {
-    kiln_run_options options = {.size = sizeof options};
     CUcontext previous;
     kiln_plan *plan = NULL;
-    if (given && given->size)
-        memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
     kiln_status status = simulated_only(engine, error);
     if (status == KILN_OK)
         status = kiln_plan_open(engine, spec, choice, &plan, error);
     if (status != KILN_OK)
         return status;
     *opened = plan;
-    for (size_t i = 0; i < options.input_count; i++) {
-        kiln__plan_buffer *b = kiln__plan_buffer_find(plan, options.inputs[i].buffer);
+    for (size_t i = 0; i < options->input_count; i++) {
+        kiln__plan_buffer *b = kiln__plan_buffer_find(plan, options->inputs[i].buffer);
         if (!b)
-            return kiln__plan_no_buffer(plan, options.inputs[i].buffer, error);
-        b->file = options.inputs[i].path;
+            return kiln__plan_no_buffer(plan, options->inputs[i].buffer, error);
+        b->file = options->inputs[i].path;
     }
-    status = kiln__engine_enter(engine, &previous, error);
+    status = kiln__limit_set(plan, options, error);
+    if (status == KILN_OK)
+        status = kiln__engine_enter(engine, &previous, error);
     if (status != KILN_OK)
         return status;
     if (watch)
         watch->plan = plan;
     pthread_mutex_lock(&engine->measuring); /* one at a time counts in a context */
-    status = counted_run(plan, options.flags, watch, block, arena, kernels, count, result, error);
+    status = counted_run(plan, options->flags, watch, block, arena, kernels, count, result, error);
+    kiln__limit_end(plan);
     pthread_mutex_unlock(&engine->measuring);
     kiln__engine_leave(engine, previous);
     return status;
@@ -247,11 +249,14 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
 }
 
 kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                         const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error)
+                         const kiln_run_options *given, kiln_profiling **profiling, kiln_error **error)
 {
-    if (!engine || !spec || !profiling)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_profile needs an engine, a spec and a place for the profile");
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, profiling);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
     kiln_profiling *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -261,7 +266,7 @@ kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_
     size_t count = 0;
     kiln_result result = {0};
     kiln_status status =
-        run_plan(engine, spec, choice, options, NULL, 0, &made->arena, &plan, &kernels, &count, &result, error);
+        run_plan(engine, spec, choice, &options, NULL, 0, &made->arena, &plan, &kernels, &count, &result, error);
     if (status == KILN_OK)
         status = collect(made, plan, kernels, count, error);
     made->verified = result.verified;
@@ -281,24 +286,24 @@ void kiln_profiling_free(kiln_profiling *profiling)
     kiln__free(profiling->mem, profiling);
 }
 
-int kiln_profiling_verified(const kiln_profiling *profiling) { return profiling->verified; }
-size_t kiln_profiling_kernel_count(const kiln_profiling *profiling) { return profiling->kernel_count; }
-size_t kiln_profiling_line_count(const kiln_profiling *profiling) { return profiling->line_count; }
-size_t kiln_profiling_insn_count(const kiln_profiling *profiling) { return profiling->insn_count; }
+int kiln_profiling_verified(const kiln_profiling *profiling) { return profiling && profiling->verified; }
+size_t kiln_profiling_kernel_count(const kiln_profiling *profiling) { return profiling ? profiling->kernel_count : 0; }
+size_t kiln_profiling_line_count(const kiln_profiling *profiling) { return profiling ? profiling->line_count : 0; }
+size_t kiln_profiling_insn_count(const kiln_profiling *profiling) { return profiling ? profiling->insn_count : 0; }
 
 const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel)
 {
-    return kernel < profiling->kernel_count ? &profiling->kernels[kernel] : NULL;
+    return kernel < kiln_profiling_kernel_count(profiling) ? &profiling->kernels[kernel] : NULL;
 }
 
 const kiln_profiled_line *kiln_profiling_line(const kiln_profiling *profiling, size_t line)
 {
-    return line < profiling->line_count ? &profiling->lines[line] : NULL;
+    return line < kiln_profiling_line_count(profiling) ? &profiling->lines[line] : NULL;
 }
 
 const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *profiling, size_t insn)
 {
-    return insn < profiling->insn_count ? &profiling->insns[insn] : NULL;
+    return insn < kiln_profiling_insn_count(profiling) ? &profiling->insns[insn] : NULL;
 }
 
 /* ---- access by access ---- */
@@ -361,12 +366,15 @@ static void see(void *user, const kiln__sim_access *from)
 }
 
 kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                       const kiln_run_options *options, uint64_t block, kiln_trace_fn show, void *user,
+                       const kiln_run_options *given, uint64_t block, kiln_trace_fn show, void *user,
                        kiln_error **error)
 {
-    if (!engine || !spec || !show)
-        return kiln__fail(engine ? engine->mem : NULL, error, KILN_ERROR_ARGUMENT,
-                          "kiln_trace needs an engine, a spec and a function to show accesses to");
+    kiln_run_options options;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, show);
+    KILN__NEEDS_CHOICE(engine->mem, error, choice);
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
     uint64_t steps[MOST_WARPS] = {0};
     kiln__arena arena = {.mem = engine->mem};
     watcher watch = {.show = show, .user = user, .steps = steps};
@@ -375,7 +383,7 @@ kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_ch
     size_t count = 0;
     kiln_result result = {0};
     kiln_status status =
-        run_plan(engine, spec, choice, options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
+        run_plan(engine, spec, choice, &options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
     kiln_plan_free(plan);
     kiln__arena_free(&arena);
     return status;

@@ -22,7 +22,7 @@ kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
     size_t count = 0, length = 0;
     char *text = NULL;
     if (!name || kiln__engine_find_source(plan->engine, plan->spec->folder, name, arena, &path, NULL) != KILN_OK ||
-        kiln__file_read(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
+        kiln__file_read_resolved(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
         return found;
     const char *folders[] = {kiln__arena_folder(arena, path)};
     if (!folders[0] || kiln__includes_collect(plan->mem, arena, path, text, folders, 1, &includes, &count, NULL) != KILN_OK)

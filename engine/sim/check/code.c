@@ -55,7 +55,8 @@ static enum vm_check_see see_of(const ptx_insn *in)
  * Registers that hold an address in one shared variable, whatever was added to it. What comes from two of them, or from
  * anywhere else as well, can mean any. Compilers write each register once, so this needs no regard to the flow. */
 
-enum { NOTHING_YET = 0, ANYTHING = UINT32_MAX }; /* else a symbol + 1 */
+#define NOTHING_YET 0u
+#define ANYTHING UINT32_MAX /* else a symbol + 1 */
 
 static uint32_t join(uint32_t a, uint32_t b)
 {

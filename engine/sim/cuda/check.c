@@ -16,15 +16,34 @@ static const char *base_name(const char *file)
     return slash ? slash + 1 : file;
 }
 
+/* Names of kernels and files are whatever a module says, and standard error may be a terminal: what is neither printable
+ * ASCII nor an end of line is shown. */
+static void put_text(FILE *to, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\n' || (*text >= 0x20 && *text < 0x7f))
+            fputc(*text, to);
+        else
+            fprintf(to, "\\x%02x", (unsigned)(unsigned char)*text);
+    }
+}
+
 static void put_side(FILE *to, const kiln_check_side *side)
 {
-    fprintf(to, "    %s", side->what);
-    if (side->file[0])
-        fprintf(to, " at %s:%u", base_name(side->file), side->line);
-    else if (side->ptx_line)
+    fputs("    ", to);
+    put_text(to, side->what);
+    if (side->file[0]) {
+        fputs(" at ", to);
+        put_text(to, base_name(side->file));
+        fprintf(to, ":%u", side->line);
+    } else if (side->ptx_line) {
         fprintf(to, " at PTX line %u", side->ptx_line);
-    if (side->inlined[0])
-        fprintf(to, " (%s)", side->inlined);
+    }
+    if (side->inlined[0]) {
+        fputs(" (", to);
+        put_text(to, side->inlined);
+        fputs(")", to);
+    }
     if (side->has_block)
         fprintf(to, ", block (%u,%u,%u)", side->block[0], side->block[1], side->block[2]);
     if (side->has_thread)
@@ -34,10 +53,14 @@ static void put_side(FILE *to, const kiln_check_side *side)
 
 static void put_finding(FILE *to, const kiln_check_finding *f)
 {
-    fprintf(to, "%s%s: %s\n", f->note ? "note: " : "", kiln_check_text(f->kind), f->message);
-    if (f->kernel[0])
-        fprintf(to, "    in kernel %s, %llu time%s\n", f->kernel, (unsigned long long)f->count,
-                f->count == 1 ? "" : "s");
+    fprintf(to, "%s%s: ", f->note ? "note: " : "", kiln_check_text(f->kind));
+    put_text(to, f->message);
+    fputs("\n", to);
+    if (f->kernel[0]) {
+        fputs("    in kernel ", to);
+        put_text(to, f->kernel);
+        fprintf(to, ", %llu time%s\n", (unsigned long long)f->count, f->count == 1 ? "" : "s");
+    }
     if (f->at.what)
         put_side(to, &f->at);
     if (f->other.what)

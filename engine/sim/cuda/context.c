@@ -136,6 +136,11 @@ CUresult sim_cuCtxSetLimit(CUlimit limit, size_t value)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!limit_exists(limit))
         return sim_end(CUDA_ERROR_UNSUPPORTED_LIMIT);
+    /* The heap is made with the first kernel that takes from it. */
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value != context->limits[limit] && vm_heap_used(context->device))
+        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    if ((limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE) && value > context->memory)
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
     context->limits[limit] = value;
     return sim_end(CUDA_SUCCESS);
 }

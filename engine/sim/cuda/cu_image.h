@@ -12,10 +12,12 @@ typedef struct sim_text {
     char *name;                 /* for messages */
     bool lazy;                  /* of a library: linked only if it is needed */
 } sim_text;
+#define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* of one image, or of what is linked together */
 typedef struct sim_texts {
     const kiln_allocator *mem;
     sim_text *items;
     size_t count, capacity;
+    uint64_t unpacked;          /* bytes that all packed ones came to, against SIM_UNPACKED_MOST */
     bool linked;                /* they belong together: cuLinkComplete's, or a program's parts */
 } sim_texts;
 

@@ -115,7 +115,8 @@ struct sim_context {
     bool check_shown;                  /* what it finds goes to standard error: the environment asked for it */
     uint64_t id;
     unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
-    size_t limits[CU_LIMIT_MAX];       /* kept and reported; what they limit has limits of its own here */
+    size_t limits[CU_LIMIT_MAX];       /* kept and reported; of what they limit only the heap of malloc() and
+                                          what waits for the device runtime goes by them */
     CUfunc_cache cache_config;
     sim_pool pool;                     /* the default one */
     uint64_t pool_current;             /* handle of the one that cuMemAllocAsync takes from; 0: the default one */

@@ -172,6 +172,11 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
                           name, unpacked > packed ? unpacked : packed, (uint64_t)TEXT_MOST);
         return SIM_IMAGE_INVALID;
     }
+    if (unpacked > SIM_UNPACKED_MOST - texts->unpacked) {
+        kiln__text_printf(log, "error   : the PTX up to '%s' has more than %" PRIu64 " bytes unpacked, which is the limit\n",
+                          name, SIM_UNPACKED_MOST);
+        return SIM_IMAGE_INVALID;
+    }
     bool lz4 = (flags & FLAG_LZ4) != 0;
     /* What cannot be true is refused before there is memory for it: LZ4 makes at most 255 bytes of one. */
     if (lz4 ? unpacked > packed * 255 + 16 : ZSTD_getFrameContentSize(data, (size_t)packed) != unpacked) {
@@ -190,6 +195,7 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
         made = ZSTD_isError(got) ? UINT64_MAX : got;
     }
     sim_image_result result = SIM_IMAGE_INVALID;
+    texts->unpacked += unpacked;
     if (made == unpacked)
         result = read_text(texts, (const unsigned char *)text, (size_t)unpacked, name, lazy);
     else

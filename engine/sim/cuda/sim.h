@@ -25,6 +25,13 @@ const char *kiln__sim_profile_at(size_t index);     /* of CUdevice `index`; NULL
 /* True for a CUcontext of the simulated device (it is no pointer that libcuda could have made). */
 bool kiln__sim_has_context(const void *context);
 
+/* ---- limits of time ---- */
+
+/* Kernels that the calling thread launches from now on end at `deadline` (kiln__now_ns(); 0: none) with LAUNCH_TIMEOUT,
+ * which the context does not survive, and when *stop (may be NULL) is no longer 0: then it does survive, and the call that
+ * launched gives CUDA_ERROR_TIMEOUT. (0, NULL) ends both. */
+void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
+
 /* ---- estimates of times. ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it has

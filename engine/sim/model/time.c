@@ -467,7 +467,7 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks)
 {
     const sim_model *m = launch->model;
-    double active = launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
+    double active = (double)launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
     double l2 = m->l2_bytes / active, dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
     *r = (replay){.mem = mem, .launch = launch, .model = m, .cost = launch->cost, .places = places,
                   .blocks_left = blocks, .warps_per_block = launch->trace->warps_per_block,

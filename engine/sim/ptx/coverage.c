@@ -4,6 +4,8 @@
 
 void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user)
 {
+    if (!visit)
+        return;
     static const char *const registers[] = {
 #define PTX_X(name, text, bytes) text,
         PTX_SREG_MAP(PTX_X)

@@ -1,6 +1,7 @@
 /* A graph as text for Graphviz. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cu_graph.h"
 
@@ -78,12 +79,19 @@ CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned fla
     const sim_graph *graph = sim_graph_of(context, handle);
     if (!graph || !path)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    FILE *out = fopen(path, "we");
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
     if (!out)
-        return sim_end(CUDA_ERROR_OPERATING_SYSTEM);
+        return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
     fprintf(out, "digraph graph_0 {\n");
     put_graph(out, context, graph, "", flags != 0);
     fprintf(out, "}\n");
     bool wrong = ferror(out) != 0;
-    return sim_end(fclose(out) == 0 && !wrong ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM);
+    wrong = fclose(out) != 0 || wrong;
+    kiln_status status = wrong ? KILN_ERROR_MEMORY : kiln__file_write(sim_memory(), path, text, length, NULL);
+    free(text);
+    return sim_end(status == KILN_OK             ? CUDA_SUCCESS
+                   : status == KILN_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY
+                                                 : CUDA_ERROR_OPERATING_SYSTEM);
 }

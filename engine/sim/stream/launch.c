@@ -117,8 +117,9 @@ static CUresult result_of(vm_fault_kind kind)
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case VM_FAULT_ASSERT:
         return CUDA_ERROR_ASSERT;
-    case VM_FAULT_STEPS: /* a GPU's watchdog would end both */
+    case VM_FAULT_STEPS: /* a GPU's watchdog would end all three */
     case VM_FAULT_DEADLOCK:
+    case VM_FAULT_TIME:
         return CUDA_ERROR_LAUNCH_TIMEOUT;
     case VM_FAULT_STACK:
         return CUDA_ERROR_HARDWARE_STACK_ERROR;
@@ -131,11 +132,20 @@ static CUresult result_of(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+/* Of the calling thread: a limit belongs to who asks for it, not to the device. */
+static _Thread_local struct { uint64_t deadline; const volatile int *stop; } limited;
+
+void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
+{
+    limited.deadline = deadline;
+    limited.stop = stop;
+}
+
 static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
 {
     vm_launch what = {.module = function->module->vm, .kernel = function->kernel,
                       .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative,
-                      .limits = context->limits};
+                      .limits = context->limits, .deadline = limited.deadline, .stop = limited.stop};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -163,6 +173,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host's shortage: nothing is wrong with the context */
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (kind == VM_FAULT_STOPPED) /* nor here */
+        return CUDA_ERROR_TIMEOUT;
     context->sticky = result_of(kind);
     return CUDA_SUCCESS;
 }

@@ -10,15 +10,21 @@ vm_block *vm_block_new(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
     const kiln_allocator *mem = run->device->mem;
-    vm_block *block = kiln__calloc(mem, 1, sizeof *block);
-    if (!block)
+    uint64_t local = (uint64_t)run->local_bytes * run->warps_per_block * VM_LANES;
+    if (!vm_hold(run->family, local))
         return NULL;
+    vm_block *block = kiln__calloc(mem, 1, sizeof *block);
+    if (!block) {
+        vm_let_go(run->family, local);
+        return NULL;
+    }
     block->runner = runner;
+    block->held = local;
     block->warp_count = run->warps_per_block;
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
     uint64_t shared = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     block->shared_raw = kiln__alloc(mem, (size_t)shared + 128);
-    block->local = kiln__alloc(mem, (size_t)run->local_bytes * run->warps_per_block * VM_LANES + 128);
+    block->local = kiln__alloc(mem, (size_t)local + 128);
     if (!block->warps || !block->shared_raw || !block->local || (run->hooks && !run->hooks->block_new(block))) {
         vm_block_free(block);
         return NULL;
@@ -68,6 +74,7 @@ void vm_block_free(vm_block *block)
     if (!block)
         return;
     const kiln_allocator *mem = block->runner->run->device->mem;
+    vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
     if (block->warps)
         drop_frames(block);
@@ -260,28 +267,14 @@ static bool part_all(vm_block *block)
     return any;
 }
 
-static uint64_t budget_of(const vm_run_state *run)
-{
-    return run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
-}
-
-/* Counts work against the launch's budget; a launch that has spent it, or is asked to stop, ends. */
+/* Counts work against the launch's budget; a launch that has spent it, is late, or is asked to stop, ends. */
 static void spend(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_run_state *run = block->runner->run;
-    uint64_t budget = budget_of(run);
     uint64_t spent = atomic_fetch_add_explicit(&run->family->steps, steps, memory_order_relaxed) + steps;
-    bool stopped = run->launch->stop && __atomic_load_n(run->launch->stop, __ATOMIC_RELAXED);
-    if ((spent <= budget && !stopped) || w->path_count == 0)
-        return;
-    const vm_path *path = &w->paths[0];
-    w->frame = path->frame;
-    if (stopped)
-        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STOPPED, 0, 0, "stopped on request");
-    else
-        vm_fault_raise(w, path->pc, (uint32_t)__builtin_ctz(path->mask), VM_FAULT_STEPS, 0, 0,
-                       "the launch has run %llu instructions of warps, its budget: an endless loop?",
-                       (unsigned long long)budget);
+    vm_fault_kind kind = spent > vm_budget(run->device) ? VM_FAULT_STEPS : vm_limit_look(block->runner, steps);
+    if (VM_UNLIKELY(kind != VM_OK) && w->path_count > 0)
+        vm_limit_raise(w, kind);
 }
 
 bool vm_block_run(vm_block *block, uint64_t quantum)
@@ -289,7 +282,7 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
-    uint64_t spent = 0, budget = budget_of(run);
+    uint64_t spent = 0, budget = vm_budget(run->device);
     uint32_t blocked = 0;
     while (block->live && spent < quantum) {
         vm_warp *w = &block->warps[block->next_warp];
@@ -327,6 +320,7 @@ bool vm_block_run(vm_block *block, uint64_t quantum)
         hooks->block_end(block);
     runner->counters.blocks++;
     runner->counters.warps += block->warp_count;
+    vm_limit_count(block);
     drop_frames(block);
     return true;
 }

@@ -25,8 +25,14 @@ void *vm_pool_get(vm_runner *runner, size_t bytes)
     if (!chunk) {
         if (runner->pool.bytes + ((size_t)64 << n) > POOL_MOST)
             return NULL;
-        runner->pool.bytes += (size_t)64 << n;
-        return kiln__alloc(runner->run->device->mem, (size_t)64 << n);
+        if (!vm_hold(runner->run->family, (uint64_t)64 << n))
+            return NULL;
+        chunk = kiln__alloc(runner->run->device->mem, (size_t)64 << n);
+        if (chunk)
+            runner->pool.bytes += (size_t)64 << n;
+        else
+            vm_let_go(runner->run->family, (uint64_t)64 << n);
+        return chunk;
     }
     runner->pool.free[n] = chunk->next;
     return chunk;
@@ -48,6 +54,8 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
+    vm_let_go(runner->run->family, runner->pool.bytes); /* frames of paths that a fault ended are among the free ones */
+    runner->pool.bytes = 0;
 }
 
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
@@ -135,7 +143,8 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
     }
     vm_frame *frame = vm_frame_new(w, callee, caller);
     if (!frame) {
-        vm_fault_raise(w, i, lane, VM_FAULT_MEMORY, 0, 0, "out of host memory in a call of '%s'", callee->ptx->name);
+        vm_fault_raise(w, i, lane, VM_FAULT_MEMORY, 0, 0, "no memory for the frames of calls, in a call of '%s'",
+                       callee->ptx->name);
         return;
     }
     frame->call = call;

@@ -289,7 +289,7 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     if (bytes > buffer->wanted)
         return VM_CUDA_INVALID_VALUE;
     vm_launch launch = {.module = run->launch->module, .kernel = (int)buffer->kernel, .dynamic_shared = buffer->shared,
-                        .stop = run->launch->stop, .hooks = run->launch->hooks, .watch = run->launch->watch, .limits = run->launch->limits,
+                        .hooks = run->launch->hooks, .watch = run->launch->watch, .limits = run->launch->limits,
                         .print = run->launch->print, .user = run->launch->user};
     memcpy(launch.grid, buffer->grid, sizeof launch.grid);
     memcpy(launch.block, buffer->block, sizeof launch.block);
@@ -441,9 +441,11 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
         memcpy(fault->block, task->block, sizeof fault->block);
         snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
         const char *what = task->source ? "copy" : "fill";
-        if (kind == VM_FAULT_STEPS)
-            snprintf(fault->message, sizeof fault->message, "the launch has spent its budget in a %s by kernel '%.80s'",
-                     what, fault->kernel);
+        if (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME || kind == VM_FAULT_STOPPED)
+            snprintf(fault->message, sizeof fault->message, "the launch %s in a %s by kernel '%.80s'",
+                     kind == VM_FAULT_STEPS  ? "has spent its budget"
+                     : kind == VM_FAULT_TIME ? "has not ended within its time limit, and was"
+                                             : "was stopped on request", what, fault->kernel);
         else
             snprintf(fault->message, sizeof fault->message,
                      "%s of %" PRIu64 " bytes at 0x%" PRIx64 ", %s: enqueued by kernel '%.80s', block (%u,%u,%u)", what,
@@ -455,7 +457,8 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
 
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
-    uint64_t budget = run->device->limits.step_budget ? run->device->limits.step_budget : (uint64_t)1 << 40;
+    enum { MOVE_LOOK = 256 };
+    uint64_t budget = vm_budget(run->device), unlooked = MOVE_LOOK;
     for (uint64_t z = 0; z < t->depth; z++)
         for (uint64_t y = 0; y < t->height; y++) {
             uint64_t to = t->target + z * t->target_slice + y * t->target_pitch;
@@ -476,8 +479,17 @@ void vm_task_move(vm_run_state *run, const vm_task *t)
                 memmove(target, source, (size_t)t->width);
             else
                 memset(target, t->value, (size_t)t->width);
-            if (atomic_fetch_add(&run->family->steps, 1 + (t->width >> 12)) > budget) {
+            uint64_t steps = 1 + (t->width >> 12);
+            if (atomic_fetch_add(&run->family->steps, steps) > budget) {
                 move_fault(run, t, VM_FAULT_STEPS, to);
+                return;
+            }
+            if ((unlooked += steps) < MOVE_LOOK)
+                continue;
+            unlooked = 0;
+            vm_fault_kind late = vm_limit_ask(run->family);
+            if (late != VM_OK) {
+                move_fault(run, t, late, to);
                 return;
             }
         }

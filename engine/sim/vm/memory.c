@@ -188,6 +188,36 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     return allocate(device, PLACE_NEW, 0, bytes, true, name);
 }
 
+/* What malloc() itself takes beside the bytes asked for is not counted: no program can rely on the last of them. */
+vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit)
+{
+    enum { GRAIN = 16 };
+    uint64_t size = (bytes + GRAIN - 1) / GRAIN * GRAIN;
+    pthread_rwlock_wrlock(&device->lock);
+    bool room = size >= bytes && size <= limit && device->heap <= limit - size;
+    device->heap += room ? size : 0;
+    device->heap_used = true;
+    pthread_rwlock_unlock(&device->lock);
+    vm_allocation *made = room ? vm_allocate(device, bytes, NULL) : NULL;
+    if (!room)
+        return NULL;
+    pthread_rwlock_wrlock(&device->lock);
+    if (made)
+        made->heap = size;
+    else
+        device->heap -= size;
+    pthread_rwlock_unlock(&device->lock);
+    return made;
+}
+
+bool vm_heap_used(vm_device *device)
+{
+    pthread_rwlock_rdlock(&device->lock);
+    bool used = device->heap_used;
+    pthread_rwlock_unlock(&device->lock);
+    return used;
+}
+
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name)
 {
     return allocate(device, PLACE_HOST, 0, bytes, true, name);
@@ -262,6 +292,7 @@ bool vm_free(vm_device *device, uint64_t address)
         size_t at = search(device, address);
         memmove(device->live + at - 1, device->live + at, (device->live_count - at) * sizeof *device->live);
         device->live_count--;
+        device->heap -= found->heap;
         device->freed[device->freed_next % KILN__COUNT(device->freed)].base = found->base;
         device->freed[device->freed_next++ % KILN__COUNT(device->freed)].bytes = found->bytes;
         found->freed = atomic_fetch_add(&device->generation, 1) + 1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm_hooks.h"
+#include "vm_runtime.h"
 
 uint32_t vm_builtin_find(const char *name)
 {
@@ -239,7 +240,9 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_BUILTIN_MALLOC:
         VM_EACH(lane, m)
         {
-            uint64_t bytes = vm_argument(w, call, lane, 0), made = bytes ? vm_alloc(device, bytes) : 0;
+            uint64_t bytes = vm_argument(w, call, lane, 0), limit = vm_child_limit(w->runner->run, VM_LIMIT_HEAP);
+            const vm_allocation *got = bytes ? vm_allocate_heap(device, bytes, limit) : NULL;
+            uint64_t made = got ? got->base : 0;
             vm_answer(w, call, lane, made);
             if (made && w->runner->met)
                 w->runner->run->hooks->malloced(w, i, lane, made);

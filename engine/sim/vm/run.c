@@ -12,6 +12,7 @@ static bool runner_init(vm_runner *runner, vm_run_state *run)
     memset(runner, 0, sizeof *runner);
     runner->run = run;
     atomic_init(&runner->generation, UINT64_MAX);
+    vm_limit_begin(runner);
     uint32_t count = run->launch->module->cache_count;
     runner->cache = kiln__alloc(run->device->mem, (count ? count : 1) * sizeof *runner->cache);
     if (!runner->cache)
@@ -41,33 +42,59 @@ static void runner_end(vm_runner *runner)
 static void out_of_memory(vm_run_state *run)
 {
     vm_fault *fault = run->family->fault;
+    unsigned long long local = (unsigned long long)run->local_bytes * run->warps_per_block * VM_LANES;
     pthread_mutex_lock(&run->family->lock);
     if (fault->kind == VM_OK) {
         fault->kind = VM_FAULT_MEMORY;
         snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
-        snprintf(fault->message, sizeof fault->message, "out of host memory for the blocks of kernel '%.80s'",
-                 run->kernel->ptx->name);
+        snprintf(fault->message, sizeof fault->message,
+                 "no memory for the blocks of kernel '%.80s', each of which has %llu bytes of local memory; those of a "
+                 "launch may take %llu bytes with the frames of calls", run->kernel->ptx->name, local,
+                 (unsigned long long)run->family->hold_most);
     }
     pthread_mutex_unlock(&run->family->lock);
     atomic_store(&run->family->stop, 1);
 }
 
+/* Memory for a block, or NULL. Those that have some go on without: only where nobody has a block there is not enough. */
+static vm_block *take_block(vm_runner *runner)
+{
+    vm_run_state *run = runner->run;
+    vm_block *block = runner->spare;
+    runner->spare = NULL;
+    if (!runner->holds)
+        atomic_fetch_add(&run->holders, 1);
+    if (!block)
+        block = vm_block_new(runner);
+    if (block && !kiln__grow(run->device->mem, &runner->blocks, &runner->block_capacity, runner->block_count + 1,
+                             sizeof *runner->blocks)) {
+        vm_block_free(block);
+        block = NULL;
+    }
+    if (block)
+        runner->holds = true;
+    else if ((!runner->holds && atomic_fetch_sub(&run->holders, 1) == 1) || run->cooperative)
+        out_of_memory(run);
+    return block;
+}
+
+/* One block more, if there is one to be had. */
 static bool admit(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
-    uint64_t number = atomic_fetch_add(&run->next_block, 1);
-    if (number >= run->block_count)
+    if (atomic_load(&run->next_block) >= run->block_count)
         return false;
-    if (run->chosen)
-        number = run->hooks->chosen(run, number);
-    vm_block *block = runner->spare ? runner->spare : vm_block_new(runner);
-    runner->spare = NULL;
-    if (!block || !kiln__grow(run->device->mem, &runner->blocks, &runner->block_capacity, runner->block_count + 1,
-                              sizeof *runner->blocks)) {
-        vm_block_free(block);
-        out_of_memory(run);
+    vm_block *block = take_block(runner);
+    uint64_t number = block ? atomic_fetch_add(&run->next_block, 1) : run->block_count;
+    if (number >= run->block_count) {
+        if (runner->spare)
+            vm_block_free(block);
+        else
+            runner->spare = block;
         return false;
     }
+    if (run->chosen)
+        number = run->hooks->chosen(run, number);
     runner->blocks[runner->block_count++] = block;
     if (!vm_block_start(block, number)) {
         out_of_memory(run);
@@ -85,6 +112,7 @@ static void *work(void *argument)
     while (!atomic_load(&run->family->stop)) {
         while (more && runner->block_count < target)
             more = admit(runner);
+        more = more || (runner->block_count > 0 && atomic_load(&run->next_block) < run->block_count);
         if (runner->block_count == 0 || atomic_load(&run->family->stop))
             break;
         at %= runner->block_count;
@@ -217,6 +245,7 @@ static void run_blocks(vm_run_state *run)
     if (run->cooperative)
         run->resident = (size_t)((run->block_count + threads - 1) / threads);
     atomic_init(&run->next_block, 0);
+    atomic_init(&run->holders, 0);
     run->grid_id = atomic_fetch_add(&run->family->grids, 1) + 1;
     vm_runner *runners = kiln__calloc(mem, threads, sizeof *runners);
     pthread_t *helpers = kiln__calloc(mem, threads, sizeof *helpers);
@@ -236,6 +265,10 @@ static void run_blocks(vm_run_state *run)
     }
     if (ready == 0)
         atomic_fetch_add(&run->family->spare, (int)helping);
+    for (unsigned k = 0; k < ready; k++)
+        for (size_t b = 0; b < runners[k].block_count; b++)
+            vm_limit_count(runners[k].blocks[b]);
+    vm_limit_explain(run);
     for (unsigned k = 0; k < ready; k++) {
         collect(&runners[k]);
         runner_end(&runners[k]);
@@ -274,6 +307,7 @@ vm_fault_kind vm_run(vm_device *device, const vm_launch *launch, vm_counters *co
     vm_family family = {.fault = fault ? fault : &own};
     vm_run_state run = {.device = device, .family = &family, .launch = launch};
     memset(family.fault, 0, sizeof *family.fault);
+    vm_limit_init(&family, device, launch);
     if (counters)
         memset(counters, 0, sizeof *counters);
     if (vm_launch_prepare(&run, family.fault) != VM_OK)

@@ -72,6 +72,7 @@ void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
 uint64_t vm_memory_used(const vm_device *device);
+bool vm_heap_used(vm_device *device);    /* a kernel has called malloc() */
 
 /* Textures and surfaces. Kernels name one by a number that the caller chose: bits 8 to 31 small (the place in a table),
  * the whole number never used again, so that a stale one is recognised. They come and go, and what they show is made
@@ -130,7 +131,8 @@ typedef enum vm_fault_kind {
     VM_OK, VM_FAULT_ADDRESS, VM_FAULT_MISALIGNED, VM_FAULT_INSTRUCTION, VM_FAULT_ASSERT, VM_FAULT_TRAP,
     VM_FAULT_STEPS,        /* the step budget is spent: an endless kernel */
     VM_FAULT_DEADLOCK,     /* a barrier that can never complete */
-    VM_FAULT_STACK, VM_FAULT_MEMORY, VM_FAULT_STOPPED
+    VM_FAULT_STACK, VM_FAULT_MEMORY, VM_FAULT_STOPPED,
+    VM_FAULT_TIME          /* the deadline has passed */
 } vm_fault_kind;
 
 typedef struct vm_fault {
@@ -151,6 +153,8 @@ typedef struct vm_launch {
     const void *params;               /* the kernel's parameter block, param_bytes of it */
     bool cooperative;                 /* all blocks resident at once */
     const volatile int *stop;         /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
+    uint64_t deadline;                /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both hold for all
+                                         that it launches, too */
     const struct vm_hooks *hooks;     /* NULL, or who looks on (vm_hooks.h), */
     struct vm_watch *watch;           /* which is all that they know of this launch */
     const size_t *limits;             /* NULL, or what kernels see and obey, by cudaLimit: VM_LIMITS of them */

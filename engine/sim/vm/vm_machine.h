@@ -147,6 +147,7 @@ struct vm_block {
     uint32_t warp_count, live;      /* live: threads that have not left */
     vm_warp *warps;
     unsigned char *shared, *local, *shared_raw, *local_raw;
+    uint64_t held;                  /* host memory, of what the launch may take */
     uint64_t number;
     uint32_t next_warp;
     vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
@@ -161,12 +162,22 @@ typedef struct vm_span { uint64_t base, end; unsigned char *host; } vm_span;
 
 typedef struct vm_pool { struct vm_chunk *free[24]; size_t bytes; } vm_pool;
 
+/* Instructions from a branch's target to the branch; function NULL: none. */
+typedef struct vm_loop { const vm_function *function; uint32_t first, last; } vm_loop;
+
 /* A launch by the host, with all that its kernels launch in turn. */
 typedef struct vm_family {
     atomic_ullong steps;            /* of all its grids, against one budget */
     atomic_int stop;                /* a fault was recorded, or the launch ended */
     atomic_int spare;               /* host threads that may still be started */
     atomic_uint grids;              /* so far: %gridid */
+    const volatile int *asked;      /* vm_launch.stop and .deadline of the launch by the host */
+    uint64_t deadline;
+    uint64_t hold_most;             /* host memory of frames and of blocks' local memory: vm_hold() */
+    atomic_ullong held;
+    const struct vm_run_state *stuck_in; /* the grid that did not end, NULL: none; the loop that it was found in */
+    vm_loop loop;
+    atomic_uint running, inside;    /* warps of that grid then; those in the loop */
     pthread_mutex_t lock;           /* fault, printing, counters, the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
@@ -184,6 +195,7 @@ typedef struct vm_run_state {
     uint64_t block_count;
     atomic_ullong next_block;
     size_t resident;                /* blocks that a host thread may hold */
+    atomic_uint holders;            /* host threads that hold a block, or ask for their first */
     bool cooperative;
     uint32_t grid_id, depth;        /* depth: 0 if the host launched it */
     const char *launcher;           /* the kernel that launched it, or NULL */
@@ -206,7 +218,9 @@ struct vm_runner {
     vm_block **blocks;
     size_t block_count, block_capacity;
     vm_block *spare;
+    bool holds;                     /* it has had a block */
     uint64_t clock;
+    uint64_t unlooked;              /* instructions since it looked at the time */
     vm_counters counters;
     bool met;                       /* hooks->met() and malloced() are called */
     /* Of those that look on. */
@@ -225,6 +239,7 @@ typedef struct vm_allocation {
     bool read_only;                 /* nor this, which is global all the same */
     bool shared;                    /* with the host, which may write it at any time; base is its pointer */
     uint64_t counted;               /* bytes that count as device memory */
+    uint64_t heap;                  /* and of the heap that kernels' malloc() takes from */
     uint64_t owner;                 /* the driver's own note, see vm_info */
     bool internal;                  /* the simulator's own: never reported as leaked */
     struct vm_shadow *shadow;       /* made by the device's hooks; NULL: none */
@@ -246,6 +261,8 @@ struct vm_device {
     struct { uint64_t base, bytes; } freed[64]; /* the last ones, for messages */
     unsigned freed_next;
     uint64_t next_address, used;
+    uint64_t heap;                  /* bytes of `used` that kernels have by malloc() */
+    bool heap_used;
     const struct vm_hooks *hooks;   /* those that shadow its memory; NULL: nobody does */
     struct vm_check *check;         /* theirs */
     vm_object **objects;            /* by bits 8 to 31 of the handle; change only while nothing runs */
@@ -337,6 +354,7 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 
 /* ---- memory.c ---- */
 vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name);
+vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit); /* NULL: the heap is full, too */
 vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char *name); /* as vm_alloc_host() */
 /* read_only: constant, or otherwise not for kernels to write. */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
@@ -454,6 +472,24 @@ typedef struct vm_task {
     const vm_code *at;              /* the call, for messages */
     uint32_t block[3];
 } vm_task;
+
+/* ---- limit.c: launches that do not end, and the host memory that blocks take ---- */
+void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch);
+/* Host memory for what a kernel makes the simulator keep beside device memory. False: the launch has had its share. */
+bool vm_hold(vm_family *family, uint64_t bytes);
+void vm_let_go(vm_family *family, uint64_t bytes);
+void vm_limit_begin(vm_runner *runner);
+vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
+/* Called with each turn of a warp: VM_FAULT_STOPPED or VM_FAULT_TIME where the launch has to end. */
+vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
+void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* that, or VM_FAULT_STEPS; a path is there */
+/* Then, of each block of the grid before its frames go; and when its host threads have ended, once. */
+void vm_limit_count(const vm_block *block);
+void vm_limit_explain(vm_run_state *run);
+static inline uint64_t vm_budget(const vm_device *device)
+{
+    return device->limits.step_budget ? device->limits.step_budget : (uint64_t)1 << 40;
+}
 
 /* ---- fault.c ---- */
 void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,

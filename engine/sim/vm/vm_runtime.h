@@ -30,7 +30,7 @@ typedef enum vm_cuda_error {
 #undef VM_X
 } vm_cuda_error;
 
-enum { VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
+enum { VM_LIMIT_HEAP = 2, VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
 
 /* Stream handles below VM_STREAM_LAST are the default streams and those of the grid; others are numbers from a base on,
  * the streams even, the events odd. */

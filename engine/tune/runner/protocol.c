@@ -136,6 +136,7 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params, request->param_count);
     kiln__wire_real(message, request->trial.give_up_above);
+    kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
     kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
     kiln__wire_bytes(message, unit->cubin, unit->cubin_length);
@@ -151,6 +152,7 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     request->variant = kiln__wire_read_string(&in);
     request->params = read_settings(&in, arena, &request->param_count);
     request->trial.give_up_above = kiln__wire_read_real(&in);
+    request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);
     unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);
     unit->cubin = kiln__wire_read_bytes(&in, &unit->cubin_length);
@@ -190,6 +192,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_number(message, (uint64_t)answer->status);
     kiln__wire_number(message, (uint64_t)answer->cuda);
     kiln__wire_number(message, answer->lost);
+    kiln__wire_number(message, answer->passing);
     kiln__wire_string(message, answer->why);
 #define KILN_X(field) kiln__wire_number(message, answer->result.field != 0);
     FLAGS(KILN_X)
@@ -210,6 +213,7 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     answer->status = kiln__wire_read_status(&in);
     answer->cuda = (int)read_small(&in, INT_MAX);
     answer->lost = read_small(&in, 1) == 1;
+    answer->passing = read_small(&in, 1) == 1;
     answer->why = kiln__wire_read_string(&in);
 #define KILN_X(field) answer->result.field = read_small(&in, 1) == 1;
     FLAGS(KILN_X)

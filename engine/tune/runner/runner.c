@@ -121,6 +121,7 @@ static bool answer(server *s, const char *body, size_t length)
             made.times = kiln__plan_times(plan, &made.time_count);
         made.cuda = kiln_error_cuda(error) > 0 ? kiln_error_cuda(error) : 0;
         made.lost = made.status != KILN_OK && kiln__driver_is_sticky((CUresult)made.cuda);
+        made.passing = kiln__error_is_passing(error);
         made.why = kiln_error_message(error);
         kiln__runner_write_result(&message, &made);
         good = !s->closed && kiln__socket_send(s->fd, &message);

@@ -53,6 +53,7 @@ bool kiln__runner_read_waiting(const char *body, size_t length, const char **why
 typedef struct kiln__runner_answer {
     kiln_status status;
     int cuda;                        /* CUresult behind it, 0: none */
+    bool passing;                    /* kiln__error_is_passing() */
     bool lost;                       /* the runner's context is lost: it is of no more use */
     const char *why;
     kiln_result result;              /* where status is KILN_OK; nothing of compiling or of the cache */

@@ -23,6 +23,8 @@ kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__tria
 {
     kiln_run_options run = *sweep;
     run.give_up_above = trial->give_up_above;
+    if (trial->timeout != 0)
+        run.sample_timeout = trial->timeout;
     if (trial->again) {
         run.flags = (run.flags | KILN_RUN_NO_VERIFY) & ~(KILN_RUN_NO_MEASURE | KILN_RUN_ENERGY);
         run.min_repetitions = run.max_repetitions = trial->again;

@@ -1,14 +1,10 @@
 # needs bash
 cat >try.sh <<'END'
 source <(kiln completion bash)
-try() { # what is offered at the end of the words
+compopt() { echo "left to readline: $*"; }
+try() { # what is offered at the end of the words; completion-bash-typed.cmd has it in an interactive shell
     COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
-    # As bash splits them: = and : are words of their own.
-    read -ra COMP_WORDS <<<"$(sed 's/\([=:]\)/ \1 /g' <<<"$COMP_LINE")"
-    [[ $COMP_LINE == *[[:space:]] ]] && COMP_WORDS+=("")
-    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-    COMPREPLY=()
-    _kiln_complete
+    _kiln_complete kiln "${COMP_LINE##*[[:space:]=:]}" # readline takes = and : for the end of a word
     echo "$*| ${COMPREPLY[*]}"
 }
 try "kiln t"
@@ -23,5 +19,10 @@ try "kiln run add --log-level=i"
 try "kiln cache c"
 try "kiln run add --device s"
 try "kiln completion "
+try "kiln run --output z="
+try "kiln run --cache-dir "
+try "kiln run ./ad"
+try "kiln run add -v 'pl"
+try "kiln run 'add' -v pl"
 END
 bash try.sh

@@ -21,4 +21,5 @@ sed '3s|,[^,]*,[^,]*$||' all.csv > short.csv
 kiln results import short.csv 2>&1 | sed 's/ends before.*/ends/'
 kiln results import nothing.csv
 kiln results compare add
+kiln results compare none sim sim
 kiln results list add more

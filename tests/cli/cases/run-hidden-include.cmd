@@ -14,7 +14,12 @@ spec b.cu '"R\"y("' >c.yaml
 spec b.cu '"1\n#include \"x\""' >d.yaml
 spec b.cu '"1 \\"' >e.yaml
 spec '"b\n.cu"' 1 >f.yaml
-for name in a b c d e f; do
+spec b.cu '"1 ??/"' >g.yaml
+printf 'int i = 0'"'"'a /*'"'"';\n#include "%s/../secret.h"\n//*/\n' "$PWD" >h.cu
+printf 'import "%s/../secret.h";\n' "$PWD" >i.cu
+spec h.cu 1 >h.yaml
+spec i.cu 1 >i.yaml
+for name in a b c d e f g h i; do
     kiln run $name.yaml
     code=$?
     test $code = 6 || exit $code

@@ -1,5 +1,5 @@
 # exit 5
-# A device is written to, never replaced.
+# A device is neither written nor replaced.
 ln -s /dev/full full
 kiln run add -q -o z=full
 code=$?

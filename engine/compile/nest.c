@@ -1,0 +1,71 @@
+/* How deep a source nests, for compiles in the host's own process: NVRTC's parser recurses for each level, and a stack that
+ * overflows ends the process. Macros are not expanded: what they multiply is not seen. */
+#include <string.h>
+
+#include "compile_internal.h"
+
+enum { MOST_DEPTH = 256 }; /* what C++ asks of every compiler */
+
+typedef struct nest {
+    unsigned line, depth, signs; /* signs: operators in a row, as in !!!!x */
+} nest;
+
+/* Behind the comment, text or constant that begins at `at`; `at` itself where none does. */
+static const char *skip(const char *at, unsigned *line)
+{
+    const char *from = at;
+    if (at[0] == '/' && at[1] == '/') {
+        at += strcspn(at, "\n");
+    } else if (at[0] == '/' && at[1] == '*') {
+        const char *end = strstr(at + 2, "*/");
+        at = end ? end + 2 : at + strlen(at);
+    } else if (*at == '"' || (*at == '\'' && (at[1] == '\\' || (at[1] && at[2] == '\'')))) { /* not 1'000 */
+        const char quote = *at++;
+        while (*at && *at != quote && *at != '\n')
+            at += at[0] == '\\' && at[1] ? 2 : 1;
+        at += *at == quote;
+    }
+    for (; from < at; from++)
+        *line += *from == '\n';
+    return at;
+}
+
+static bool is_too_deep(const char *text, unsigned *line)
+{
+    nest now = {.line = 1};
+    while (*text) {
+        const char *next = skip(text, &now.line);
+        if (next != text) {
+            text = next;
+            continue;
+        }
+        char c = *text++;
+        now.line += c == '\n';
+        if (strchr("([{", c))
+            now.depth++;
+        else if (strchr(")]}", c) && now.depth > 0)
+            now.depth--;
+        if (strchr("!~-+*&<", c))
+            now.signs++;
+        else if (!strchr(" \t\r\n\\", c))
+            now.signs = 0;
+        if (now.depth > MOST_DEPTH || now.signs > MOST_DEPTH) {
+            *line = now.line;
+            return true;
+        }
+    }
+    return false;
+}
+
+kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error)
+{
+    unsigned line = 0;
+    const char *name = is_too_deep(request->source, &line) ? request->name : NULL;
+    for (size_t i = 0; i < request->include_count && !name; i++)
+        name = is_too_deep(request->includes[i].text, &line) ? request->includes[i].name : NULL;
+    if (!name)
+        return KILN_OK;
+    return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s:%u: nested more than %d deep: without a worker process NVRTC "
+                      "could overflow the stack of this one; compile with workers (kiln-worker)", name, line,
+                      (int)MOST_DEPTH);
+}

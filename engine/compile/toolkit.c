@@ -1,0 +1,323 @@
+/* What of CUDA's own headers a source reaches, as a digest for cache keys. NVRTC reads these by itself from their folder, so
+ * nothing else tells that one has changed. Each file is read and hashed once and stays known by what stat() says of it. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "compile_internal.h"
+
+enum { MOST_BYTES = 16 << 20, MOST_TREE_DEPTH = 32, ANSWER_NS = 1000000000 };
+
+typedef struct stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec written, changed;
+} stamp;
+
+typedef struct file {
+    char *path;             /* below the folder of the headers, so that the folder's own place does not matter */
+    uint64_t hash;          /* of the path */
+    bool there, opaque;     /* opaque: it includes something by a macro */
+    stamp stamp;
+    kiln__hash128 digest;   /* of the text */
+    size_t *children;       /* files that its includes may mean */
+    size_t child_count, child_room;
+    uint64_t seen;          /* the last question that met it */
+} file;
+
+struct kiln__toolkit {
+    file *files;
+    size_t count, room;
+    size_t *slots;          /* by the hash of the path: 1 + the place in files, 0: free */
+    size_t slot_count;
+    size_t *queue;
+    size_t queue_room;
+    uint64_t question;
+    /* The last answer: a sweep asks the same a hundred times a second, and CUB is a thousand files. */
+    kiln__hash128 asked;
+    uint64_t answered;      /* when, of kiln__now_ns(); 0: never */
+    char answer[33];
+};
+
+/* ---- the table of files ---- */
+
+static bool make_room(const kiln_allocator *mem, kiln__toolkit *kit)
+{
+    if (2 * (kit->count + 1) <= kit->slot_count)
+        return true;
+    size_t wanted = kit->slot_count ? 2 * kit->slot_count : 256;
+    size_t *slots = kiln__calloc(mem, wanted, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < kit->count; i++) {
+        size_t at = kit->files[i].hash & (wanted - 1);
+        while (slots[at])
+            at = (at + 1) & (wanted - 1);
+        slots[at] = i + 1;
+    }
+    kiln__free(mem, kit->slots);
+    kit->slots = slots;
+    kit->slot_count = wanted;
+    return true;
+}
+
+static void look(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, bool *there, stamp *found)
+{
+    struct stat info;
+    char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path);
+    *there = full && stat(full, &info) == 0 && S_ISREG(info.st_mode);
+    if (*there)
+        *found = (stamp){.device = info.st_dev, .inode = info.st_ino, .size = info.st_size, .written = info.st_mtim,
+                         .changed = info.st_ctim};
+}
+
+static bool is_same(const stamp *a, const stamp *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->written.tv_sec == b->written.tv_sec && a->written.tv_nsec == b->written.tv_nsec &&
+           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* The file's place in the table; what is not there has one too, so that it is asked for once. SIZE_MAX: no memory. */
+static size_t place_of(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
+{
+    kiln__toolkit *kit = nvrtc->toolkit;
+    const kiln_allocator *mem = nvrtc->mem;
+    if (!make_room(mem, kit))
+        return SIZE_MAX;
+    uint64_t hash = kiln__hash(path, strlen(path)).low;
+    size_t at = hash & (kit->slot_count - 1);
+    for (; kit->slots[at]; at = (at + 1) & (kit->slot_count - 1))
+        if (kit->files[kit->slots[at] - 1].hash == hash && strcmp(kit->files[kit->slots[at] - 1].path, path) == 0)
+            return kit->slots[at] - 1;
+    char *kept = kiln__strdup(mem, path);
+    if (!kept || !kiln__grow(mem, &kit->files, &kit->room, kit->count + 1, sizeof *kit->files)) {
+        kiln__free(mem, kept);
+        return SIZE_MAX;
+    }
+    file *made = &kit->files[kit->count];
+    *made = (file){.path = kept, .hash = hash};
+    stamp unused;
+    look(nvrtc, arena, path, &made->there, &unused);
+    kit->slots[at] = ++kit->count;
+    return kit->count - 1;
+}
+
+/* ---- what a header includes ---- */
+
+static bool add_child(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *path)
+{
+    size_t child = path ? place_of(nvrtc, arena, path) : SIZE_MAX;
+    if (child == SIZE_MAX)
+        return false;
+    file *from = &nvrtc->toolkit->files[parent];
+    if (!nvrtc->toolkit->files[child].there)
+        return true;
+    for (size_t i = 0; i < from->child_count; i++)
+        if (from->children[i] == child)
+            return true;
+    if (!kiln__grow(nvrtc->mem, &from->children, &from->child_room, from->child_count + 1, sizeof *from->children))
+        return false;
+    from->children[from->child_count++] = child;
+    return true;
+}
+
+/* All that the name may mean, rather than the one that NVRTC takes: versions differ in the order in which they look. */
+static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *name)
+{
+    bool good = true;
+    const char *slash = strrchr(nvrtc->toolkit->files[parent].path, '/');
+    if (slash)
+        good = add_child(nvrtc, arena, parent,
+                         kiln__arena_printf(arena, "%.*s/%s", (int)(slash - nvrtc->toolkit->files[parent].path),
+                                            nvrtc->toolkit->files[parent].path, name));
+    for (size_t i = 0; i < KILN__COUNT(kiln__include_folders) && good; i++)
+        good = add_child(nvrtc, arena, parent, kiln__arena_printf(arena, "%s%s", kiln__include_folders[i], name));
+    return good;
+}
+
+static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
+{
+    kiln__toolkit *kit = nvrtc->toolkit;
+    char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, kit->files[place].path), *text = NULL;
+    size_t length = 0;
+    if (!full)
+        return false;
+    kiln_status status = kiln__file_read(nvrtc->mem, full, MOST_BYTES, &text, &length, NULL);
+    if (status != KILN_OK) { /* nor can NVRTC read it */
+        kit->files[place].there = status == KILN_ERROR_MEMORY;
+        return status != KILN_ERROR_MEMORY;
+    }
+    kit->files[place].digest = kiln__hash(text, length);
+    kit->files[place].child_count = 0;
+    kit->files[place].opaque = false;
+    const char *at = text, *operand;
+    bool good = true;
+    while (good && (operand = kiln__include_next(text, &at)) != NULL) {
+        size_t size = *operand == '"' ? strcspn(operand + 1, "\"\n") : *operand == '<' ? strcspn(operand + 1, ">\n") : 0;
+        if (size == 0) {
+            kit->files[place].opaque = true;
+        } else {
+            char *name = kiln__arena_strndup(arena, operand + 1, size);
+            good = name && add_name(nvrtc, arena, place, name);
+        }
+    }
+    kiln__free(nvrtc->mem, text);
+    return good;
+}
+
+/* ---- the digest ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* For headers that include by macros: every file of the folder, by name, size and time. */
+static bool add_tree(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, kiln__text *text, int depth)
+{
+    char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path), **names = NULL;
+    size_t count = 0, room = 0;
+    DIR *folder = full && depth < MOST_TREE_DEPTH ? opendir(full) : NULL;
+    bool good = full != NULL;
+    for (struct dirent *item; folder && good && (item = readdir(folder)) != NULL;)
+        if (item->d_name[0] != '.') {
+            good = kiln__grow(nvrtc->mem, &names, &room, count + 1, sizeof *names) &&
+                   (names[count] = kiln__arena_strdup(arena, item->d_name)) != NULL;
+            count += good;
+        }
+    if (folder)
+        closedir(folder);
+    if (count)
+        qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; i < count && good; i++) {
+        struct stat info;
+        char *below = kiln__arena_printf(arena, "%s%s%s", path, *path ? "/" : "", names[i]);
+        char *whole = below ? kiln__arena_printf(arena, "%s/%s", nvrtc->include, below) : NULL;
+        good = whole != NULL;
+        if (good && stat(whole, &info) == 0 && S_ISDIR(info.st_mode))
+            good = add_tree(nvrtc, arena, below, text, depth + 1);
+        else if (good && S_ISREG(info.st_mode))
+            kiln__text_printf(text, "%s %lld %lld.%09ld\n", below, (long long)info.st_size,
+                              (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    }
+    kiln__free(nvrtc->mem, names);
+    return good;
+}
+
+static bool enqueue(const kiln__nvrtc *nvrtc, size_t place, size_t *count)
+{
+    kiln__toolkit *kit = nvrtc->toolkit;
+    if (kit->files[place].seen == kit->question)
+        return true;
+    if (!kiln__grow(nvrtc->mem, &kit->queue, &kit->queue_room, *count + 1, sizeof *kit->queue))
+        return false;
+    kit->files[place].seen = kit->question;
+    kit->queue[(*count)++] = place;
+    return true;
+}
+
+static bool collect(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__text *text)
+{
+    kiln__toolkit *kit = nvrtc->toolkit;
+    bool good = true, opaque = false;
+    for (size_t i = 0; i < count && good; i++) {
+        size_t place = kit->queue[i];
+        file *at = &kit->files[place];
+        bool there = false;
+        stamp now;
+        look(nvrtc, arena, at->path, &there, &now);
+        at->there = there;
+        if (there && !is_same(&now, &at->stamp)) {
+            good = read_file(nvrtc, arena, place);
+            at = &kit->files[place]; /* the table may have moved */
+            if (good)
+                at->stamp = now; /* from before the text was read: what changes meanwhile is read again */
+        }
+        if (!at->there || !good)
+            continue;
+        kiln__text_printf(text, "%s %016llx%016llx\n", at->path, (unsigned long long)at->digest.high,
+                          (unsigned long long)at->digest.low);
+        for (size_t c = 0; c < at->child_count && good; c++)
+            good = enqueue(nvrtc, at->children[c], &count);
+        if (at->opaque && !opaque)
+            good = add_tree(nvrtc, arena, "", text, 0);
+        opaque = opaque || at->opaque;
+    }
+    return good && !text->failed;
+}
+
+static bool ask(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const *names, size_t count, kiln__text *text)
+{
+    size_t queued = 0;
+    bool good = true;
+    nvrtc->toolkit->question++;
+    for (size_t i = 0; i < count; i++)
+        for (size_t f = 0; f < KILN__COUNT(kiln__include_folders) && good; f++) {
+            char *path = kiln__arena_printf(arena, "%s%s", kiln__include_folders[f], names[i]);
+            size_t place = path ? place_of(nvrtc, arena, path) : SIZE_MAX;
+            good = place != SIZE_MAX && enqueue(nvrtc, place, &queued);
+        }
+    return good && collect(nvrtc, arena, queued, text);
+}
+
+/* With the lock held. */
+static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
+{
+    if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
+        return false;
+    kiln__toolkit *kit = nvrtc->toolkit;
+    kiln__arena arena = {.mem = nvrtc->mem};
+    kiln__text text = {.mem = nvrtc->mem};
+    uint64_t now = kiln__now_ns();
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&text, "%s\n", names[i]);
+    kiln__hash128 asked = kiln__hash(kiln__text_get(&text), text.length);
+    bool good = !text.failed;
+    if (good && (fresh || !kit->answered || now - kit->answered > ANSWER_NS || asked.low != kit->asked.low ||
+                 asked.high != kit->asked.high)) {
+        text.length = 0;
+        good = ask(nvrtc, &arena, names, count, &text) && !arena.failed;
+        kit->answered = good ? now : 0;
+        kit->asked = asked;
+        *kit->answer = '\0';
+        kiln__hash128 hash = kiln__hash(kiln__text_get(&text), text.length);
+        if (text.length > 0)
+            snprintf(kit->answer, sizeof kit->answer, "%016llx%016llx", (unsigned long long)hash.high,
+                     (unsigned long long)hash.low);
+    }
+    memcpy(digest, kit->answer, sizeof kit->answer);
+    kiln__text_free(&text);
+    kiln__arena_free(&arena);
+    return good;
+}
+
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
+                                char digest[33], kiln_error **error)
+{
+    *digest = '\0';
+    if (count == 0 || !*nvrtc->include)
+        return KILN_OK;
+    pthread_mutex_lock(&nvrtc->lock);
+    bool good = answer(nvrtc, names, count, fresh, digest);
+    pthread_mutex_unlock(&nvrtc->lock);
+    return good ? KILN_OK : kiln__fail_memory(error);
+}
+
+void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *kit)
+{
+    if (!kit)
+        return;
+    for (size_t i = 0; i < kit->count; i++) {
+        kiln__free(mem, kit->files[i].path);
+        kiln__free(mem, kit->files[i].children);
+    }
+    kiln__free(mem, kit->files);
+    kiln__free(mem, kit->slots);
+    kiln__free(mem, kit->queue);
+    kiln__free(mem, kit);
+}

@@ -1,0 +1,195 @@
+/* limit.c - the time that a configuration's kernels may take, and a caller who wants to end a run.
+ *
+ * The simulated device ends a kernel by itself when the time has come or the caller's flag is set. A GPU cannot be told to:
+ * there the host stops waiting, and the kernel has the device until the process ends. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "plan_internal.h"
+
+#define USUAL 60.0            /* seconds */
+#define SPIN_NS 2000000u      /* waiting is looking all the time at first, as the driver's own waiting is */
+#define SHORT_NAP_NS 50000
+#define LONG_NAP_NS 2000000
+#define LONG_WAIT_NS 2000000000u
+#define STOP_GRACE_NS 1000000000u /* that a GPU's kernel is given to end when the caller wants to */
+
+static bool is_asked(const kiln_plan *plan)
+{
+    return plan->limit.stop && __atomic_load_n(plan->limit.stop, __ATOMIC_RELAXED);
+}
+
+kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
+{
+    double given = options->sample_timeout, budget = options->budget > 0 ? options->budget : 0;
+    plan->limit = (kiln__limit){.usual = given == 0, .stop = options->stop};
+    if (isnan(given))
+        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "kiln_run_options.sample_timeout is no number");
+    plan->limit.seconds = given > 0 && isfinite(given) ? given : given == 0 ? USUAL + 2 * budget : 0;
+    return KILN_OK;
+}
+
+/* Without a limit of time (it may be longer than the clock can count) there is still the caller who may want to end. */
+static void begin(kiln_plan *plan, uint64_t now)
+{
+    double ns = plan->limit.seconds * 1e9;
+    plan->limit.on = plan->limit.seconds > 0 || plan->limit.stop;
+    plan->limit.deadline = ns > 0 && ns < 9e18 ? now + (uint64_t)ns + 1 : 0;
+    if (plan->engine->driver.simulator)
+        plan->engine->driver.simulator->limit(plan->limit.deadline, plan->limit.stop);
+}
+
+void kiln__limit_start(kiln_plan *plan)
+{
+    plan->limit.begun = kiln__now_ns();
+    begin(plan, plan->limit.begun);
+}
+
+void kiln__limit_extend(kiln_plan *plan, double seconds)
+{
+    if (!plan->limit.usual || !(seconds > 0))
+        return;
+    plan->limit.seconds += seconds;
+    begin(plan, plan->limit.begun);
+}
+
+void kiln__limit_end(kiln_plan *plan)
+{
+    plan->limit.on = false;
+    plan->limit.deadline = 0;
+    plan->limit.stop = NULL;
+    if (plan->engine->driver.simulator)
+        plan->engine->driver.simulator->limit(0, NULL);
+}
+
+kiln__late kiln__limit_late(const kiln_plan *plan)
+{
+    if (!plan->limit.on)
+        return KILN__IN_TIME;
+    if (is_asked(plan))
+        return KILN__STOPPED;
+    return plan->limit.deadline && kiln__now_ns() >= plan->limit.deadline ? KILN__LATE : KILN__IN_TIME;
+}
+
+/* ---- waiting ---- */
+
+static void nap(long ns)
+{
+    struct timespec time = {.tv_nsec = ns};
+    nanosleep(&time, NULL);
+}
+
+/* Until what `query` asks for is done, the time has come, or the caller wants to end and the kernel does not. */
+static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    uint64_t begun = kiln__now_ns(), asked = 0;
+    for (;;) {
+        CUresult result = event ? driver->cuEventQuery_(event) : driver->cuStreamQuery_(stream);
+        if (result == CUDA_SUCCESS && is_asked(plan)) {
+            plan->limit.late = KILN__STOPPED;
+            return CUDA_ERROR_TIMEOUT;
+        }
+        if (result != CUDA_ERROR_NOT_READY)
+            return result;
+        uint64_t now = kiln__now_ns();
+        asked = asked || !is_asked(plan) ? asked : now;
+        if ((plan->limit.deadline && now >= plan->limit.deadline) || (asked && now - asked >= STOP_GRACE_NS)) {
+            plan->limit.late = asked ? KILN__STOPPED : KILN__LATE;
+            atomic_store(&plan->engine->stuck, true);
+            return CUDA_ERROR_TIMEOUT;
+        }
+        if (now - begun >= SPIN_NS)
+            nap(now - begun >= LONG_WAIT_NS ? LONG_NAP_NS : SHORT_NAP_NS);
+    }
+}
+
+CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    CUresult result = plan->limit.on && !driver->simulator ? await(plan, event, NULL) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? driver->cuEventSynchronize_(event) : result;
+}
+
+CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    CUresult result = plan->limit.on && !driver->simulator ? await(plan, NULL, stream) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? driver->cuStreamSynchronize_(stream) : result;
+}
+
+CUresult kiln__limit_wait_all(kiln_plan *plan)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    CUresult result = plan->limit.on && !driver->simulator ? await(plan, NULL, NULL) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS ? driver->cuCtxSynchronize_() : result;
+}
+
+/* ---- failing ---- */
+
+static void print_kernels(const kiln_plan *plan, kiln__text *out)
+{
+    enum { SHOWN = 4 };
+    kiln__text_puts(out, plan->kernel_count == 1 ? "kernel " : "one of its kernels ");
+    for (size_t i = 0; i < plan->kernel_count && i < SHOWN; i++)
+        kiln__text_printf(out, "%s'%s'", i ? ", " : "", plan->kernels[i].name);
+    if (plan->kernel_count > SHOWN)
+        kiln__text_printf(out, " and %zu more", plan->kernel_count - SHOWN);
+}
+
+/* What a driver's error was that `what` ended with: the time, the caller's wish, or just that. */
+kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **error, const char *what, ...)
+{
+    const kiln__driver *driver = &plan->engine->driver;
+    kiln__late late = result == CUDA_ERROR_TIMEOUT && plan->limit.late ? plan->limit.late : KILN__IN_TIME;
+    if (driver->simulator && plan->limit.on && (result == CUDA_ERROR_TIMEOUT || result == CUDA_ERROR_LAUNCH_TIMEOUT))
+        late = result == CUDA_ERROR_LAUNCH_TIMEOUT && kiln__limit_late(plan) == KILN__STOPPED ? KILN__IN_TIME
+                                                                                            : kiln__limit_late(plan);
+    kiln__text text = {.mem = plan->mem};
+    va_list arguments;
+    va_start(arguments, what);
+    kiln__text_vprintf(&text, what, arguments);
+    va_end(arguments);
+    kiln_status status;
+    if (late == KILN__IN_TIME) {
+        status = kiln__driver_fail(driver, plan->mem, result, error, "%s", kiln__text_get(&text));
+    } else if (late == KILN__STOPPED) {
+        status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
+                            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel still has the device, until this process ends");
+    } else if (driver->simulator) {
+        kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
+        kiln_error *why = NULL;
+        kiln__driver_fail(driver, plan->mem, result, &why, "%s", kiln__text_get(&text));
+        status = why ? kiln__fail_cuda(plan->mem, error, KILN_ERROR_TIMEOUT, (int)result, "%s", kiln_error_message(why))
+                     : kiln__fail_memory(error);
+        kiln_error_free(why);
+    } else {
+        kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout): ", plan->limit.seconds);
+        print_kernels(plan, &text);
+        kiln__text_puts(&text, " still has the device, until this process ends");
+        status = kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "%s", kiln__text_get(&text));
+    }
+    kiln__text_free(&text);
+    return status;
+}
+
+kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
+{
+    kiln__late late = kiln__limit_late(plan);
+    if (late == KILN__IN_TIME)
+        return KILN_OK;
+    kiln__text label = {.mem = plan->mem};
+    kiln__config_print(plan->config, &label);
+    CUresult result = plan->engine->driver.simulator ? plan->engine->driver.cuCtxSynchronize_() : CUDA_SUCCESS;
+    kiln_status status =
+        result != CUDA_SUCCESS /* it was a kernel, and the driver says which */
+            ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
+        : late == KILN__STOPPED
+            ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped", plan->spec->name,
+                         kiln__text_get(&label))
+            : kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "running %s %s took longer than the limit of %g s "
+                         "(sample_timeout)", plan->spec->name, kiln__text_get(&label), plan->limit.seconds);
+    kiln__text_free(&label);
+    return status;
+}

@@ -1,0 +1,163 @@
+/* limit.c - what ends a launch that does not end by itself, and what bounds the host memory that its blocks take. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vm_machine.h"
+
+#define LOOK 32768u           /* instructions of a host thread between two looks at the clock, some 0.1 ms */
+#define TURN_COST 32u         /* what a turn counts besides: warps that only wait for each other take very short ones */
+#define HOLD_LEAST ((uint64_t)1 << 30)
+
+/* ---- host memory ---- */
+
+void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch)
+{
+    uint64_t half = device->limits.memory / 2;
+    family->deadline = launch->deadline;
+    family->asked = launch->stop;
+    family->hold_most = half > HOLD_LEAST ? half : HOLD_LEAST;
+    atomic_init(&family->held, 0);
+}
+
+bool vm_hold(vm_family *family, uint64_t bytes)
+{
+    if (atomic_fetch_add(&family->held, bytes) + bytes <= family->hold_most)
+        return true;
+    atomic_fetch_sub(&family->held, bytes);
+    return false;
+}
+
+void vm_let_go(vm_family *family, uint64_t bytes)
+{
+    atomic_fetch_sub(&family->held, bytes);
+}
+
+/* ---- time ---- */
+
+void vm_limit_begin(vm_runner *runner)
+{
+    runner->unlooked = LOOK; /* at once, for a chain of grids may be endless though each is short */
+}
+
+vm_fault_kind vm_limit_ask(const vm_family *family)
+{
+    if (family->asked && __atomic_load_n(family->asked, __ATOMIC_RELAXED))
+        return VM_FAULT_STOPPED;
+    return family->deadline && kiln__now_ns() >= family->deadline ? VM_FAULT_TIME : VM_OK;
+}
+
+vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps)
+{
+    runner->unlooked += steps + TURN_COST;
+    if (VM_LIKELY(runner->unlooked < LOOK))
+        return VM_OK;
+    runner->unlooked = 0;
+    return vm_limit_ask(runner->run->family);
+}
+
+/* The instruction that the lanes of `frame` are at: that of the path, or the call that they are in. */
+static uint32_t position(const vm_frame *frame, const vm_path *path)
+{
+    if (frame == path->frame)
+        return path->pc->insn;
+    const vm_frame *inner = path->frame;
+    while (inner->caller != frame)
+        inner = inner->caller;
+    return inner->back->insn ? inner->back->insn - 1 : 0;
+}
+
+static bool is_branch(const ptx_insn *insn, uint32_t *target)
+{
+    if (insn->op != PTX_OP_BRA || insn->operand_count < 1 || insn->operands[0].kind != PTX_OPERAND_LABEL)
+        return false;
+    *target = insn->operands[0].index;
+    return true;
+}
+
+/* The innermost loop about the path, in its function or else in a caller: the shortest branch back that goes over it. */
+static bool find_loop(const vm_path *path, vm_loop *loop)
+{
+    for (const vm_frame *frame = path->frame; frame; frame = frame->caller) {
+        const ptx_function *f = frame->function->ptx;
+        uint32_t at = position(frame, path), target;
+        bool found = false;
+        for (uint32_t k = at; k < f->insn_count; k++)
+            if (is_branch(&f->insns[k], &target) && target <= at && (!found || k - target < loop->last - loop->first)) {
+                *loop = (vm_loop){.function = frame->function, .first = target, .last = k};
+                found = true;
+            }
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
+{
+    vm_family *family = w->runner->run->family;
+    const vm_path *path = &w->paths[0];
+    uint32_t lane = (uint32_t)__builtin_ctz(path->mask);
+    w->frame = path->frame;
+    pthread_mutex_lock(&family->lock);
+    if (family->fault->kind == VM_OK && kind != VM_FAULT_STOPPED) {
+        family->stuck_in = w->runner->run;
+        if (!find_loop(path, &family->loop))
+            family->loop = (vm_loop){0};
+    }
+    pthread_mutex_unlock(&family->lock);
+    if (kind == VM_FAULT_STOPPED)
+        vm_fault_raise(w, path->pc, lane, kind, 0, 0, "stopped on request");
+    else if (kind == VM_FAULT_TIME)
+        vm_fault_raise(w, path->pc, lane, kind, 0, 0, "the launch has not ended within its time limit");
+    else
+        vm_fault_raise(w, path->pc, lane, kind, 0, 0,
+                       "the launch has run %llu instructions of warps, its budget: an endless loop?",
+                       (unsigned long long)vm_budget(w->runner->run->device));
+}
+
+void vm_limit_count(const vm_block *block)
+{
+    vm_run_state *run = block->runner->run;
+    vm_family *family = run->family;
+    uint32_t running = 0, inside = 0;
+    if (!atomic_load(&family->stop) || family->stuck_in != run)
+        return;
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        const vm_warp *w = &block->warps[k];
+        bool in = false;
+        for (uint32_t p = 0; p < w->path_count && !in; p++)
+            for (const vm_frame *frame = w->paths[p].frame; frame && !in; frame = frame->caller) {
+                uint32_t at = frame->function == family->loop.function ? position(frame, &w->paths[p]) : UINT32_MAX;
+                in = at >= family->loop.first && at <= family->loop.last;
+            }
+        running += w->path_count > 0;
+        inside += in;
+    }
+    atomic_fetch_add(&family->running, running);
+    atomic_fetch_add(&family->inside, inside);
+}
+
+void vm_limit_explain(vm_run_state *run)
+{
+    vm_family *family = run->family;
+    vm_fault *fault = family->fault;
+    if (family->stuck_in != run || (fault->kind != VM_FAULT_TIME && fault->kind != VM_FAULT_STEPS))
+        return;
+    size_t used = strlen(fault->message), left = sizeof fault->message - used;
+    unsigned running = atomic_load(&family->running), inside = atomic_load(&family->inside);
+    if (!family->loop.function) {
+        snprintf(fault->message + used, left, "; %u warp%s ran, in no loop", running, running == 1 ? "" : "s");
+        return;
+    }
+    const ptx_module *ptx = family->loop.function->module->ptx;
+    const ptx_insn *back = &family->loop.function->ptx->insns[family->loop.last];
+    char place[160];
+    snprintf(place, sizeof place, "PTX line %u", back->line);
+    if (back->loc && back->loc < ptx->loc_count && ptx->locs[back->loc].line) {
+        const ptx_loc *loc = &ptx->locs[back->loc];
+        const char *file = loc->file < ptx->file_count ? ptx->files[loc->file] : NULL;
+        const char *name = file ? strrchr(file, '/') : NULL;
+        snprintf(place, sizeof place, "%.100s%s%u", name ? name + 1 : file ? file : "line ", file ? ":" : "", loc->line);
+    }
+    snprintf(fault->message + used, left, "; %u of the %u warps that ran were in the loop at %s", inside, running, place);
+}

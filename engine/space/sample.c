@@ -1,0 +1,174 @@
+/* sample.c - valid configurations at random, without an index: params in order, each with its values in random order,
+ * constraints as early as they can be tested, back where no value is left, and anew after a while. */
+#include <string.h>
+
+#include "space_internal.h"
+
+enum { FIRST_ATTEMPT = 1 << 16 }; /* units of the first one; each further one may take twice as long */
+
+typedef struct level { uint64_t count, start, stride, tried; } level;
+
+struct kiln__sampler {
+    const kiln__space *space;
+    kiln_value *slots;
+    level *levels;
+    kiln__tally tally;
+    bool none;
+};
+
+kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **out, kiln_error **error)
+{
+    const kiln__variant *variant = space->variant;
+    kiln__sampler *s = kiln__calloc(space->mem, 1, sizeof *s);
+    if (!s)
+        return kiln__fail_memory(error);
+    s->space = space;
+    s->slots = kiln__calloc(space->mem, space->slot_count + 1, sizeof *s->slots);
+    s->levels = kiln__calloc(space->mem, variant->param_count + 1, sizeof *s->levels);
+    s->tally.rejected = kiln__calloc(space->mem, variant->where_count + 1, sizeof *s->tally.rejected);
+    if (!s->slots || !s->levels || !s->tally.rejected) {
+        kiln__sampler_free(s);
+        return kiln__fail_memory(error);
+    }
+    memcpy(s->slots, space->slots, space->slot_count * sizeof *s->slots);
+    *out = s;
+    return KILN_OK;
+}
+
+void kiln__sampler_free(kiln__sampler *s)
+{
+    if (!s)
+        return;
+    kiln__free(s->space->mem, s->slots);
+    kiln__free(s->space->mem, s->levels);
+    kiln__free(s->space->mem, s->tally.rejected);
+    kiln__free(s->space->mem, s);
+}
+
+bool kiln__sampler_none(const kiln__sampler *s) { return s->none; }
+const kiln__tally *kiln__sampler_tally(const kiln__sampler *s) { return &s->tally; }
+
+static uint64_t divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Every value once, from anywhere, by steps of anything that has no divisor in common with their number. */
+static void enter(level *l, size_t count, kiln__below_fn below, void *user)
+{
+    *l = (level){.count = count, .stride = 1};
+    if (count < 2)
+        return;
+    l->start = below(user, count);
+    l->stride = 1 + below(user, count - 1);
+    while (divisor(l->stride, count) != 1)
+        l->stride = l->stride % count + 1;
+}
+
+typedef enum attempt { FOUND, EXHAUSTED, ENOUGH, BROKEN } attempt;
+
+static attempt try_once(kiln__sampler *s, kiln__below_fn below, void *user, kiln__effort *effort, uint64_t most,
+                        kiln__diag *diag)
+{
+    const kiln__space *space = s->space;
+    size_t params = space->variant->param_count, d = 0;
+    uint64_t done = 0;
+    if (params == 0)
+        return FOUND;
+    enter(&s->levels[0], space->axes[0].count, below, user);
+    for (;;) {
+        level *l = &s->levels[d];
+        if (l->tried == l->count) {
+            if (d == 0)
+                return EXHAUSTED;
+            d--;
+            continue;
+        }
+        uint64_t units = space->levels[d + 1] ? KILN__CHECK_UNITS : 1;
+        done += units;
+        if (!kiln__effort_step(effort, units) || done > most)
+            return ENOUGH;
+        s->tally.tried++;
+        s->slots[d] = space->axes[d].values[(l->start + l->tried++ * l->stride) % l->count];
+        kiln__outcome here = kiln__space_run(space->levels[d + 1], s->slots, &s->tally, diag);
+        if (here == KILN__FAILED)
+            return BROKEN;
+        if (here == KILN__EXCLUDED)
+            continue;
+        if (++d == params)
+            return FOUND;
+        enter(&s->levels[d], space->axes[d].count, below, user);
+    }
+}
+
+kiln_status kiln__sampler_draw(kiln__sampler *s, kiln__below_fn below, void *user, kiln__effort *effort,
+                               uint32_t *positions, bool *found, kiln_error **error)
+{
+    const kiln__space *space = s->space;
+    kiln__diag diag = {.mem = space->mem};
+    *found = false;
+    kiln__outcome constant = kiln__space_run(space->levels[0], s->slots, &s->tally, &diag);
+    if (constant == KILN__FAILED)
+        return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+    s->none |= constant == KILN__EXCLUDED;
+    for (uint64_t most = FIRST_ATTEMPT; !s->none; most = most > UINT64_MAX / 2 ? most : 2 * most) {
+        attempt how = try_once(s, below, user, effort, most, &diag);
+        if (how == BROKEN)
+            return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
+        if (how == ENOUGH && effort && effort->over)
+            return KILN_OK;
+        s->none = how == EXHAUSTED;
+        if (how != FOUND)
+            continue;
+        for (size_t i = 0; i < space->variant->param_count; i++) {
+            const level *l = &s->levels[i];
+            positions[i] = (uint32_t)((l->start + (l->tried - 1) * l->stride) % l->count);
+        }
+        *found = true;
+        return KILN_OK;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error)
+{
+    const kiln__variant *variant = space->variant;
+    kiln_error *why = NULL;
+    kiln_setting *settings = kiln__calloc(space->mem, variant->param_count + 1, sizeof *settings);
+    if (!settings)
+        return kiln__fail_memory(error);
+    for (size_t i = 0; i < variant->param_count; i++)
+        settings[i] = (kiln_setting){variant->params[i].name, space->axes[i].values[positions[i]]};
+    kiln_status status = kiln__space_check(space, settings, &why);
+    kiln__free(space->mem, settings);
+    *holds = status == KILN_OK;
+    kiln_error_free(why);
+    if (status == KILN_OK || status == KILN_ERROR_CONSTRAINT || status == KILN_ERROR_SPEC) /* cannot be computed */
+        return KILN_OK;
+    return kiln__fail_memory(error);
+}
+
+kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,
+                                   kiln_error **error)
+{
+    const kiln__variant *variant = space->variant;
+    kiln__diag diag = {.mem = space->mem};
+    size_t most = 0;
+    for (size_t i = 1; i < variant->where_count; i++)
+        if (tally->rejected[i] > tally->rejected[most])
+            most = i;
+    if (variant->where_count == 0 || tally->rejected[most] == 0)
+        return kiln__fail(space->mem, error, KILN_ERROR_CONSTRAINT,
+                          "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were "
+                          "tried", variant->name, seconds, (unsigned long long)tally->tried);
+    kiln__diag_add(&diag, kiln__expr_pos(variant->where[most]),
+                   "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were tried; "
+                   "this constraint rejected most of them, %llu", variant->name, seconds,
+                   (unsigned long long)tally->tried, (unsigned long long)tally->rejected[most]);
+    return kiln__diag_finish(&diag, KILN_ERROR_CONSTRAINT, error);
+}

@@ -1,0 +1,235 @@
+/* pending.c - samples that wait because another process holds the store. They are written at once, into a store of their
+ * own beside it (STORE.pending-TIME-PID), which this process alone has open; as soon as the lock is free they are all
+ * added in one transaction, and the file is removed. Whoever opens the store to write takes in what a process that ended
+ * has left. Adding twice changes nothing: a key is there once. */
+#include <dirent.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "store_internal.h"
+
+/* Closes it, and removes it if all that it had is in the store. */
+static void leave(kiln_store *store, bool remove_it)
+{
+    kiln_store *pending = store->pending;
+    char *path = pending->path;
+    store->pending = NULL;
+    pending->path = NULL;
+    if (remove_it) /* while it is still locked, so that nobody begins to read it */
+        unlink(path);
+    kiln_store_close(pending);
+    for (int i = 0; remove_it && i < 2; i++) {
+        kiln__text rest = {.mem = store->mem};
+        kiln__text_printf(&rest, "%s-%s", path, i ? "shm" : "wal");
+        if (!rest.failed)
+            unlink(rest.data);
+        kiln__text_free(&rest);
+    }
+    kiln__free(store->mem, path);
+}
+
+/* *read: how reading what waits ended, SQLITE_DONE at its end. */
+static int add_all(kiln_store *store, uint64_t *count, int *read)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = SQLITE_DONE;
+    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1, &statement,
+                               NULL);
+    while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
+        kiln__row row;
+        /* A row that is not as this library writes it is left out rather than in everyone's way. */
+        bool fit = kiln__store_row(statement, &row) == NULL;
+        code = fit ? kiln__store_insert(store, &row, NULL) : SQLITE_DONE;
+        *count += fit && code == SQLITE_DONE;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int settle(kiln_store *store, uint64_t *count, int *read)
+{
+    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
+    *count = 0;
+    *read = SQLITE_DONE;
+    if (code != SQLITE_OK)
+        return code;
+    code = add_all(store, count, read);
+    if (code == SQLITE_OK && *read != SQLITE_DONE && !kiln__store_is_damage(*read))
+        code = *read;
+    if (code == SQLITE_OK)
+        code = kiln__store_run(store, "COMMIT");
+    if (code != SQLITE_OK)
+        kiln__store_run(store, "ROLLBACK");
+    return code;
+}
+
+int kiln__pending_settle(kiln_store *store)
+{
+    uint64_t count = 0;
+    if (!store->pending || !store->pending->db || !store->db)
+        return SQLITE_OK;
+    int read, code = settle(store, &count, &read);
+    if (kiln__store_is_damage(code) && kiln__store_replace(store, sqlite3_errstr(code), NULL) == KILN_OK)
+        code = settle(store, &count, &read);
+    if (code != SQLITE_OK)
+        return code;
+    if (read != SQLITE_DONE) { /* what could be read of it is in the store; the damaged file is kept under another name */
+        store->pending->log = store->log;
+        kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
+    }
+    if (count)
+        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: %llu samples that waited in %s are in it now", store->path,
+                   (unsigned long long)count, store->pending->path);
+    leave(store, true);
+    return SQLITE_OK;
+}
+
+uint64_t kiln__pending_count(const kiln_store *store)
+{
+    int64_t count = 0;
+    if (store->pending && store->pending->db)
+        kiln__store_number(store->pending, "SELECT count(*) FROM sample", &count);
+    return (uint64_t)count;
+}
+
+/* ---- one of our own ---- */
+
+/* Another process that collects what was left may have found the file before it was locked, and removed it. */
+static kiln_status begin(kiln_store *store, kiln_error **error)
+{
+    kiln_status status = KILN_ERROR_TIMEOUT;
+    for (int tries = 0; tries < 3 && status == KILN_ERROR_TIMEOUT; tries++) {
+        struct timespec now;
+        kiln__text path = {.mem = store->mem};
+        kiln_error *why = NULL;
+        clock_gettime(CLOCK_REALTIME, &now);
+        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec, (int)getpid());
+        status = path.failed ? kiln__fail_memory(&why)
+                             : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
+        if (status == KILN_OK && !kiln__file_exists(path.data)) {
+            leave(store, false);
+            status = KILN_ERROR_TIMEOUT;
+        }
+        kiln__text_free(&path);
+        if (status != KILN_OK && status != KILN_ERROR_TIMEOUT && error && !*error)
+            *error = why;
+        else
+            kiln_error_free(why);
+    }
+    if (status == KILN_OK)
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process holds it: samples are kept in %s until it "
+                   "is free", store->path, store->pending->path);
+    return status;
+}
+
+kiln_status kiln__pending_add(kiln_store *store, const kiln__row *row, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    kiln_status status = store->pending ? KILN_OK : begin(store, &why);
+    if (status == KILN_OK)
+        status = kiln__store_add(store->pending, row, NULL, &why);
+    if (status != KILN_OK)
+        status = kiln__fail(store->mem, error, status, "the store %s: another process holds it, and the sample cannot be "
+                            "written beside it: %s", store->path, kiln_error_message(why));
+    kiln_error_free(why);
+    return status;
+}
+
+/* ---- the end ---- */
+
+static kiln_status say_what_waits(kiln_store *store, kiln_error **error)
+{
+    return kiln__fail(store->mem, error, KILN_ERROR_TIMEOUT, "%llu samples are not in the store %s yet, which another "
+                      "process holds: they are in %s, and whoever opens the store next to write takes them in",
+                      (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+}
+
+kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
+{
+    kiln_status status = KILN_OK;
+    pthread_mutex_lock(&store->lock);
+    if (store->pending) {
+        if (wait)
+            kiln__logf(&store->log, KILN_LOG_WARNING, "waiting for up to %g s for the process that holds the store %s: %llu "
+                       "samples wait in %s", store->patience / 1e3, store->path,
+                       (unsigned long long)kiln__pending_count(store), store->pending->path);
+        store->hurry = !wait;
+        store->told = true; /* of the wait, too */
+        kiln__pending_settle(store);
+        if (store->pending)
+            status = say_what_waits(store, error);
+        store->told = status != KILN_OK;
+    }
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}
+
+void kiln__pending_close(kiln_store *store)
+{
+    if (!store->pending)
+        return;
+    store->hurry = true;
+    kiln__pending_settle(store);
+    if (!store->pending)
+        return;
+    kiln_error *why = NULL;
+    if (!store->told) {
+        say_what_waits(store, &why);
+        kiln__logf(&store->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
+        kiln_error_free(why);
+    }
+    leave(store, false);
+}
+
+/* ---- what others have left ---- */
+
+static kiln_status take_in(kiln_store *store, const char *path, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    if (store->read_only) {
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s are not in the store yet: whoever opens it to write, a "
+                   "sweep for one, takes them in", path);
+        return KILN_OK;
+    }
+    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending, &why);
+    if (status == KILN_OK) {
+        store->hurry = true;
+        int code = kiln__pending_settle(store);
+        if (store->pending) {
+            kiln__store_fail(store, code, "taking in what waited beside it", &why);
+            leave(store, false);
+        }
+    }
+    bool lives = status == KILN_ERROR_TIMEOUT; /* whoever writes there has it open */
+    if (why && !lives && status != KILN_ERROR_MEMORY)
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s cannot be taken in: %s", path, kiln_error_message(why));
+    kiln_error_free(why);
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
+kiln_status kiln__pending_collect(kiln_store *store, kiln_error **error)
+{
+    kiln__arena arena = {.mem = store->mem};
+    kiln__text path = {.mem = store->mem};
+    const char *folder = kiln__arena_folder(&arena, store->path), *name = strrchr(store->path, '/');
+    DIR *list = folder ? opendir(folder) : NULL;
+    kiln_status status = folder ? KILN_OK : kiln__fail_memory(error);
+    name = name ? name + 1 : store->path;
+    for (struct dirent *item; status == KILN_OK && list && (item = readdir(list));) {
+        static const char mark[] = ".pending-";
+        size_t length = strlen(name);
+        const char *rest = item->d_name + length + sizeof mark - 1;
+        if (strncmp(item->d_name, name, length) != 0 || strncmp(item->d_name + length, mark, sizeof mark - 1) != 0 ||
+            !*rest || rest[strspn(rest, "0123456789-")])
+            continue;
+        path.length = 0;
+        kiln__text_printf(&path, "%s/%s", folder, item->d_name);
+        status = path.failed ? kiln__fail_memory(error) : take_in(store, path.data, error);
+    }
+    if (list)
+        closedir(list);
+    kiln__text_free(&path);
+    kiln__arena_free(&arena);
+    return status;
+}

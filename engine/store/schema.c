@@ -1,0 +1,190 @@
+/* schema.c - what a store's tables are, and whether those of a file are that: the file may be of anyone's making. */
+#include <stdio.h>
+#include <string.h>
+
+#include "store_internal.h"
+
+#define KEY_INDEX "CREATE UNIQUE INDEX sample_key ON sample (key)"
+#define SPEC_INDEX "CREATE INDEX sample_spec ON sample (spec, variant)"
+#define MOST_BYTES (64 << 20) /* of a value: eight million repetitions */
+
+#define TEXT(name) #name " TEXT NOT NULL,"
+#define WHOLE(name) #name " INTEGER NOT NULL,"
+#define REAL(name) #name " REAL,"
+static const char schema[] =
+    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(TEXT, WHOLE, REAL) "times BLOB NOT NULL);"
+    KEY_INDEX ";" SPEC_INDEX ";";
+#undef TEXT
+#undef WHOLE
+#undef REAL
+
+typedef struct column { const char *name, *type; } column;
+#define TEXT(name) {#name, "TEXT"},
+#define WHOLE(name) {#name, "INTEGER"},
+#define REAL(name) {#name, "REAL"},
+static const column columns[] = {
+    {"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL) KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)};
+enum { COLUMNS_1 = sizeof((const column[]){KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)}) / sizeof(column) + 2 };
+#undef TEXT
+#undef WHOLE
+#undef REAL
+
+/* ---- making them ---- */
+
+/* The tables, where the database is new. Two processes may come here at once: the second one finds them made. */
+int kiln__schema_make(kiln_store *store)
+{
+    int64_t objects = 0;
+    char identity[96];
+    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", KILN__STORE_APPLICATION,
+             KILN__STORE_VERSION);
+    int code = kiln__store_run(store, "BEGIN IMMEDIATE");
+    if (code != SQLITE_OK)
+        return code;
+    code = kiln__store_number(store, "SELECT count(*) FROM sqlite_master", &objects);
+    if (code == SQLITE_OK && objects == 0)
+        code = kiln__store_run(store, schema);
+    if (code == SQLITE_OK)
+        code = kiln__store_run(store, objects == 0 ? identity : "COMMIT");
+    if (code != SQLITE_OK)
+        kiln__store_run(store, "ROLLBACK");
+    return code;
+}
+
+/* Nothing that stands in the file is run: no trigger, no view, no function that a schema may call, no check. */
+int kiln__schema_harden(kiln_store *store)
+{
+    static const struct { int what, on; } settings[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+        {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
+    };
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < KILN__COUNT(settings) && code == SQLITE_OK; i++)
+        code = sqlite3_db_config(store->db, settings[i].what, settings[i].on, NULL);
+    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, MOST_BYTES);
+    sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(store->db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+    if (code == SQLITE_OK)
+        code = kiln__store_run(store, "PRAGMA cell_size_check=ON; PRAGMA ignore_check_constraints=ON; PRAGMA mmap_size=0");
+    return code;
+}
+
+/* ---- checking them ---- */
+
+static kiln_status refuse(kiln_store *store, kiln_error **error, const char *what, const char *name, const char *then)
+{
+    return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
+                      "give another store (--store)", store->path, what, name, then);
+}
+
+static const char *text_at(sqlite3_stmt *statement, int at)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, at);
+    return text ? text : "";
+}
+
+/* The tables and indexes: ours, SQLite's own, and nothing else. */
+static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
+{
+    static const struct { const char *type, *name, *sql; bool whole; } ours[] = {
+        {"table", "sample", "CREATE TABLE ", false}, {"index", "sample_key", KEY_INDEX, true},
+        {"index", "sample_spec", SPEC_INDEX, true}};
+    bool there[KILN__COUNT(ours)] = {false};
+    sqlite3_stmt *statement = NULL;
+    kiln_status status = KILN_OK;
+    *code = sqlite3_prepare_v2(store->db, "SELECT type, name, sql FROM main.sqlite_master", -1, &statement, NULL);
+    while (*code == SQLITE_OK && status == KILN_OK && (*code = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *type = text_at(statement, 0), *name = text_at(statement, 1), *sql = text_at(statement, 2);
+        size_t i = 0;
+        while (i < KILN__COUNT(ours) && strcmp(ours[i].name, name) != 0)
+            i++;
+        bool known = strncmp(name, "sqlite_", 7) == 0 && (strcmp(type, "table") == 0 || strcmp(type, "index") == 0);
+        if (i < KILN__COUNT(ours)) {
+            known = strcmp(type, ours[i].type) == 0 && strncmp(sql, ours[i].sql, strlen(ours[i].sql)) == 0 &&
+                    (!ours[i].whole || strlen(sql) == strlen(ours[i].sql));
+            there[i] = true;
+        }
+        if (!known) {
+            char what[48];
+            snprintf(what, sizeof what, "the %.20s '", type);
+            status = refuse(store, error, what, name, "' is not that of a store");
+        }
+        *code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
+    for (size_t i = 0; i < KILN__COUNT(ours) && *code == SQLITE_OK && status == KILN_OK; i++)
+        if (!there[i])
+            status = refuse(store, error, i ? "there is no index " : "there is no table ", ours[i].name, "");
+    return status;
+}
+
+/* One column of the table: one of the first `count`, and as it has to be. */
+static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there, kiln_error **error)
+{
+    const char *name = text_at(statement, 1), *type = text_at(statement, 2);
+    char what[64];
+    size_t i = 0;
+    while (i < count && strcmp(columns[i].name, name) != 0)
+        i++;
+    if (i == count)
+        return refuse(store, error, "the column '", name, "' of table sample is not that of a store of its version");
+    snprintf(what, sizeof what, "column %s of table sample ", columns[i].name);
+    if (sqlite3_column_int(statement, 6) != 0)
+        return refuse(store, error, what, "is generated", "");
+    if (strcmp(type, columns[i].type) != 0)
+        return refuse(store, error, what, "is of another type than ", columns[i].type);
+    there[i] = true;
+    return KILN_OK;
+}
+
+static kiln_status check_columns(kiln_store *store, int64_t version, int *code, kiln_error **error)
+{
+    bool there[KILN__COUNT(columns)] = {false};
+    size_t count = version == 1 ? COLUMNS_1 : KILN__COUNT(columns);
+    sqlite3_stmt *statement = NULL;
+    kiln_status status = KILN_OK;
+    *code = sqlite3_prepare_v2(store->db, "PRAGMA main.table_xinfo(sample)", -1, &statement, NULL);
+    while (*code == SQLITE_OK && status == KILN_OK && (*code = sqlite3_step(statement)) == SQLITE_ROW) {
+        status = check_column(store, statement, count, there, error);
+        *code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
+    for (size_t i = 0; i < count && *code == SQLITE_OK && status == KILN_OK; i++)
+        if (!there[i])
+            status = refuse(store, error, "column ", columns[i].name, " of table sample is missing");
+    return status;
+}
+
+static kiln_status check_identity(kiln_store *store, int64_t application, int64_t version, kiln_error **error)
+{
+    if (application != KILN__STORE_APPLICATION)
+        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store",
+                          store->path);
+    if (version < 1 || version > KILN__STORE_VERSION)
+        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, this is kiln %s, "
+                          "which knows version %d", store->path, (long long)version, KILN_VERSION, KILN__STORE_VERSION);
+    return KILN_OK;
+}
+
+/* In one transaction, because another process may bring the store to a new version meanwhile. */
+kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error)
+{
+    int64_t application = 0;
+    kiln_status status = KILN_OK;
+    *code = kiln__store_run(store, "BEGIN");
+    if (*code != SQLITE_OK)
+        return KILN_OK;
+    *code = kiln__store_number(store, "PRAGMA application_id", &application);
+    if (*code == SQLITE_OK)
+        *code = kiln__store_number(store, "PRAGMA user_version", version);
+    if (*code == SQLITE_OK)
+        status = check_identity(store, application, *version, error);
+    if (*code == SQLITE_OK && status == KILN_OK)
+        status = check_objects(store, code, error);
+    if (*code == SQLITE_OK && status == KILN_OK)
+        status = check_columns(store, *version, code, error);
+    kiln__store_run(store, "ROLLBACK");
+    return status;
+}

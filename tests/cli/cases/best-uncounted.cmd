@@ -1,0 +1,2 @@
+# One valid configuration is enough, and nothing is counted.
+kiln best hard

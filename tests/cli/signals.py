@@ -1,0 +1,83 @@
+"""signals.py KILN FOLDER: the commands that run kernels, on a kernel that does not end, are sent signals. The first one has
+to end each in an orderly way with 130, inside the kernel; the second one ends the process at once. Nothing here is timed: the
+kernel is known to run when the process has used processor time for it, and what is waited for has two minutes."""
+import json, os, signal, subprocess, sys, tempfile, time
+
+kiln, folder = sys.argv[1:3]
+spec = os.path.join(folder, "spin.yaml")
+environment = dict(os.environ, KILN_DEVICE="sim")
+BACKSTOP = 120
+failed = 0
+
+
+def expect(what, got, want):
+    global failed
+    if got != want:
+        failed += 1
+        print(f"{what}: {got!r}, not {want!r}")
+
+
+def ticks(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11])  # user time, of all its threads
+
+
+def start(*arguments):
+    process = subprocess.Popen([kiln, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    until, before = time.monotonic() + BACKSTOP, None
+    # What comes before the kernel takes some hundredths of a second of processor time: the code comes from the cache. What
+    # goes beyond a quarter of a second is the kernel.
+    while process.poll() is None and ticks(process.pid) < os.sysconf("SC_CLK_TCK") // 4:
+        if time.monotonic() > until:
+            print("the kernel does not run:", arguments)
+            break
+        time.sleep(0.01)
+    return process
+
+
+def finish(process):
+    try:
+        return process.communicate(timeout=BACKSTOP)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return "", "it did not end"
+
+
+never = ["--sample-timeout", "0"]
+subprocess.run([kiln, "run", spec, "--sample-timeout", "0.001"], env=environment, stderr=subprocess.DEVNULL)  # compiled
+for arguments in [["run", spec], ["check", spec], ["profile", spec], ["study", "tiles", spec], ["tune", spec, "--no-store"]]:
+    for number in [signal.SIGINT, signal.SIGTERM][: 2 if arguments[0] == "run" else 1]:
+        process = start(*arguments, *never)
+        process.send_signal(number)
+        out, err = finish(process)
+        expect(f"{arguments[0]} {number.name}", process.returncode, 130)
+        if "ending" not in err or ("stopped" not in err and "interrupted" not in err):
+            expect(f"{arguments[0]} {number.name}", err, "that it was ended")
+
+# A score of so many seeds takes minutes, and the first signal waits for it. One that comes soon after the first counts as the
+# same, so the second is sent until the process is gone.
+recording = tempfile.NamedTemporaryFile("w", suffix=".json")
+json.dump({"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x"], "cache": {
+    str(x): {"x": x, "time": 1.0 + x % 7, "compile_time": 100, "benchmark_time": 40} for x in range(1, 60)}}, recording)
+recording.flush()
+process = start("compare-strategies", recording.name, "--seeds", "1000000", "--strategies", "random")
+process.send_signal(signal.SIGTERM)
+until = time.monotonic() + BACKSTOP
+while process.poll() is None and time.monotonic() < until:
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.02)
+finish(process)
+expect("compare-strategies, the second signal", process.returncode, -signal.SIGTERM)
+
+for arguments in [["run", spec], ["check", spec], ["profile", spec], ["tune", spec, "--no-store"],
+                  ["tune", spec, "--no-store", "--isolate"]]:
+    done = subprocess.run([kiln, *arguments, "--sample-timeout", "0.2"], env=environment, capture_output=True, text=True)
+    said = " ".join((done.stdout + done.stderr).split())
+    for part in ["longer than the limit of 0.2 s", "kernel 'spin' at spin.cu:4", "1 of the 1 warps that ran were in the loop at spin.cu:4",
+                 "BLOCK=32"]:
+        if part not in said:
+            expect(" ".join(arguments[2:] or arguments[:1]), said, part)
+    expect(f"{arguments[0]}, late", done.returncode, 1 if arguments[0] == "check" else 10)
+sys.exit(1 if failed else 0)

@@ -1,0 +1,394 @@
+/* A store in trouble: another process holds it, its tables are not those of a store, its values are of other kinds, its
+ * file goes away. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "fixture.h"
+
+/* ---- a store that another process holds ---- */
+
+static unsigned count_files(const fixture *f, const char *pattern)
+{
+    char command[256], text[32] = "";
+    snprintf(command, sizeof command, "ls %s/sub | grep -c -- '%s'", f->folder, pattern);
+    FILE *pipe = popen(command, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(pipe);
+    CU_ASSERT_PTR_NOT_NULL(fgets(text, sizeof text, pipe));
+    pclose(pipe);
+    return (unsigned)strtoul(text, NULL, 10);
+}
+
+#define PENDING "pending-[0-9-]*$"
+
+static void open_impatient(fixture *f, unsigned flags)
+{
+    kiln_error *error = NULL;
+    kiln__log log = {note, f};
+    CHECK_OK(kiln__store_open_for(NULL, &log, f->path, flags, 40, &f->store, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->store);
+}
+
+static sqlite3 *hold(const char *path)
+{
+    sqlite3 *db = NULL;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 60000);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+static void let_go(sqlite3 *db)
+{
+    CU_ASSERT_EQUAL(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static bool has_number(kiln_store *store, unsigned number)
+{
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__arena arena = {0};
+    kiln__row want = row_of(number, key, times), got;
+    bool found = false;
+    CHECK_OK(kiln__store_find(store, key, &arena, &got, &found, &error), error);
+    found = found && got.seconds == want.seconds && memcmp(got.times, times, sizeof times) == 0;
+    kiln__arena_free(&arena);
+    return found;
+}
+
+/* The time is waited for once, however many samples come; they are found meanwhile, and in the store when it is free. */
+static void a_held_store_costs_one_wait(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    open_impatient(&f, 0);
+    CHECK(add_number(f.store, 0));
+    sqlite3 *other = hold(f.path);
+    for (unsigned i = 1; i < 30; i++)
+        CHECK(add_number(f.store, i));
+    CHECK(add_number(f.store, 7)); /* made again: no second one */
+    CHECK(f.store->vain == 1);
+    CHECK(strstr(f.log, "samples are kept in") != NULL);
+    CHECK(count_files(&f, PENDING) == 1);
+    CHECK(has_number(f.store, 0) && has_number(f.store, 29) && !has_number(f.store, 30));
+    CHECK(count_all(f.store, NULL) == 1); /* and the log says why */
+    CHECK(strstr(f.log, "29 samples are not in the store") != NULL);
+    let_go(other);
+    CHECK(add_number(f.store, 30));
+    CHECK(count_files(&f, "pending") == 0);
+    CHECK(count_all(f.store, NULL) == 31);
+    for (unsigned i = 0; i <= 30; i++)
+        CHECK(has_number(f.store, i));
+    check_integrity(f.path);
+    teardown(&f);
+}
+
+/* What still waits at the end stays beside the store, and the next one to open it takes it in, once. */
+static void what_waits_is_taken_in(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    open_impatient(&f, 0);
+    sqlite3 *other = hold(f.path);
+    kiln_error *error = NULL;
+    for (unsigned i = 0; i < 5; i++)
+        CHECK(add_number(f.store, i));
+    CHECK(kiln__store_settle(f.store, true, &error) == KILN_ERROR_TIMEOUT);
+    CHECK(error && strstr(kiln_error_message(error), "5 samples are not in the store") &&
+          strstr(kiln_error_message(error), ".pending-"));
+    kiln_error_free(error);
+    CHECK(f.store->vain == 2);
+    kiln_store *mine = f.store;
+    open_impatient(&f, 0); /* another one, which does not touch what is in use */
+    CHECK(!has_number(f.store, 4) && has_number(mine, 4));
+    CHECK(add_number(f.store, 5));
+    close_store(&f);
+    kiln_store_close(mine);
+    CHECK(count_files(&f, PENDING) == 2);
+    open_impatient(&f, KILN_STORE_READ);
+    CHECK(strstr(f.log, "are not in the store yet") != NULL);
+    CHECK(count_all(f.store, NULL) == 0);
+    close_store(&f);
+    let_go(other);
+    for (int i = 0; i < 2; i++) {
+        open_store(&f, 0);
+        CHECK(count_all(f.store, NULL) == 6);
+        CHECK(count_files(&f, "pending") == 0);
+        close_store(&f);
+    }
+    teardown(&f);
+}
+
+/* Where even reading has to wait, that is limited, and the message says for what. */
+static void opening_a_held_store(void)
+{
+    fixture f;
+    setup(&f);
+    CHECK(add_number(f.store, 1));
+    close_store(&f);
+    sqlite3 *other = NULL;
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(f.path, &other), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(other, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM sample", NULL, NULL, NULL),
+                    SQLITE_OK);
+    for (unsigned flags = 0; flags < 2; flags++) {
+        kiln_error *error = NULL;
+        CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 40, &f.store, &error) ==
+              KILN_ERROR_TIMEOUT);
+        CHECK(strstr(kiln_error_message(error), "another process has it locked, and it was waited for 0.04 s") != NULL);
+        kiln_error_free(error);
+    }
+    CU_ASSERT_EQUAL(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    open_store(&f, 0);
+    CHECK(has_number(f.store, 1));
+    teardown(&f);
+}
+
+/* The writer is killed while another process holds the store: each sample that it said it had written is there. */
+static void nothing_that_waits_is_lost_by_sigkill(void)
+{
+    fixture f;
+    setup(&f);
+    close_store(&f);
+    for (unsigned round = 0; round < 5; round++) {
+        int go[2], said[2];
+        CU_ASSERT_EQUAL_FATAL(pipe(go), 0);
+        CU_ASSERT_EQUAL_FATAL(pipe(said), 0);
+        pid_t writer = fork(); /* before this process has the store open */
+        if (writer == 0) {
+            char byte;
+            kiln_store *store = NULL;
+            if (read(go[0], &byte, 1) != 1 || kiln__store_open_for(NULL, NULL, f.path, 0, 0, &store, NULL) != KILN_OK)
+                _exit(1);
+            for (unsigned n = 100 * round; n < 100 * round + 100; n++)
+                if (!add_number(store, n) || kiln__write_all(said[1], &n, sizeof n) != 0)
+                    _exit(1);
+            pause();
+        }
+        sqlite3 *other = hold(f.path);
+        CHECK(write(go[1], "", 1) == 1);
+        unsigned number = 0, last = 100 * round + 10 * round + 5;
+        while (number < last && read(said[0], &number, sizeof number) == (ssize_t)sizeof number)
+            continue;
+        kill(writer, SIGKILL);
+        int how = 0;
+        CU_ASSERT_EQUAL(waitpid(writer, &how, 0), writer);
+        CHECK(WIFSIGNALED(how) && count_files(&f, PENDING) == 1);
+        let_go(other);
+        open_store(&f, 0);
+        for (unsigned n = 100 * round; n <= last; n++)
+            CHECK(has_number(f.store, n));
+        CHECK(count_files(&f, "pending") == 0);
+        close_store(&f);
+        for (int i = 0; i < 2; i++) {
+            close(go[i]);
+            close(said[i]);
+        }
+    }
+    check_integrity(f.path);
+    teardown(&f);
+}
+
+/* Files of that name that no store has left are not in the way. */
+static void what_waits_may_be_anything(void)
+{
+    fixture f;
+    setup(&f);
+    char path[128];
+    CHECK(add_number(f.store, 1));
+    close_store(&f);
+    snprintf(path, sizeof path, "%s.pending-1-1", f.path);
+    write_file(path, "");
+    open_store(&f, 0);
+    CHECK(count_files(&f, "pending") == 0);
+    close_store(&f);
+    snprintf(path, sizeof path, "%s.pending-1-2", f.path);
+    write_file(path, "this is no database, and long enough that nobody takes it for an empty one. "
+                     "this is no database, and long enough that nobody takes it for an empty one.");
+    open_store(&f, 0);
+    CHECK(strstr(f.log, "pending-1-2 is damaged") != NULL);
+    CHECK(count_files(&f, PENDING) == 0 && count_files(&f, "pending-1-2.damaged") == 1);
+    close_store(&f);
+    snprintf(path, sizeof path, "%s.pending-1-3", f.path);
+    run_sql(path, "CREATE TABLE t (x)");
+    open_store(&f, 0);
+    CHECK(strstr(f.log, "cannot be taken in") && strstr(f.log, "another program"));
+    CHECK(count_files(&f, PENDING) == 1 && count_all(f.store, NULL) == 1);
+    teardown(&f);
+}
+
+/* ---- tables that are not those of a store ---- */
+
+static void tables_of_others_are_refused(void)
+{
+    static const struct { const char *sql, *says; kiln_status status; } bad[] = {
+        {"ALTER TABLE sample DROP COLUMN flops", "column flops of table sample is missing", KILN_ERROR_REFUSED},
+        {"ALTER TABLE sample ADD COLUMN more TEXT", "the column 'more'", KILN_ERROR_REFUSED},
+        {"ALTER TABLE sample DROP COLUMN flops; ALTER TABLE sample ADD COLUMN flops TEXT",
+         "column flops of table sample is of another type than REAL", KILN_ERROR_REFUSED},
+        {"ALTER TABLE sample DROP COLUMN flops; ALTER TABLE sample ADD COLUMN flops REAL AS (1.0)",
+         "column flops of table sample is generated", KILN_ERROR_REFUSED},
+        {"DROP TABLE sample; CREATE TABLE t (x)", "the table 't'", KILN_ERROR_REFUSED},
+        {"DROP INDEX sample_key", "no index sample_key", KILN_ERROR_REFUSED},
+        {"DROP INDEX sample_spec; CREATE INDEX sample_spec ON sample (abs(status))", "the index 'sample_spec'",
+         KILN_ERROR_REFUSED},
+        {"DROP TABLE sample; CREATE VIEW sample AS SELECT 1 AS id", "the view 'sample'", KILN_ERROR_REFUSED},
+        {"CREATE VIEW v AS SELECT 1", "the view 'v'", KILN_ERROR_REFUSED},
+        {"CREATE TRIGGER t AFTER INSERT ON sample BEGIN DELETE FROM sample; END", "the trigger 't'", KILN_ERROR_REFUSED},
+        {"PRAGMA user_version=1", "the column 'stopped_early'", KILN_ERROR_REFUSED},
+        {"PRAGMA user_version=0", "has version 0", KILN_ERROR_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < KILN__COUNT(bad); i++) {
+        fixture f;
+        setup(&f);
+        CHECK(add_number(f.store, 1));
+        close_store(&f);
+        run_sql(f.path, bad[i].sql);
+        for (unsigned flags = 0; flags < 2; flags++) {
+            kiln_error *error = NULL;
+            CHECK(kiln__store_open(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, &f.store, &error) == bad[i].status);
+            bool says = strstr(kiln_error_message(error), bad[i].says) && strstr(kiln_error_message(error), f.path);
+            if (!says)
+                fprintf(stderr, "%s: %s\n", bad[i].sql, kiln_error_message(error));
+            CHECK(says);
+            kiln_error_free(error);
+        }
+        CHECK(count_files(&f, "damaged") == 0);
+        teardown(&f);
+    }
+}
+
+/* Values of kinds that no store has, and a check that is the file's own: neither is a defect of this library. */
+static void values_of_other_kinds(void)
+{
+    static const struct { const char *sql, *says; } bad[] = {
+        {"UPDATE sample SET status='none'", "in status"}, {"UPDATE sample SET status=1e300", "in status"},
+        {"UPDATE sample SET status=-1", "in status"}, {"UPDATE sample SET seconds='fast'", "in seconds"},
+        {"UPDATE sample SET spec=x'00'", "in spec"}, {"UPDATE sample SET made=x'00'", "in made"},
+        {"UPDATE sample SET times=x'00'", "in times"}, {"UPDATE sample SET times='now'", "in times"},
+        {"UPDATE sample SET times=zeroblob(70000000)", "larger than a store can have"},
+    };
+    fixture f;
+    setup(&f);
+    char key[33], csv[128], json[128];
+    double times[3];
+    kiln__row row = row_of(1, key, times), got;
+    snprintf(csv, sizeof csv, "%s/x.csv", f.folder);
+    snprintf(json, sizeof json, "%s/x.json", f.folder);
+    for (size_t i = 0; i < KILN__COUNT(bad); i++) {
+        kiln_error *errors[4] = {NULL};
+        kiln__arena arena = {0};
+        bool found = true;
+        unsigned count = 0;
+        row.made++;
+        CHECK_OK(kiln__store_add(f.store, &row, NULL, &errors[0]), errors[0]);
+        close_store(&f);
+        run_sql(f.path, bad[i].sql);
+        open_store(&f, 0);
+        CHECK(kiln_store_list(f.store, NULL, count_record, &count, &errors[0]) == KILN_ERROR_IO && count == 0);
+        CHECK(kiln__store_find(f.store, key, &arena, &got, &found, &errors[1]) == KILN_ERROR_IO && !found);
+        CHECK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_AUTO, NULL, &errors[2]) == KILN_ERROR_IO);
+        CHECK(kiln_store_export(f.store, NULL, json, KILN_FORMAT_AUTO, NULL, &errors[3]) == KILN_ERROR_IO);
+        for (size_t k = 0; k < KILN__COUNT(errors); k++) {
+            CHECK(strstr(kiln_error_message(errors[k]), bad[i].says) != NULL);
+            kiln_error_free(errors[k]);
+        }
+        kiln__arena_free(&arena);
+        CHECK(kiln_store_prune(f.store, NULL, NULL, NULL) == KILN_OK);
+    }
+    close_store(&f);
+    run_sql(f.path, "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql=replace(sql,'flops REAL','flops REAL CHECK (0)') "
+                    "WHERE name='sample'");
+    open_store(&f, 0);
+    CHECK(add_number(f.store, 5) && count_all(f.store, NULL) == 1);
+    run_sql(f.path, "DROP TABLE sample"); /* under our hands */
+    CHECK(!add_number(f.store, 6));
+    kiln_error *error = NULL;
+    unsigned count = 0;
+    CHECK(kiln_store_list(f.store, NULL, count_record, &count, &error) == KILN_ERROR_IO);
+    CHECK(strstr(kiln_error_message(error), "its tables were changed or are damaged") != NULL);
+    kiln_error_free(error);
+    teardown(&f);
+}
+
+/* Pages overwritten, found in the middle of reading by one who only reads: an error, and nothing is changed. */
+static void damage_in_the_middle_of_reading(void)
+{
+    fixture f;
+    setup(&f);
+    for (unsigned i = 0; i < 300; i++)
+        CHECK(add_number(f.store, i));
+    close_store(&f);
+    struct stat info;
+    static char waste[4096];
+    memset(waste, 0xa5, sizeof waste);
+    CU_ASSERT_EQUAL_FATAL(stat(f.path, &info), 0);
+    int fd = open(f.path, O_WRONLY);
+    for (off_t at = info.st_size / 2 / 4096 * 4096; at < info.st_size; at += 4096)
+        CU_ASSERT_EQUAL(pwrite(fd, waste, sizeof waste, at), (ssize_t)sizeof waste);
+    close(fd);
+    open_store(&f, KILN_STORE_READ);
+    kiln_error *error = NULL;
+    unsigned count = 0;
+    CHECK(kiln_store_list(f.store, NULL, count_record, &count, &error) == KILN_ERROR_IO);
+    CHECK(strstr(kiln_error_message(error), "it is damaged") != NULL);
+    kiln_error_free(error);
+    CHECK(count < 300 && count_files(&f, "damaged") == 0);
+    teardown(&f);
+}
+
+/* ---- files that go away ---- */
+
+static void a_store_that_is_removed(void)
+{
+    fixture f;
+    setup(&f);
+    char command[256];
+    CHECK(add_number(f.store, 1));
+    CU_ASSERT_EQUAL(unlink(f.path), 0);
+    CHECK(add_number(f.store, 2)); /* in a new one */
+    CHECK(strstr(f.log, "was removed while it was open") != NULL);
+    CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 2));
+    snprintf(command, sizeof command, "rm -r %s/sub", f.folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+    CHECK(add_number(f.store, 3)); /* its folder, too */
+    CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 3));
+    snprintf(command, sizeof command, "rm -r %s/sub && touch %s/sub", f.folder, f.folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+    char key[33];
+    double times[3];
+    kiln_error *error = NULL;
+    kiln__row row = row_of(4, key, times);
+    CHECK(kiln__store_add(f.store, &row, NULL, &error) == KILN_ERROR_IO);
+    CHECK(strstr(kiln_error_message(error), "/sub") != NULL);
+    kiln_error_free(error);
+    snprintf(command, sizeof command, "rm %s/sub", f.folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+    CHECK(add_number(f.store, 5) && count_all(f.store, NULL) == 1);
+    close_store(&f);
+    open_store(&f, 0);
+    CHECK(has_number(f.store, 5));
+    check_integrity(f.path);
+    teardown(&f);
+}
+
+static const check_case cases[] = {
+    {"a held store costs one wait", a_held_store_costs_one_wait},
+    {"what waits is taken in", what_waits_is_taken_in},
+    {"opening a held store", opening_a_held_store},
+    {"nothing that waits is lost by SIGKILL", nothing_that_waits_is_lost_by_sigkill},
+    {"what waits may be anything", what_waits_may_be_anything},
+    {"tables of others are refused", tables_of_others_are_refused},
+    {"values of other kinds", values_of_other_kinds},
+    {"damage in the middle of reading", damage_in_the_middle_of_reading},
+    {"a store that is removed", a_store_that_is_removed},
+};
+
+int main(void)
+{
+    return check_main("store in trouble", cases, sizeof cases / sizeof *cases);
+}

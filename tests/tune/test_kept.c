@@ -1,0 +1,142 @@
+/* Sweeps whose store is in trouble in the middle of it: another process holds it, it cannot be written any more. The sweep goes on, and
+ * its end says what became of the samples. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "store_internal.h"
+#include "tune_internal.h"
+
+typedef struct fixture {
+    char folder[64], path[96];
+    kiln_engine *engine;
+    kiln_spec *spec;
+    kiln_store *store;
+    sqlite3 *other;      /* what holds it */
+    bool shuts, holds;   /* what is done after the first sample */
+    unsigned lost, beside, waited, not_kept;
+} fixture;
+
+static void listen(void *user, kiln_log_level level, const char *message)
+{
+    fixture *f = user;
+    (void)level;
+    f->beside += strstr(message, "samples are kept in") != NULL;
+    f->waited += strstr(message, "waiting for up to") != NULL;
+    f->not_kept += strstr(message, "samples are not kept: the store") && strstr(message, "can only be read");
+    const char *at = strstr(message, " samples of this sweep were not kept");
+    f->lost += at ? (unsigned)strtoul(message, NULL, 10) : 0;
+}
+
+static void setup(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-kept-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    snprintf(f->path, sizeof f->path, "%s/samples.db", f->folder);
+    kiln_error *error = NULL;
+    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .flags = KILN_NO_WORKERS,
+                            .log = listen, .log_user = f};
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/add.yaml", &f->spec, &error), error);
+    CHECK_OK(kiln_store_open(f->engine, f->path, 0, &f->store, &error), error);
+    CU_ASSERT_TRUE_FATAL(f->spec && f->store);
+    f->store->patience = 40; /* milliseconds */
+}
+
+static void teardown(fixture *f)
+{
+    kiln_store_close(f->store);
+    kiln_spec_free(f->spec);
+    kiln_engine_close(f->engine);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+/* The callback hears of the first sample when that is written. */
+static int make_trouble(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    fixture *f = user;
+    if (!sample || progress->done != 1)
+        return 0;
+    if (f->shuts)
+        CU_ASSERT_EQUAL(kiln__store_run(f->store, "PRAGMA query_only=ON"), SQLITE_OK);
+    if (f->holds) {
+        CU_ASSERT_EQUAL_FATAL(sqlite3_open(f->path, &f->other), SQLITE_OK);
+        CU_ASSERT_EQUAL(sqlite3_exec(f->other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    }
+    return 0;
+}
+
+static uint64_t sweep(fixture *f, uint64_t *reused)
+{
+    static const char *const names[] = {"wide", "plain"};
+    kiln_error *error = NULL;
+    kiln_tuning *tuning = NULL;
+    kiln_tuning_totals totals = {0};
+    kiln_tune_options options = {.size = sizeof options, .run = {.size = sizeof options.run}, .variants = names,
+                                 .variant_count = 2, .store = f->store, .callback = make_trouble, .user = f};
+    CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
+    kiln_tuning_sum(tuning, &totals);
+    CHECK(totals.failed == 0);
+    *reused = totals.reused;
+    kiln_tuning_free(tuning);
+    return totals.configurations;
+}
+
+static void a_held_store(void)
+{
+    fixture f;
+    uint64_t reused = 1;
+    setup(&f);
+    f.holds = true;
+    uint64_t count = sweep(&f, &reused);
+    CHECK(count > 3 && reused == 0);
+    CHECK(f.beside == 1 && f.waited == 1 && f.lost == 0);
+    CHECK(f.store->vain == 2); /* the first sample that met it, and the end */
+    CHECK(kiln__pending_count(f.store) == count - 1);
+    CU_ASSERT_EQUAL(sqlite3_exec(f.other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(f.other);
+    kiln_store_close(f.store);
+    f.holds = false;
+    CU_ASSERT_EQUAL_FATAL(kiln_store_open(f.engine, f.path, 0, &f.store, NULL), KILN_OK);
+    CHECK(sweep(&f, &reused) == count && reused == count); /* none was lost */
+    teardown(&f);
+}
+
+static void a_store_that_cannot_be_written(void)
+{
+    fixture f;
+    uint64_t reused = 1;
+    setup(&f);
+    f.shuts = true;
+    uint64_t count = sweep(&f, &reused);
+    CHECK(count > 3 && f.not_kept == 1 && f.lost == count - 1);
+    f.shuts = false;
+    CU_ASSERT_EQUAL(kiln__store_run(f.store, "PRAGMA query_only=OFF"), SQLITE_OK);
+    CHECK(sweep(&f, &reused) == count && reused == 1); /* those that were not kept are made again */
+    teardown(&f);
+}
+
+/* As builds wrote it that took the death of a compile worker for an answer. */
+static void an_earlier_death(void)
+{
+    fixture f;
+    uint64_t reused = 1;
+    setup(&f);
+    uint64_t count = sweep(&f, &reused);
+    CU_ASSERT_EQUAL(kiln__store_run(f.store, "UPDATE sample SET status=9, message='add.cu does not compile: add.cu: the compiler "
+                                             "crashed: it was ended by signal 9, Killed' WHERE id=1"), SQLITE_OK);
+    CHECK(sweep(&f, &reused) == count && reused == count - 1);
+    CHECK(sweep(&f, &reused) == count && reused == count);
+    teardown(&f);
+}
+
+static const check_case cases[] = {
+    {"a held store", a_held_store},
+    {"an earlier death", an_earlier_death},
+    {"a store that cannot be written", a_store_that_cannot_be_written},
+};
+KILN_SUITE("tune.kept", cases)
