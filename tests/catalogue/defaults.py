@@ -23,7 +23,7 @@ def main():
             for device in devices:
                 answer = show(kiln, spec, "-v", name, "-d", device, "-s", size, *params)
                 checked += 1
-                if answer["space"] == {"raw": 1, "valid": 1}:
+                if (answer["space"]["raw"], answer["space"]["valid"]) == (1, 1):
                     continue
                 if show(kiln, spec, "-v", name, "-d", device, "-s", size)["space"]["valid"] > 0:
                     failed += 1

@@ -207,13 +207,24 @@ static kiln__compile_job *start(const settings *set, kiln__arena *arena, const c
     const char **options = corpus_options(arena, set->cuda, set->folder, module->of, &count);
     if (!options)
         return NULL;
-    kiln__compile_request request = {.name = module->of->name, .source = module->source, .options = options,
+    /* A worker may read CUDA's own headers alone: the cases' is handed over. */
+    char *prelude = NULL;
+    const char *path = kiln__arena_printf(arena, "%s/prelude.h", set->folder);
+    size_t length = 0;
+    kiln_error *unread = NULL;
+    if (!path || kiln__file_read(NULL, path, 0, &prelude, &length, &unread) != KILN_OK)
+        fprintf(stderr, "%s\n", kiln_error_message(unread));
+    kiln_error_free(unread);
+    const kiln__include include = {.name = "prelude.h", .text = prelude ? prelude : "", .path = path};
+    kiln__compile_request request = {.name = module->of->name, .source = module->source,
+                                     .includes = &include, .include_count = 1, .options = options,
                                      .option_count = count, .arch = module->arch};
     kiln__compile_job *job = NULL;
     kiln_error *error = NULL;
     if (kiln__compile_start(set->compiler, &request, &job, &error) != KILN_OK)
         fprintf(stderr, "corpus: %s\n", kiln_error_message(error));
     kiln_error_free(error);
+    kiln__free(NULL, prelude);
     return job;
 }
 
