@@ -2,7 +2,9 @@
  *
  * One walk evaluates the steps. Where nothing depends on the device's data, the walk runs once and its operations are
  * kept as a program; a launch of the plan is then a loop over that array. With `while` or `host` steps every launch
- * walks anew and each operation runs as soon as it is known. */
+ * walks anew and each operation runs as soon as it is known.
+ *
+ * Long: evaluating the steps and making the driver's operations of them share one state. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
