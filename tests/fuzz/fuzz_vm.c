@@ -49,14 +49,14 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     vm_resources resources;
     vm_kernel_resources(module, kernel, &resources);
     size_t sum = 0;
-    vm_profile *profile = vm_profile_new(NULL, module);
-    WANT(profile);
+    vm_profile *profile = turn && checked ? vm_profile_new(NULL, module) : NULL;
+    WANT(profile || !turn || !checked);
     {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
         vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
                             .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
                             .print = swallow, .user = &sum};
-        struct vm_watch watch = {.checks = &vm_check_hooks, .profile = turn ? profile : NULL};
+        struct vm_watch watch = {.checks = &vm_check_hooks, .profile = profile};
         launch.watch = checked ? &watch : NULL;
         launch.hooks = checked ? &vm_watch_hooks : NULL;
         vm_counters counters;
@@ -68,7 +68,8 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         WANT(memchr(fault.message, 0, sizeof fault.message) && memchr(fault.file, 0, sizeof fault.file));
     }
     kiln_counters sums = {0};
-    vm_profile_sum(profile, &sums, NULL);
+    if (profile)
+        vm_profile_sum(profile, &sums, NULL);
     WANT(sums.lanes <= sums.executed * 32 && sums.global_load_sectors <= sums.global_load_lanes * 2);
     vm_profile_free(profile);
     free(params);
@@ -110,7 +111,7 @@ static void add_objects(vm_device *device, unsigned char *storage, uint64_t memo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { MEMORY = 1 << 20, SHARED = 64 << 10, STEPS = 6000, STEPS_LEAST = 250, STEPS_MOST = 1000, SMALL = 4096, KERNELS = 16 };
+    enum { MEMORY = 1 << 20, SHARED = 16 << 10, LOCAL = 8 << 10, STEPS = 6000, STEPS_LEAST = 250, STEPS_MOST = 1000, SMALL = 4096, KERNELS = 16 };
     ptx_module *ptx;
     vm_module *module;
     kiln__text log = {0};
@@ -125,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         parity = parity * 31 + data[k];
     uint32_t each = STEPS / (entries ? entries : 1);
     each = each < STEPS_LEAST ? STEPS_LEAST : each > STEPS_MOST ? STEPS_MOST : each;
-    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = each, .sm_count = 4,
+    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = each, .local_bytes = LOCAL, .sm_count = 4,
                         .cc = 90};
     vm_device *device = vm_device_new(NULL, &limits);
     WANT(device);

@@ -174,18 +174,20 @@ void out_puts(const char *text)
         hold(text, strlen(text));
         return;
     }
-    const char *from = text;
-    for (; *text; text++)
-        if (is_style(text)) {
-            put_visible(from, (size_t)(text - from));
-            text += MARK;
-            size_t length = strcspn(text, "m") + 1;
-            put("\033[", 2);
-            put(text, length);
-            from = text + length;
-            text = from - 1;
+    const char *from = text, *at = text;
+    while (*at) {
+        if (!is_style(at)) {
+            at++;
+            continue;
         }
-    put_visible(from, (size_t)(text - from));
+        put_visible(from, (size_t)(at - from));
+        const char *style = at + strnlen(at, MARK); /* all of the mark is there: is_style() */
+        size_t length = strcspn(style, "m") + 1;
+        put("\033[", 2);
+        put(style, length);
+        from = at = style + length;
+    }
+    put_visible(from, (size_t)(at - from));
 }
 
 void out_word(const char *word)

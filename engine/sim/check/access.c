@@ -77,8 +77,8 @@ static void make_pattern(vm_pattern *p, const vm_access *a, uint32_t insn)
 
 static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn)
 {
-    vm_pattern *p = &check->patterns[insn % VM_PATTERNS];
-    if (VM_LIKELY(p->insn == insn + 1 && p->lanes == a->lanes && p->bytes == a->bytes)) {
+    vm_pattern *p = check->patterns[insn % VM_PATTERNS];
+    if (VM_LIKELY(p && p->insn == insn + 1 && p->lanes == a->lanes && p->bytes == a->bytes)) {
         uint64_t base = a->address[__builtin_ctz(a->lanes)], apart = 0;
         for (uint32_t l = 0; l < VM_LANES; l++) {
             uint64_t rel = a->address[l] - base;
@@ -87,6 +87,10 @@ static vm_pattern *pattern_of(vm_check *check, const vm_access *a, uint32_t insn
         if (VM_LIKELY(apart == 0))
             return p;
     }
+    if (!p)
+        p = check->patterns[insn % VM_PATTERNS] = kiln__calloc(check->mem, 1, sizeof *p);
+    if (!p)
+        p = &check->spare;
     make_pattern(p, a, insn);
     return p;
 }

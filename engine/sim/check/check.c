@@ -16,8 +16,7 @@ vm_check *vm_check_new(const kiln_allocator *mem)
     check->arena.mem = mem;
     check->time = 1;
     check->found = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found);
-    check->patterns = kiln__calloc(mem, VM_PATTERNS, sizeof *check->patterns);
-    if (!check->found || !check->patterns) {
+    if (!check->found) {
         vm_check_free(check);
         return NULL;
     }
@@ -30,7 +29,8 @@ void vm_check_free(vm_check *check)
         return;
     kiln__arena_free(&check->arena);
     kiln__free(check->mem, check->found);
-    kiln__free(check->mem, check->patterns);
+    for (size_t k = 0; k < VM_PATTERNS; k++)
+        kiln__free(check->mem, check->patterns[k]);
     kiln__free(check->mem, check);
 }
 

@@ -34,7 +34,8 @@ struct vm_check {
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
-    vm_pattern *patterns;
+    vm_pattern *patterns[VM_PATTERNS]; /* made when one is needed */
+    vm_pattern spare;                   /* where there is no memory for one */
     size_t cell_bytes;
     bool starved;
     bool told;                          /* why the launch ends has been told in more detail */

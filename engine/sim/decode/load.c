@@ -108,14 +108,15 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
+    const uint64_t most = vm_local_most(module->device);
     uint64_t local = 0;
     for (uint32_t k = 0; k < module->ptx->function_count; k++)
         local += set->functions[k] ? align_up(module->functions[k].local_bytes, 16) : 0;
     kernel->recursive = set->recursive || set->indirect;
-    if (kernel->recursive && local * STACK_FRAMES <= VM_LOCAL_BYTES_MAX)
+    if (kernel->recursive && local * STACK_FRAMES <= most)
         local *= STACK_FRAMES;
-    else if (kernel->recursive && local < VM_LOCAL_BYTES_MAX)
-        local = VM_LOCAL_BYTES_MAX;
+    else if (kernel->recursive && local < most)
+        local = most;
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 

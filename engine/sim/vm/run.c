@@ -185,10 +185,10 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
                       "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
                       name, (unsigned long long)(run->shared_gap + launch->dynamic_shared),
                       (unsigned long long)run->device->limits.shared_per_block);
-    if (run->kernel->closure_local > VM_LOCAL_BYTES_MAX)
+    if (run->kernel->closure_local > vm_local_most(run->device))
         return refuse(fault, VM_FAULT_STACK,
                       "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
-                      name, (unsigned long long)run->kernel->closure_local, VM_LOCAL_BYTES_MAX);
+                      name, (unsigned long long)run->kernel->closure_local, vm_local_most(run->device));
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     run->hooks = launch->hooks;

@@ -27,6 +27,7 @@ typedef struct vm_limits {
     uint64_t shared_per_block;        /* with opt-in */
     unsigned threads;                 /* host threads a launch may use; 0: one a core */
     uint64_t step_budget;             /* warp instructions a launch may execute; 0: 2^40 */
+    uint32_t local_bytes;             /* local memory of a thread; 0: 512 KiB, as on a GPU */
     int sm_count, cc;                 /* %nsmid; 90 */
     /* For kernels that ask (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor): what the driver above
      * knows. NULL: nothing. */

@@ -486,6 +486,11 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind); /* that, or VM_FAULT_STEPS;
 /* Then, of each block of the grid before its frames go; and when its host threads have ended, once. */
 void vm_limit_count(const vm_block *block);
 void vm_limit_explain(vm_run_state *run);
+static inline uint32_t vm_local_most(const vm_device *device)
+{
+    uint32_t most = device->limits.local_bytes;
+    return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
+}
 static inline uint64_t vm_budget(const vm_device *device)
 {
     return device->limits.step_budget ? device->limits.step_budget : (uint64_t)1 << 40;
