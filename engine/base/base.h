@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "kiln.h"
+#include "kiln_sim.h"
+#include "kiln_tune.h"
 
 #define KILN__PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))

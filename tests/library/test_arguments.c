@@ -1,5 +1,5 @@
 /* Every public function with a NULL in each of its pointer arguments in turn, every struct that callers fill at many sizes,
- * and arguments that are wrong in other ways. Which functions and structs there are is read from kiln.h, so that a new one
+ * and arguments that are wrong in other ways. Which functions and structs there are is read from the headers, so that a new one
  * fails here until it has a line. On the fake driver: no compiler and no device is needed. */
 #include <ctype.h>
 
@@ -341,7 +341,7 @@ static const struct call { const char *name; answer_kind kind; const char *polic
 #undef X
 };
 
-/* ---- what kiln.h declares ---- */
+/* ---- what the headers declare ---- */
 
 typedef struct function { char name[64]; char pointers[10][32]; int count; char filled[64]; int filled_at; } function;
 static function functions[256];
@@ -349,13 +349,16 @@ static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
+static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+                                      KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
+
 /* Comments and lines of the preprocessor become spaces. */
-static char *read_header(void)
+static char *read_header(const char *path)
 {
     char *text = NULL;
     size_t length = 0;
-    if (kiln__file_read(NULL, KILN_SOURCE_DIR "/engine/include/kiln.h", 0, &text, &length, NULL) != KILN_OK) {
-        fprintf(stderr, "kiln.h cannot be read\n");
+    if (kiln__file_read(NULL, path, 0, &text, &length, NULL) != KILN_OK) {
+        fprintf(stderr, "%s cannot be read\n", path);
         exit(1);
     }
     for (char *at = text; *at; at++) {
@@ -413,7 +416,7 @@ static void add_argument(function *f, const char *text, size_t length)
     f->count++;
 }
 
-static void read_functions(const char *text)
+static void read_structs(const char *text)
 {
     for (const char *at = text; (at = strstr(at, "typedef struct kiln_"));) {
         char name[64];
@@ -425,6 +428,10 @@ static void read_functions(const char *text)
         if (strncmp(at, "size_t size;", 12) == 0)
             snprintf(structs[struct_count++], sizeof *structs, "%s", name);
     }
+}
+
+static void read_functions(const char *text)
+{
     for (const char *at = text; (at = strstr(at, "KILN_API"));) {
         function *f = &functions[function_count++];
         at = strchr(at, '(');
@@ -461,7 +468,7 @@ static void test_list(void)
         while (k < KILN__COUNT(calls) && strcmp(calls[k].name, functions[i].name) != 0)
             k++;
         if (k == KILN__COUNT(calls))
-            fprintf(stderr, "%s of kiln.h has no line in CALLS\n", functions[i].name);
+            fprintf(stderr, "%s has no line in CALLS\n", functions[i].name);
         CHECK(k < KILN__COUNT(calls));
     }
     for (size_t k = 0; k < KILN__COUNT(calls); k++) {
@@ -807,8 +814,14 @@ static const check_case cases[] = {
 
 int main(void)
 {
-    char *header = read_header();
-    read_functions(header);
-    free(header);
+    char *texts[KILN__COUNT(headers)];
+    for (size_t i = 0; i < KILN__COUNT(headers); i++) {
+        texts[i] = read_header(headers[i]);
+        read_structs(texts[i]);
+    }
+    for (size_t i = 0; i < KILN__COUNT(headers); i++) {
+        read_functions(texts[i]);
+        free(texts[i]);
+    }
     return check_main("library.arguments", cases, KILN__COUNT(cases));
 }
