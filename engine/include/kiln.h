@@ -30,7 +30,8 @@
  *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older header
  *   is fine, the members that it lacks are zero. So is one of a newer header, as long as what this library does not know
  *   is all zero; else the answer is KILN_ERROR_UNSUPPORTED. A size of 0, one that ends within a member and one that no
- *   header can have are KILN_ERROR_ARGUMENT. A struct inside another (`run`) keeps its place: its size is 0 or the whole.
+ *   header can have are KILN_ERROR_ARGUMENT. No such struct
+ *   is a member of another; what refers to one (`run` of kiln_tune_options) is a pointer, NULL: the defaults.
  *
  * Strings returned as `const char *` belong to the object they came from and live as long as it does.
  */

@@ -97,7 +97,7 @@ typedef struct kiln_tune_options {
     const char *size_set;
     const kiln_setting *sizes;
     size_t size_count;
-    kiln_run_options run;
+    const kiln_run_options *run;    /* how each sample is run; NULL: the defaults. Referenced for the call */
     uint64_t max_configurations;    /* to make anew: those taken from the store come on top; 0: all */
     double max_seconds;             /* 0: no limit */
     kiln_tune_fn callback;
@@ -314,7 +314,7 @@ typedef struct kiln_best_options { /* zero-initialise, set `size` */
     /* Only for kiln_plan_open_best(): */
     double tune_seconds;            /* above 0: where these sizes on this device are not known, kiln_tune() for at most so
                                        long first. The samples go into `store`, so that the next call finds them */
-    kiln_run_options run;           /* the rest as for kiln_tune(): a nonzero answer of the callback ends the tuning */
+    const kiln_run_options *run;    /* the rest as for kiln_tune(): a nonzero answer of the callback ends the tuning */
     kiln_isolation isolation;
     kiln_tune_fn callback;
     void *user;
