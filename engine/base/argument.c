@@ -137,28 +137,11 @@ kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, con
     return KILN_OK;
 }
 
-kiln_status kiln__take_inner(const kiln_allocator *mem, kiln_error **error, const char *function, const char *outer,
-                             const char *argument, const void *given, void *taken, size_t offset, size_t known)
-{
-    size_t size = SIZE_MAX, inner;
-    if (given)
-        memcpy(&size, given, sizeof size);
-    if (size > offset && size - offset < known)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is %zu, which ends within %s; set %s.size = "
-                          "sizeof %s", function, outer, size, argument, outer, outer);
-    memcpy(&inner, (char *)taken + offset, sizeof inner);
-    if (inner != 0 && inner != known)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is %zu; set it to sizeof %s, or to 0 for the same",
-                          function, argument, inner, argument);
-    memcpy((char *)taken + offset, &known, sizeof known);
-    return KILN_OK;
-}
-
 #define RUN_FLAGS                                                                                                      \
     (KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE | KILN_RUN_KEEP_L2 | KILN_RUN_FLUSH_L2 | KILN_RUN_CHECK | KILN_RUN_ENERGY)
 
-kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
-                            const kiln_run_options *run)
+static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             const kiln_run_options *run)
 {
     char text[2][64];
     const struct { const char *name; double value; } numbers[] = {
@@ -183,11 +166,11 @@ kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const
     return check_files(mem, error, function, text[0], text[1], run->outputs, run->output_count);
 }
 
-kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function,
+kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                            const kiln_run_options *given, kiln_run_options *taken)
 {
-    kiln_status status = kiln__take_struct(mem, error, function, "options", given, taken, sizeof *taken);
-    return status == KILN_OK ? kiln__check_run(mem, error, function, "options", taken) : status;
+    kiln_status status = kiln__take_struct(mem, error, function, argument, given, taken, sizeof *taken);
+    return status == KILN_OK ? check_run(mem, error, function, argument, taken) : status;
 }
 
 kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, const char *function,

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "kiln.h"
+#include "kiln_sim.h"
+#include "kiln_tune.h"
 
 #define KILN__PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
@@ -135,13 +137,8 @@ kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, co
                                const kiln_choice *choice); /* NULL is fine */
 kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                               const void *given, void *taken, size_t known);
-/* The same for a struct inside it, which keeps its place: its size is 0 or the whole. `argument`: "options.run". */
-kiln_status kiln__take_inner(const kiln_allocator *mem, kiln_error **error, const char *function, const char *outer,
-                             const char *argument, const void *given, void *taken, size_t offset, size_t known);
-/* The values of run options; and both at once for those that are an argument, `options`, of `function`. */
-kiln_status kiln__check_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
-                            const kiln_run_options *run);
-kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function,
+/* The same for run options, with their values looked at. `argument`: "options", "options.run". */
+kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                            const kiln_run_options *given, kiln_run_options *taken);
 /* A filter of samples, taken and looked through. */
 kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, const char *function,

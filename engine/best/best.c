@@ -147,9 +147,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
-                               offsetof(kiln_best_options, run), sizeof options->run));
-    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    kiln_run_options run; /* kiln_tune() takes it again; what is wrong with it is said here */
+    KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
                                KILN_ISOLATE_ALWAYS + 1);

@@ -203,7 +203,7 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
 {
     kiln_run_options options;
     KILN__NEEDS(NULL, error, plan);
-    KILN__TRY(kiln__take_run(plan->mem, error, __func__, given, &options));
+    KILN__TRY(kiln__take_run(plan->mem, error, __func__, "options", given, &options));
     kiln_result made = {.cache_hits = plan->code.from_cache, .cache_misses = !plan->code.from_cache,
                         .compile_ns = plan->code.compile_ns};
     CUcontext previous;

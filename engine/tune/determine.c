@@ -300,13 +300,14 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
 {
     kiln__text text = {.mem = engine->mem};
     definition d = {.engine = engine, .spec = spec, .out = &text};
+    const kiln_run_options *run = kiln__tune_run(options);
     kiln_status status = KILN_OK;
     variant_field(&d, variant);
-    if (!(options->run.flags & KILN_RUN_NO_VERIFY))
+    if (!(run->flags & KILN_RUN_NO_VERIFY))
         status = verify_field(&d, options, error);
-    for (size_t i = 0; i < options->run.input_count; i++) {
-        field(&text, options->run.inputs[i].buffer);
-        file_field(&d, options->run.inputs[i].path);
+    for (size_t i = 0; i < run->input_count; i++) {
+        field(&text, run->inputs[i].buffer);
+        file_field(&d, run->inputs[i].path);
     }
     if (status == KILN_OK && d.status != KILN_OK && error && !*error) {
         *error = d.why;

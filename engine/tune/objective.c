@@ -136,8 +136,8 @@ static kiln_status parse(kiln__goals *g, const char *text, objective *o, kiln_er
     return check_names(g, o, error);
 }
 
-kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, kiln_tune_options *options, kiln__goals **goals,
-                             kiln_error **error)
+kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             kiln__goals **goals, kiln_error **error)
 {
     kiln__goals *g = kiln__calloc(engine->mem, 1, sizeof *g);
     if (!g)
@@ -152,7 +152,6 @@ kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, kiln_tu
         kiln__goals_free(g);
         return status;
     }
-    options->run.flags |= g->needs_energy ? KILN_RUN_ENERGY : 0;
     *goals = g;
     return KILN_OK;
 }
@@ -163,6 +162,11 @@ void kiln__goals_free(kiln__goals *g)
         return;
     kiln__arena_free(&g->arena);
     kiln__free(g->engine->mem, g);
+}
+
+bool kiln__goals_need_energy(const kiln__goals *g)
+{
+    return g->needs_energy;
 }
 
 bool kiln__goals_by_time(const kiln_tune_options *options)

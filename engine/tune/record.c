@@ -106,7 +106,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     if (info->driver_version)
         snprintf(r->driver, sizeof r->driver, "%d.%d", info->driver_version / 1000, info->driver_version % 1000 / 10);
     kiln__text run = {.mem = engine->mem};
-    describe_run(&options->run, &run);
+    describe_run(kiln__tune_run(options), &run);
     r->run = keep_text(&r->arena, &run);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
     r->known = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->known);
@@ -224,7 +224,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
 {
     if (!r || (r->options->flags & KILN_TUNE_FRESH))
         return false;
-    const kiln_run_options *run = &r->options->run;
+    const kiln_run_options *run = kiln__tune_run(r->options);
     if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller wants more of the run than its sample */
         return false;
     kiln__row row;

@@ -246,7 +246,7 @@ static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
     const kiln_tune_options *options = s->options;
     const char *name = options->strategy;
     if (!name || !*name)
-        name = kiln__budget_any(options) && !(options->run.flags & KILN_RUN_CHECK) ? NULL : "exhaustive";
+        name = kiln__budget_any(options) && !(kiln__tune_run(options)->flags & KILN_RUN_CHECK) ? NULL : "exhaustive";
     return kiln__strategy_named(s->engine->mem, name, &s->strategy, error);
 }
 

@@ -33,6 +33,7 @@ typedef struct sweep {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_tune_options *options;
+    kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared;
     kiln__crew *crew;    /* measures in other processes, one for each device; NULL: this one does */
@@ -80,7 +81,7 @@ static double remaining(const sweep *s, double elapsed)
 /* Tells the caller. False: the caller wants to end. */
 static bool report(sweep *s, const kiln_sample *sample)
 {
-    const volatile int *stop = s->options->run.stop;
+    const volatile int *stop = s->run.stop;
     s->ticked = kiln__now_ns();
     if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
         return false;
@@ -295,7 +296,7 @@ static bool wants_more(sweep *s)
 /* The oldest job whose code is there. `count`: none yet. */
 static size_t find_ready(const sweep *s)
 {
-    bool ordered = s->options->run.flags & KILN_RUN_CHECK; /* so that what is found first is so every time */
+    bool ordered = s->run.flags & KILN_RUN_CHECK; /* so that what is found first is so every time */
     for (size_t i = 0; i < (ordered && s->count ? 1 : s->count); i++)
         if (is_ready(&s->jobs[i]))
             return i;
@@ -369,7 +370,7 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     taken->config = NULL; /* the plan's, also where that failed */
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
-        kiln_run_options how = kiln__trial_run(&s->options->run, trial);
+        kiln_run_options how = kiln__trial_run(&s->run, trial);
         status = kiln_plan_run(plan, &how, result, error);
         size_t count;
         const double *times = kiln__plan_times(plan, &count);
@@ -390,7 +391,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         pass_on(why, error);
         return status;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* options->run.stop, in mid-sample */
+    if (status == KILN_ERROR_INTERRUPTED) { /* options.run->stop, in mid-sample */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -675,18 +676,19 @@ static kiln_status open_places(sweep *s, kiln_error **error)
     return KILN_OK;
 }
 
-static kiln_status open_sweep(sweep *s, kiln_tune_options *options, kiln_error **error)
+static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
     const kiln__asker watch = {wants_end, s};
     s->tuning = kiln__tuning_new(engine->mem);
     if (!s->tuning)
         return kiln__fail_memory(error);
-    kiln_status status = kiln__goals_open(engine, s->spec, options, &s->goals, error);
+    kiln_status status = kiln__goals_open(engine, s->spec, s->options, &s->goals, error);
     if (status == KILN_OK)
         status = kiln__tune_source_open(engine, s->spec, s->options, &watch, &s->source, error);
     if (status != KILN_OK)
         return status;
+    s->run.flags |= kiln__goals_need_energy(s->goals) ? KILN_RUN_ENERGY : 0;
     s->tuning->totals.uncounted = kiln__tune_source_total(s->source) == UINT64_MAX;
     s->tuning->totals.sampled = kiln__tune_source_sampled(s->source);
     size_t jobs = engine->jobs ? engine->jobs : kiln__cpu_count();
@@ -728,18 +730,17 @@ static void warn_of_throttling(const sweep *s)
 }
 
 static kiln_status take_options(const kiln_allocator *mem, const char *function, const kiln_tune_options *given,
-                                kiln_tune_options *options, kiln_error **error)
+                                kiln_tune_options *options, kiln_run_options *run, kiln_error **error)
 {
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    KILN__TRY(kiln__take_inner(mem, error, function, "options", "options.run", given, options,
-                               offsetof(kiln_tune_options, run), sizeof options->run));
     KILN__TRY(kiln__check_names(mem, error, function, "options.variants", "options.variant_count", options->variants,
                                 options->variant_count));
     KILN__TRY(kiln__check_settings(mem, error, function, "options.params", "options.param_count", options->params,
                                    options->param_count));
     KILN__TRY(kiln__check_settings(mem, error, function, "options.sizes", "options.size_count", options->sizes,
                                    options->size_count));
-    KILN__TRY(kiln__check_run(mem, error, function, "options.run", &options->run));
+    KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, run));
+    options->run = run;
     KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
                                 options->device_count));
     KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count", options->objectives,
@@ -767,14 +768,14 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     kiln_tune_options options;
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
-    KILN__TRY(take_options(engine->mem, __func__, given, &options, error));
+    sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
+    KILN__TRY(take_options(engine->mem, __func__, given, &options, &s.run, error));
     KILN__NEEDS(engine->mem, error, tuning);
     if (options.sample_timeout == 0)
-        options.sample_timeout = options.run.sample_timeout;
-    options.run.sample_timeout = options.sample_timeout;
-    sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
+        options.sample_timeout = s.run.sample_timeout;
+    s.run.sample_timeout = options.sample_timeout;
     s.budget = (kiln__budget){.options = &options, .start = s.start};
-    kiln_status status = open_sweep(&s, &options, error);
+    kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;
     if (begun) {
         status = run_sweep(&s, error);
@@ -791,10 +792,9 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         kiln__recorder_finish(s.recorder, status == KILN_OK);
     }
     close_sweep(&s);
-    if (!begun) {
+    if (begun)
+        *tuning = s.tuning;
+    else
         kiln_tuning_free(s.tuning);
-        return status;
-    }
-    *tuning = s.tuning;
     return status;
 }

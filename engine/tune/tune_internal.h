@@ -47,6 +47,8 @@ typedef struct kiln__trial { /* what is different in the run of one sample */
 bool kiln__trial_gives_up(const kiln_tune_options *options);
 /* What a sample is given up above, with `best` (NULL: none) as the best so far; 0: it is not. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
+/* How its samples are run. */
+const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial);
 
 /* ---- the fastest, measured again (finalists.c) ---- */
@@ -95,10 +97,12 @@ kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, dou
 /* ---- what is looked for (objective.c) ---- */
 
 typedef struct kiln__goals kiln__goals;
-/* Parses the objectives and checks their names. The run measures energy from here on where one of them needs it. Engine,
- * spec and options must outlive it. */
-kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, kiln_tune_options *options, kiln__goals **goals, kiln_error **error);
+/* Parses the objectives and checks their names. Engine, spec and options must outlive it. */
+kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
+                             kiln__goals **goals, kiln_error **error);
 void kiln__goals_free(kiln__goals *goals); /* NULL is fine */
+/* Whether one of them needs KILN_RUN_ENERGY. */
+bool kiln__goals_need_energy(const kiln__goals *goals);
 /* Whether less time is all that is wanted. */
 bool kiln__goals_by_time(const kiln_tune_options *options);
 /* Works out the objectives of a sample that worked, into the arena. An error: one cannot be worked out. */

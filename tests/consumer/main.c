@@ -1,6 +1,6 @@
 /* A program outside Kiln's tree: loads a spec, multiplies two matrices with the best configuration that the file beside it
  * knows, checks the product. */
-#include <kiln.h>
+#include <kiln_tune.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

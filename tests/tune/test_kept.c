@@ -75,7 +75,7 @@ static uint64_t sweep(fixture *f, uint64_t *reused)
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
     kiln_tuning_totals totals = {0};
-    kiln_tune_options options = {.size = sizeof options, .run = {.size = sizeof options.run}, .variants = names,
+    kiln_tune_options options = {.size = sizeof options, .variants = names,
                                  .variant_count = 2, .store = f->store, .callback = make_trouble, .user = f};
     CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);

@@ -98,7 +98,7 @@ static void values(void)
         }
         CHECK(kiln__goals_by_time(&options) == (i < 2));
         bool energy = strstr(want[i].text, "energy") || strstr(want[i].text, "power");
-        CU_ASSERT_EQUAL(options.run.flags, energy ? KILN_RUN_ENERGY : 0);
+        CU_ASSERT_EQUAL(kiln__goals_need_energy(goals), energy);
         kiln__goals_free(goals);
     }
     teardown(&f);

@@ -495,9 +495,10 @@ static void refuses_what_cannot_be_moved(void)
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "host functions of its own ('mine')");
     teardown(&f);
     setup(&f, KILN_TEST_WORKER, 0);
-    options.run = (kiln_run_options){.size = sizeof options.run, .flags = KILN_RUN_CHECK};
+    const kiln_run_options checked = {.size = sizeof checked, .flags = KILN_RUN_CHECK};
+    options.run = &checked;
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "looks for faults");
-    options.run.flags = 0;
+    options.run = NULL;
     options.sample_timeout = NAN;
     refused(&f, options, KILN_ERROR_ARGUMENT, "options.sample_timeout is nan");
     options.sample_timeout = 0;

@@ -343,12 +343,13 @@ static void every_strategy_finds_all(void)
 /* Everything in order, unless there is a budget. */
 static void chooses_a_strategy(void)
 {
+    const kiln_run_options checked = {.flags = KILN_RUN_CHECK};
     const struct { kiln_tune_options options; bool learns; } want[] = {
         {{0}, false},
         {{.strategy = ""}, false},
         {{.max_configurations = 3}, true},
         {{.max_seconds = 3}, true},
-        {{.max_seconds = 3, .run = {.flags = KILN_RUN_CHECK}}, false},
+        {{.max_seconds = 3, .run = &checked}, false},
         {{.max_seconds = 3, .strategy = "exhaustive"}, false},
         {{.max_seconds = 3, .strategy = "random"}, false},
         {{.strategy = "ils"}, true},
@@ -576,7 +577,8 @@ static bool gives_up(const fixture *f, const kiln_spec *spec, double budget, uns
     for (size_t i = 0; as_expected && i < KILN__COUNT(sweeps); i++) {
         kiln_tuning *tuning = NULL;
         kiln_tuning_totals totals;
-        kiln_tune_options options = {.size = sizeof options, .run = {.size = sizeof options.run, .budget = budget},
+        const kiln_run_options run = {.size = sizeof run, .budget = budget};
+        kiln_tune_options options = {.size = sizeof options, .run = &run,
                                      .variants = sweeps[i].variants, .variant_count = sweeps[i].count,
                                      .store = store, .flags = sweeps[i].flags};
         CHECK_OK(kiln_tune(f->engine, spec, &options, &tuning, &error), error);
@@ -644,7 +646,8 @@ static void holds_finals(void)
         kiln_verdict first = {0}, second;
         for (int again = 0; again < 2; again++) {
             kiln_tuning *tuning = NULL;
-            kiln_tune_options sweep = {.size = sizeof sweep, .run = {.size = sizeof sweep.run, .budget = 0.02},
+            const kiln_run_options run = {.size = sizeof run, .budget = 0.02};
+            kiln_tune_options sweep = {.size = sizeof sweep, .run = &run,
                                        .variants = quick, .variant_count = 1, .store = store, .finalists = 4,
                                        .isolation = round % 2 ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_NEVER};
             CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);

@@ -128,9 +128,10 @@ static int look_up(cli *c)
     code = open_sources(c, &s, c->args.tune_seconds > 0);
     if (code)
         return code;
-    kiln_best_options options = {.size = sizeof options, .store = s.store, .knowledge = s.known,
+    kiln_run_options run;
+    kiln_best_options options = {.size = sizeof options, .store = s.store, .knowledge = s.known, .run = &run,
                                  .tune_seconds = c->args.tune_seconds, .isolation = KILN_ISOLATE_GPU};
-    cli_make_run(c, &options.run);
+    cli_make_run(c, &run);
     cli_catch_signals("");
     kiln_status status = c->args.tune_seconds > 0
                              ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)

@@ -90,6 +90,7 @@ static int check_run(cli *c)
     const char *only = c->args.variants.count == 1 ? c->args.variants.items[0] : NULL;
     if (!cli_make_choice(c, only, &view.chosen))
         return CLI_USAGE;
+    kiln_run_options run;
     kiln_tune_options options = {
         .size = sizeof options,
         .variants = c->args.variants.count ? c->args.variants.items : NULL,
@@ -103,15 +104,16 @@ static int check_run(cli *c)
         .max_seconds = c->args.max_seconds,
         .strategy = c->args.strategy,
         .seed = c->args.seed,
+        .run = &run,
         .callback = on_progress,
         .user = &view,
     };
-    cli_make_run(c, &options.run);
-    if (!cli_make_files(c, &c->args.inputs, "--input", &options.run.inputs))
+    cli_make_run(c, &run);
+    if (!cli_make_files(c, &c->args.inputs, "--input", &run.inputs))
         return CLI_USAGE;
-    options.run.input_count = c->args.inputs.count;
-    options.run.check = findings_add;
-    options.run.check_user = &view.found;
+    run.input_count = c->args.inputs.count;
+    run.check = findings_add;
+    run.check_user = &view.found;
     cli_catch_signals("");
     kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
     progress_clear();

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include <kiln.h>
+#include <kiln_sim.h>
+#include <kiln_tune.h>
 
 #define CLI_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define CLI_COUNT(array) (sizeof(array) / sizeof *(array))

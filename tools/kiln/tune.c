@@ -43,7 +43,7 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
 }
 
 /* The params that a sweep fixes, with the variants it goes through. */
-static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
+static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
 {
     const cli_args *args = &c->args;
     if (args->variants.count == 1 && !args->variant)
@@ -76,10 +76,11 @@ static int make_options(cli *c, tune_view *view, kiln_tune_options *options)
     };
     options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
     options->sample_timeout = args->sample_timeout;
-    cli_make_run(c, &options->run);
-    if (!cli_make_files(c, &args->inputs, "--input", &options->run.inputs))
+    cli_make_run(c, run);
+    if (!cli_make_files(c, &args->inputs, "--input", &run->inputs))
         return CLI_USAGE;
-    options->run.input_count = args->inputs.count;
+    run->input_count = args->inputs.count;
+    options->run = run;
     return 0;
 }
 
@@ -138,6 +139,7 @@ static int tune_run(cli *c)
 {
     cli_list devices = {0};
     tune_view view = {.progress = progress_wanted(c)};
+    kiln_run_options run;
     kiln_tune_options options;
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
@@ -154,7 +156,7 @@ static int tune_run(cli *c)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     int code = choose_devices(c, &devices);
     if (!code)
-        code = make_options(c, &view, &options);
+        code = make_options(c, &view, &run, &options);
     if (code)
         return code;
     options.devices = devices.items;

@@ -256,7 +256,7 @@ kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS(engine->mem, error, profiling);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
-    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, "options", given, &options));
     kiln_profiling *made = kiln__calloc(engine->mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
@@ -374,7 +374,7 @@ kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_ch
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS(engine->mem, error, show);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
-    KILN__TRY(kiln__take_run(engine->mem, error, __func__, given, &options));
+    KILN__TRY(kiln__take_run(engine->mem, error, __func__, "options", given, &options));
     uint64_t steps[MOST_WARPS] = {0};
     kiln__arena arena = {.mem = engine->mem};
     watcher watch = {.show = show, .user = user, .steps = steps};

@@ -1,8 +1,8 @@
 /* sim.h - the simulated device as a CUDA driver: functions with the driver API's names and signatures, prefixed `sim_`.
  * Knows nothing of the rest of the engine but base. As in libcuda, the device, its contexts and the calling thread's
  * current context are state of the process: the driver API has no handle that could carry them. */
-#ifndef KILN_SIM_H
-#define KILN_SIM_H
+#ifndef KILN_SIM_CUDA_H
+#define KILN_SIM_CUDA_H
 
 #include "simulator.h"
 

@@ -1,5 +1,5 @@
 /* vm_count.h - counters of one watched launch, for each instruction of the PTX. COUNTERS.md says what is counted and by
- * which rules. kiln.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
+ * which rules. kiln_sim.h has the list of the counters (KILN_COUNTER_MAP) and of the classes (KILN_CLASS_MAP). */
 #ifndef KILN_SIM_VM_COUNT_H
 #define KILN_SIM_VM_COUNT_H
 

@@ -1,5 +1,5 @@
 /* coverage.c - what the instruction table holds, for those who ask whether a program will run. */
-#include "kiln.h"
+#include "kiln_sim.h"
 #include "ptx_internal.h"
 
 void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user)

@@ -89,7 +89,7 @@ static kiln_status make_opening(kiln__runner *r, kiln_error **error)
         .text = r->spec->file.text,
         .text_length = r->spec->file.length,
         .choice = {.size_set = r->options->size_set, .sizes = r->options->sizes, .size_count = r->options->size_count},
-        .run = r->options->run,
+        .run = *kiln__tune_run(r->options),
     };
     kiln__runner_write_open(&r->opening, &setup);
     bool failed = path.failed || r->opening.failed;
@@ -136,7 +136,7 @@ static void start(kiln__runner *r)
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                               const char *device, kiln__runner **runner, kiln_error **error)
 {
-    kiln_status status = check_possible(engine, &options->run, error);
+    kiln_status status = check_possible(engine, kiln__tune_run(options), error);
     if (status != KILN_OK)
         return status;
     kiln__runner *r = kiln__calloc(engine->mem, 1, sizeof *r);
@@ -230,7 +230,7 @@ static void lose(kiln__runner *r, kiln__io what)
 
 static double time_limit(const kiln__runner *r)
 {
-    const kiln_run_options *run = &r->options->run;
+    const kiln_run_options *run = kiln__tune_run(r->options);
     if (r->options->sample_timeout != 0)
         return r->options->sample_timeout > 0 ? r->options->sample_timeout : 0;
     bool simulated = r->engine->info.simulated;

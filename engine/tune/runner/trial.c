@@ -4,9 +4,15 @@
 /* Far enough above the best that no noise of a few repetitions makes up for it; near enough that most of a space lies above. */
 #define GIVE_UP_FACTOR 1.5
 
+const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
+{
+    static const kiln_run_options defaults = {.size = sizeof defaults};
+    return options->run ? options->run : &defaults;
+}
+
 bool kiln__trial_gives_up(const kiln_tune_options *options)
 {
-    const kiln_run_options *run = &options->run;
+    const kiln_run_options *run = kiln__tune_run(options);
     bool exactly = run->min_repetitions > 0 && run->min_repetitions == run->max_repetitions;
     return !(options->flags & KILN_TUNE_NO_GIVE_UP) && !(run->flags & KILN_RUN_ENERGY) && !exactly &&
            kiln__goals_by_time(options);

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""symbols.py LIBRARY HEADER...: the library exports exactly the functions that the headers declare KILN_API, each under a
+version, and each header compiles by itself as C and C++."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+library, headers = sys.argv[1], sys.argv[2:]
+bad, declared = [], set()
+for path in headers:
+    text = re.sub(r"/\*.*?\*/", " ", open(path, encoding="utf-8").read(), flags=re.S)
+    text = re.sub(r"^#(.*\\\n)*.*$", " ", text, flags=re.M)
+    declared |= set(re.findall(r"KILN_API[^;{(]*?(\w+)\(", text))
+    for language, compiler in (("c", os.environ.get("CC", "cc")), ("c++", os.environ.get("CXX", "c++"))):
+        command = shlex.split(compiler) + ["-x", language, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-"]
+        try:
+            made = subprocess.run(command, input=f'#include "{os.path.abspath(path)}"\n', capture_output=True, text=True)
+        except FileNotFoundError:
+            print(f"not looked at: {os.path.basename(path)} as {language}, for there is no {compiler}")
+            continue
+        if made.returncode:
+            bad.append(f"{path} does not compile by itself as {language}:\n{made.stderr}")
+
+exported = {}
+for line in subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.splitlines():
+    kind, symbol = line.split()[-2:]
+    name, _, version = symbol.partition("@@")
+    if kind != "A":  # the version nodes themselves
+        exported[name] = version
+bad += [f"{name} is declared and not exported" for name in sorted(declared - exported.keys())]
+bad += [f"{name} is exported and not declared" for name in sorted(exported.keys() - declared)]
+bad += [f"{name} has no version" for name, version in sorted(exported.items()) if not version.startswith("KILN_")]
+if len(declared) < 100:
+    bad.append(f"only {len(declared)} functions were found in the headers")
+for line in bad:
+    print(line, file=sys.stderr)
+print(f"{len(exported)} exported, {len(declared)} declared, versions {' '.join(sorted(set(exported.values())))}")
+sys.exit(1 if bad else 0)
