@@ -223,24 +223,11 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-static kiln_status check_constraints(const kiln_allocator *mem, const kiln__config *config, kiln_error **error)
-{
-    kiln__space *space;
-    if (config->variant->where_count == 0)
-        return KILN_OK;
-    kiln_status status = kiln__space_open(mem, config->variant, &config->scopes[1], NULL, 0, &space, error);
-    if (status != KILN_OK)
-        return status;
-    status = kiln__space_check(space, config->params, error);
-    kiln__space_free(space);
-    return status;
-}
-
 /* ---- the whole ---- */
 
-static void link_scopes(kiln_engine *engine, kiln__config *config)
+static void link_scopes(kiln__config *config, kiln__scope device)
 {
-    config->scopes[0] = (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings};
+    config->scopes[0] = device;
     config->scopes[1] =
         (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
     config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count,
@@ -271,7 +258,7 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
     if (status == KILN_OK)
         status = set_params(engine->mem, made, choice, error);
     if (status == KILN_OK) {
-        link_scopes(engine, made);
+        link_scopes(made, (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings});
         *config = made;
     } else {
         kiln__config_free(made);
@@ -287,9 +274,48 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
     kiln_status status = kiln__config_open(engine, spec, choice ? choice : &nothing, &made, error);
     if (status != KILN_OK)
         return status;
-    status = check_constraints(engine->mem, made, error);
+    status = kiln__space_check_scope(engine->mem, made->variant, &made->scopes[2], error);
     if (status == KILN_OK)
         status = set_lets(engine->mem, made, error);
+    if (status == KILN_OK)
+        *config = made;
+    else
+        kiln__config_free(made);
+    return status;
+}
+
+/* The texts are copied: those of a request or of a sample may end before the configuration. */
+static bool copy_params(const kiln_setting *params, kiln__config *config)
+{
+    const kiln__variant *variant = config->variant;
+    for (size_t i = 0; i < variant->param_count; i++) {
+        config->params[i] = (kiln_setting){variant->params[i].name, params[i].value};
+        if (params[i].value.kind == KILN_TEXT)
+            config->params[i].value.as.text = kiln__arena_strdup(&config->arena, params[i].value.as.text);
+    }
+    return !config->arena.failed;
+}
+
+kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
+                            kiln_error **error)
+{
+    const kiln_allocator *mem = base->arena.mem;
+    const kiln__variant *variant = base->variant;
+    kiln__config *made = kiln__calloc(mem, 1, sizeof *made);
+    if (!made)
+        return kiln__fail_memory(error);
+    *made = (kiln__config){.spec = base->spec, .variant = variant, .arena.mem = mem, .size_set = base->size_set,
+                           .size_count = base->size_count};
+    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
+    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
+    made->sizes = kiln__arena_alloc(&made->arena, (base->size_count + 1) * sizeof *made->sizes);
+    if (!made->arena.failed && base->size_count)
+        memcpy(made->sizes, base->sizes, base->size_count * sizeof *made->sizes);
+    kiln_status status = !made->arena.failed && copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
+    if (status == KILN_OK) {
+        link_scopes(made, base->scopes[0]);
+        status = set_lets(mem, made, error);
+    }
     if (status == KILN_OK)
         *config = made;
     else

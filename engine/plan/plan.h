@@ -25,6 +25,10 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
  * who go through a space. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
+/* A configuration of a space: the sizes of `base` (kiln__config_open()) with a value for each of the variant's params, in
+ * its order, that the space has and its constraints allow. Nothing is looked up or checked again; all is copied. */
+kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
+                            kiln_error **error);
 void kiln__config_free(kiln__config *config); /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost */
 /* "coarsened TILE_M=128 TILE_N=64" */

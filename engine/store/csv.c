@@ -12,9 +12,9 @@
 #include "expr.h"
 #include "store_internal.h"
 
-#define NAME(name) #name,
-static const char *const columns[] = {KILN__STORE_COLUMNS(NAME, NAME, NAME) "times"};
-enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME, NAME, NAME)}) / sizeof(char *) };
+#define NAME(kind, name, unit, text) #name,
+static const char *const columns[] = {KILN__STORE_COLUMNS(NAME) "times"};
+enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / sizeof(char *) };
 #undef NAME
 
 /* ---- writing ---- */
@@ -57,7 +57,7 @@ static void put_row(kiln__text *out, const kiln__row *row)
 #define TEXT(name) put_text(out, row->name), kiln__text_puts(out, ",");
 #define WHOLE(name) kiln__text_printf(out, "%lld,", (long long)row->name);
 #define REAL(name) put_real(out, row->name), kiln__text_puts(out, ",");
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -229,9 +229,9 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
     *row = (kiln__row){0};
-    KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS_1(KILN__COLUMN)
     if (!r->first) {
-        KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
+        KILN__STORE_COLUMNS_2(KILN__COLUMN)
     }
     FIELD(times, read_times(r, field, row), "numbers with a space between")
 #undef TEXT

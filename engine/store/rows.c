@@ -13,7 +13,7 @@ static int bind(sqlite3_stmt *statement, const kiln__row *row)
 #define TEXT(name) if (code == SQLITE_OK) code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
 #define WHOLE(name) if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, ++at, row->name);
 #define REAL(name) if (code == SQLITE_OK) code = sqlite3_bind_double(statement, ++at, row->name);
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -44,7 +44,7 @@ const char *kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
     bad = sqlite3_column_type(statement, at) == SQLITE_TEXT || sqlite3_column_type(statement, at) == SQLITE_BLOB       \
               ? #name : bad;                                                                                           \
     row->name = sqlite3_column_double(statement, at++);
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -132,10 +132,12 @@ static bool keep_row(kiln__arena *arena, const kiln__row *from, kiln__row *row)
 {
     *row = *from;
 #define TEXT(name) row->name = kiln__arena_strdup(arena, from->name);
-#define SKIP(name)
-    KILN__STORE_COLUMNS(TEXT, SKIP, SKIP)
+#define WHOLE(name)
+#define REAL(name)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
-#undef SKIP
+#undef WHOLE
+#undef REAL
     double *times = kiln__arena_alloc(arena, (from->time_count + 1) * sizeof *times);
     if (times && from->time_count)
         memcpy(times, from->times, from->time_count * sizeof *times);
@@ -233,45 +235,37 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     return kiln__store_fail(store, code, "looking through it", error);
 }
 
+#define ONE(kind, name, unit, text) +1
+_Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE),
+               "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
+_Static_assert(0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
+               "what a version of the schema has stays: new columns are a new version (KILN__STORE_VERSION)");
+#undef ONE
+
 void kiln__row_result(const kiln__row *row, kiln_result *result)
 {
-    *result = (kiln_result){
-        .verified = row->verified != 0,
-        .measured = row->measured != 0,
-        .estimated = row->estimated != 0,
-        .seconds = row->seconds,
-        .seconds_low = row->seconds_low,
-        .seconds_high = row->seconds_high,
-        .repetitions = (unsigned)row->repetitions,
-        .host_seconds = row->host_seconds,
-        .flops = row->flops,
-        .bytes = row->bytes,
-        .roofline = row->roofline,
-        .worst_error = row->worst_error,
-        .compile_ns = (uint64_t)row->compile_ns,
-        .stopped_early = row->stopped_early != 0,
-        .finals = row->finals,
-        .first_seconds = row->first_seconds,
-        .clock_hz = row->clock_hz,
-        .memory_clock_hz = row->memory_clock_hz,
-        .throttle = (unsigned)row->throttle,
-        .temperature = row->temperature,
-        .power_watts = row->power_watts,
-        .energy_joules = row->energy_joules,
-    };
+    *result = (kiln_result){0};
+#define GET(kind, name, unit, text) result->name = GET_##kind(row->name);
+#define GET_FLAG(value) ((value) != 0)
+#define GET_COUNT(value) (unsigned)(value)
+#define GET_THROTTLE(value) (unsigned)(value)
+#define GET_NANOSECONDS(value) (uint64_t)(value)
+#define GET_MICROSECONDS(value) value
+#define GET_REAL(value) value
+#define GET_SECONDS(value) value
+#define GET_KNOWN(value) value
+    KILN__STORE_RESULT(GET)
 }
 
 void kiln__row_set_result(kiln__row *row, const kiln_result *result)
 {
-#define FIELDS(X)                                                                                                      \
-    X(verified) X(measured) X(estimated) X(seconds) X(seconds_low) X(seconds_high) X(repetitions) X(host_seconds)      \
-    X(flops) X(bytes) X(roofline) X(worst_error) X(stopped_early) X(finals) X(first_seconds) X(clock_hz)               \
-    X(memory_clock_hz) X(throttle) X(temperature) X(power_watts) X(energy_joules)
-#define SET(name) row->name = result->name;
-    FIELDS(SET)
-#undef SET
-#undef FIELDS
-    row->compile_ns = (int64_t)result->compile_ns;
+#define TEXT(name) row->name = result->name; /* a result has none */
+#define WHOLE(name) row->name = (int64_t)result->name;
+#define REAL(name) row->name = result->name;
+    KILN__STORE_RESULT(KILN__COLUMN)
+#undef TEXT
+#undef WHOLE
+#undef REAL
 }
 
 static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn each, void *user, bool *enough,
@@ -279,13 +273,13 @@ static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn 
 {
     kiln__arena arena = {.mem = store->mem};
     kiln_setting *params = NULL, *sizes = NULL;
+#define COPY(kind, name, unit, text) .name = row->name,
     kiln_record record = {
-        .key = row->key, .spec = row->spec, .variant = row->variant, .inputs = row->inputs, .run = row->run,
-        .device = row->device, .device_id = row->device_id, .uuid = row->uuid, .cc = row->cc, .driver = row->driver,
-        .nvrtc = row->nvrtc, .kiln = row->kiln, .source_key = row->source_key, .status = (kiln_status)row->status,
-        .message = row->message, .reusable = row->reusable != 0, .times = row->times, .time_count = row->time_count,
-        .made = row->made,
+        KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)
+        .status = (kiln_status)row->status, .message = row->message, .reusable = row->reusable != 0,
+        .times = row->times, .time_count = row->time_count, .made = row->made,
     };
+#undef COPY
     kiln__row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
                 kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);

@@ -12,7 +12,7 @@
 #define WHOLE(name) #name " INTEGER NOT NULL,"
 #define REAL(name) #name " REAL,"
 static const char schema[] =
-    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(TEXT, WHOLE, REAL) "times BLOB NOT NULL);"
+    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(KILN__COLUMN) "times BLOB NOT NULL);"
     KEY_INDEX ";" SPEC_INDEX ";";
 #undef TEXT
 #undef WHOLE
@@ -23,8 +23,8 @@ typedef struct column { const char *name, *type; } column;
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
 static const column columns[] = {
-    {"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL) KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)};
-enum { COLUMNS_1 = sizeof((const column[]){KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)}) / sizeof(column) + 2 };
+    {"id", "INTEGER"}, {"times", "BLOB"}, KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)};
+enum { COLUMNS_1 = sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)}) / sizeof(column) + 2 };
 #undef TEXT
 #undef WHOLE
 #undef REAL

@@ -19,28 +19,26 @@
 #define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
-static const char upgrade_1[] = KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL) "PRAGMA user_version=2;";
+static const char upgrade_1[] = KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user_version=2;";
 #undef TEXT
 #undef WHOLE
 #undef REAL
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
-static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
+static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN)
                              " FROM main.sample";
 #undef TEXT
 #undef WHOLE
 #undef REAL
 
-#define COMMA(name) #name ","
-#define MARK(name) "?,"
-#define SET(name) #name "=excluded." #name ","
+#define MARK(kind, name, unit, text) "?,"
+#define SET(kind, name, unit, text) #name "=excluded." #name ","
 static const char insert_sql[] =
-    "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(MARK, MARK, MARK) "?) "
-    "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET, SET, SET) "times=excluded.times "
+    "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(MARK) "?) "
+    "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
     "WHERE excluded.made > sample.made";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
-#undef COMMA
 #undef MARK
 #undef SET
 

@@ -7,30 +7,40 @@
 
 #include "base.h"
 
-/* The columns in their order: of the table, of CSV files, of a row. A new one is a new version of the schema, with a list
- * of its own: older databases get those columns when they are opened, older CSV files are read without them, and 0 or ""
- * stands there. */
-#define KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)                                                                         \
-    KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL) KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)
-#define KILN__STORE_COLUMNS_2(TEXT, WHOLE, REAL)                                                                       \
-    WHOLE(stopped_early) WHOLE(finals) REAL(first_seconds) REAL(clock_hz) REAL(memory_clock_hz) WHOLE(throttle)        \
-    REAL(temperature) REAL(power_watts) REAL(energy_joules)
-#define KILN__STORE_COLUMNS_1(TEXT, WHOLE, REAL)                                                                       \
-    TEXT(key) TEXT(spec) TEXT(variant) TEXT(params) TEXT(sizes) TEXT(inputs) TEXT(run) TEXT(device) TEXT(device_id)    \
-    TEXT(uuid) TEXT(cc) TEXT(driver) TEXT(nvrtc) TEXT(kiln) TEXT(source_key) WHOLE(status) TEXT(message)               \
-    WHOLE(reusable) WHOLE(verified) WHOLE(measured) WHOLE(estimated) REAL(seconds) REAL(seconds_low)                   \
-    REAL(seconds_high) WHOLE(repetitions) REAL(host_seconds) REAL(flops) REAL(bytes) REAL(roofline) REAL(worst_error)  \
-    WHOLE(compile_ns) WHOLE(made)
+/* The columns in their order: of the table, of CSV files, of a row; those of a result are those of KILN_RESULT_MAP. A new
+ * one is a new version of the schema, with a list of its own: older databases get those columns when they are opened,
+ * older CSV files are read without them, and 0 or "" stands there. X(kind, name, unit, text) */
+#define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X)
+#define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
+#define KILN__STORE_COLUMNS_1(X)                                                                                       \
+    KILN_RECORD_SUBJECT_MAP(X) X(TEXT, params, "", "") X(TEXT, sizes, "", "") KILN_RECORD_ORIGIN_MAP(X)                \
+    X(STATUS, status, "", "") X(TEXT, message, "", "") X(FLAG, reusable, "", "") KILN_RESULT_MAP_1(X)                  \
+    X(MICROSECONDS, made, "", "")
+#define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X)
+
+/* An X for those who only tell texts, whole numbers and other numbers apart: they define TEXT(name), WHOLE(name) and
+ * REAL(name). */
+#define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
+#define KILN__COLUMN_TEXT(name) TEXT(name)
+#define KILN__COLUMN_FLAG(name) WHOLE(name)
+#define KILN__COLUMN_COUNT(name) WHOLE(name)
+#define KILN__COLUMN_THROTTLE(name) WHOLE(name)
+#define KILN__COLUMN_NANOSECONDS(name) WHOLE(name)
+#define KILN__COLUMN_MICROSECONDS(name) WHOLE(name)
+#define KILN__COLUMN_STATUS(name) WHOLE(name)
+#define KILN__COLUMN_REAL(name) REAL(name)
+#define KILN__COLUMN_SECONDS(name) REAL(name)
+#define KILN__COLUMN_KNOWN(name) REAL(name)
 
 /* A row; every text is given ("" for none). */
 typedef struct kiln__row {
-#define KILN__TEXT(name) const char *name;
-#define KILN__WHOLE(name) int64_t name;
-#define KILN__REAL(name) double name;
-    KILN__STORE_COLUMNS(KILN__TEXT, KILN__WHOLE, KILN__REAL)
-#undef KILN__TEXT
-#undef KILN__WHOLE
-#undef KILN__REAL
+#define TEXT(name) const char *name;
+#define WHOLE(name) int64_t name;
+#define REAL(name) double name;
+    KILN__STORE_COLUMNS(KILN__COLUMN)
+#undef TEXT
+#undef WHOLE
+#undef REAL
     const double *times;
     size_t time_count;
 } kiln__row;

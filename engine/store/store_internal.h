@@ -8,8 +8,8 @@
 
 #include "store.h"
 
-#define KILN__STORE_LIST KILN__STORE_COLUMNS(KILN__STORE_COMMA, KILN__STORE_COMMA, KILN__STORE_COMMA) "times"
-#define KILN__STORE_COMMA(name) #name ","
+#define KILN__STORE_LIST KILN__STORE_COLUMNS(KILN__STORE_COMMA) "times"
+#define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
 #define KILN__STORE_VERSION 2

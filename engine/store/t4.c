@@ -91,7 +91,7 @@ static json_t *whole_row(writer *w, const kiln__row *row)
 #define TEXT(name) set(w, object, #name, string(w, row->name));
 #define WHOLE(name) set(w, object, #name, json_integer(row->name));
 #define REAL(name) set(w, object, #name, real(w, row->name));
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -374,7 +374,7 @@ static kiln_status read_own(reader *r, const json_t *result, const json_t *own, 
 #define REAL(name)                                                                                                     \
     if ((value = json_object_get(own, #name)) != NULL && !read_real(value, &row->name))                                \
         return bad(r, "this is no number:", #name);
-    KILN__STORE_COLUMNS(TEXT, WHOLE, REAL)
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL

@@ -343,6 +343,15 @@ bool kiln__tune_source_contends(const kiln__tune_source *s, const char *variant)
     return !any || kiln__spec_variant(s->spec, variant)->contender;
 }
 
+kiln_status kiln__tune_source_config(const kiln__tune_source *s, const char *variant, const kiln_setting *params,
+                                     kiln__config **config, kiln_error **error)
+{
+    size_t v = 0;
+    while (strcmp(s->variants[v]->name, variant) != 0)
+        v++;
+    return kiln__config_at(s->ranges[v].config, params, config, error);
+}
+
 kiln_status kiln__tune_source_tell(kiln__tune_source *s, size_t ticket, double value, kiln_error **error)
 {
     if (!s->search)

@@ -236,7 +236,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
     kiln_error *why = NULL;
     uint64_t start = kiln__now_ns();
-    status = kiln__config_make(s->engine, s->spec, &choice, &made.config, &why);
+    status = kiln__tune_source_config(s->source, choice.variant, choice.params, &made.config, &why);
     if (status == KILN_OK)
         status = kiln__code_prepare(s->engine, made.config, 0, s->engine->want_cubin, &made.code, &why);
     kiln_status known = KILN_OK;
@@ -515,11 +515,8 @@ static bool tick(void *user)
 
 static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again, kiln_error **error)
 {
-    const kiln_tune_options *options = s->options;
-    kiln_choice choice = {.variant = sample->variant, .params = sample->params, .param_count = sample->param_count,
-                          .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
     *again = (job){.place = finals_place(s)};
-    kiln_status status = kiln__config_make(s->engine, s->spec, &choice, &again->config, error);
+    kiln_status status = kiln__tune_source_config(s->source, sample->variant, sample->params, &again->config, error);
     if (status == KILN_OK)
         status = kiln__code_prepare(s->engine, again->config, 0, s->engine->want_cubin, &again->code, error);
     return status;

@@ -91,6 +91,9 @@ bool kiln__tune_source_contends(const kiln__tune_source *source, const char *var
 /* The next choice; its params are owned by the source until the next call. *choice has no variant at the end. The
  * ticket stands for it until it is told. */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
+/* The configuration of a choice that the source has given; `params` as they were given, or a copy. */
+kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char *variant, const kiln_setting *params,
+                                     kiln__config **config, kiln_error **error);
 /* What came of it, once: less is better, HUGE_VAL: it failed. */
 kiln_status kiln__tune_source_tell(kiln__tune_source *source, size_t ticket, double value, kiln_error **error);
 

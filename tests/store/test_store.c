@@ -32,10 +32,12 @@ static void a_row_comes_back_whole(void)
     CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
     CU_ASSERT_TRUE_FATAL(found);
 #define TEXT(name) CHECK_TEXT(got.name, row.name);
-#define SAME(name) CHECK(got.name == row.name);
-    KILN__STORE_COLUMNS(TEXT, SAME, SAME)
+#define WHOLE(name) CHECK(got.name == row.name);
+#define REAL WHOLE
+    KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
-#undef SAME
+#undef WHOLE
+#undef REAL
     CHECK(got.time_count == 3 && memcmp(got.times, times, sizeof times) == 0);
     kiln__arena_free(&arena);
     teardown(&f);

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "runner.h"
+#include "store.h"
 
 /* ---- messages ---- */
 
@@ -100,6 +101,46 @@ static bool read_ready(const char *body, size_t length)
     kiln_status status;
     const char *why;
     return kiln__runner_read_ready(body, length, &status, &why);
+}
+
+/* A value of its own for each field, of its kind, so that none stands in another's place or is left out. */
+static kiln_result numbered_result(void)
+{
+    kiln_result result = {0};
+    unsigned number = 1;
+#define NUMBER(kind, name, unit, text) result.name = (KILN_FIELD_##kind)NUMBER_##kind(number++);
+#define NUMBER_FLAG(n) ((n) > 0)
+#define NUMBER_COUNT(n) (n)
+#define NUMBER_THROTTLE(n) (n)
+#define NUMBER_NANOSECONDS(n) ((n) + (1ull << 40))
+#define NUMBER_MICROSECONDS(n) ((n) + (1ull << 40))
+#define NUMBER_REAL(n) ((n) + 0.125)
+#define NUMBER_SECONDS(n) ((n) + 0.125)
+#define NUMBER_KNOWN(n) ((n) + 0.125)
+    KILN_RESULT_MAP(NUMBER)
+    return result;
+}
+
+static void a_result_comes_back_whole(void)
+{
+    const size_t skip = sizeof(kiln__message_header);
+    kiln__text message = {0};
+    const kiln_result sent = numbered_result();
+    kiln__runner_answer answer = {.why = "", .times = times, .result = sent}, got;
+    kiln__runner_write_result(&message, &answer);
+    CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
+#define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
+    KILN_RESULT_MAP(SAME)
+    kiln__row row = {0};
+    kiln_result kept;
+    kiln__row_set_result(&row, &sent);
+    kiln__row_result(&row, &kept);
+#undef SAME
+#define SAME(kind, name, unit, text) CHECK(kept.name == sent.name);
+    KILN__STORE_RESULT(SAME)
+    CHECK(kept.cache_hits == 0 && kept.cache_misses == 0);
+#undef SAME
+    kiln__text_free(&message);
 }
 
 static void messages_come_back(void)
@@ -586,6 +627,7 @@ static void survives_no_memory(void)
 
 static const check_case cases[] = {
     {"messages come back", messages_come_back},
+    {"a result comes back whole", a_result_comes_back_whole},
     {"messages are foreign bytes", messages_are_foreign_bytes},
     {"measures elsewhere", measures_elsewhere},
     {"survives its end in mid-sample", survives_its_end},

@@ -108,34 +108,26 @@ static json_t *js_throttle(unsigned throttle)
     return list;
 }
 
+/* By the kind of a field; a span in nanoseconds is told in seconds, under such a name. */
+#define SET(kind, name, unit, text) SET_##kind(name)
+#define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
+#define SET_COUNT(name) js_set(object, #name, js_whole(result->name));
+#define SET_MICROSECONDS(name) js_set(object, #name, json_integer(result->name));
+#define SET_THROTTLE(name) js_set(object, #name, js_throttle(result->name));
+#define SET_REAL(name) js_set(object, #name, js_real(result->name));
+#define SET_KNOWN(name) js_set(object, #name, js_known(result->name));
+#define SET_SECONDS(name) js_set(object, #name, timed ? js_real(result->name) : json_null());
+#define SET_NANOSECONDS(name)                                                                                          \
+    js_set(object, cli_printf("%.*s_seconds", (int)strlen(#name) - (int)strlen("_ns"), #name),                         \
+           js_real((double)result->name / 1e9));
 json_t *js_result(const kiln_result *result)
 {
     json_t *object = js_object();
-    js_set(object, "verified", json_boolean(result->verified));
-    js_set(object, "worst_error", js_real(result->worst_error));
-    js_set(object, "measured", json_boolean(result->measured));
-    js_set(object, "estimated", json_boolean(result->estimated));
     bool timed = result->measured || result->estimated;
-    js_set(object, "seconds", timed ? js_real(result->seconds) : json_null());
-    js_set(object, "seconds_low", timed ? js_real(result->seconds_low) : json_null());
-    js_set(object, "seconds_high", timed ? js_real(result->seconds_high) : json_null());
-    js_set(object, "repetitions", js_whole(result->repetitions));
-    js_set(object, "host_seconds", js_real(result->host_seconds));
-    js_set(object, "flops", js_real(result->flops));
-    js_set(object, "bytes", js_real(result->bytes));
-    js_set(object, "roofline", js_real(result->roofline));
-    js_set(object, "compile_seconds", js_real((double)result->compile_ns / 1e9));
-    js_set(object, "cache_hits", js_whole(result->cache_hits));
-    js_set(object, "cache_misses", js_whole(result->cache_misses));
-    js_set(object, "stopped_early", json_boolean(result->stopped_early));
-    js_set(object, "finals", json_integer(result->finals));
-    js_set(object, "first_seconds", js_known(result->first_seconds));
-    js_set(object, "clock_hz", js_known(result->clock_hz));
-    js_set(object, "memory_clock_hz", js_known(result->memory_clock_hz));
-    js_set(object, "throttle", js_throttle(result->throttle));
-    js_set(object, "temperature", js_known(result->temperature));
-    js_set(object, "power_watts", js_known(result->power_watts));
-    js_set(object, "energy_joules", js_known(result->energy_joules));
+    /* Whether the answer is right comes first: a key that is there keeps its place. */
+    js_set(object, "verified", json_null());
+    js_set(object, "worst_error", json_null());
+    KILN_RESULT_MAP(SET)
     return object;
 }
 

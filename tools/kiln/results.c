@@ -151,14 +151,12 @@ static void show_samples(const kept_list *list)
 static int add_json(void *user, const kiln_record *r)
 {
     json_t *object = js_object(), *times = js_array();
-    const struct { const char *name, *text; } texts[] = {
-        {"key", r->key}, {"spec", r->spec}, {"variant", r->variant}, {"inputs", r->inputs}, {"run", r->run},
-        {"device", r->device}, {"device_id", r->device_id}, {"uuid", r->uuid}, {"cc", r->cc}, {"driver", r->driver},
-        {"nvrtc", r->nvrtc}, {"kiln", r->kiln}, {"source_key", r->source_key},
-        {"status", kiln_status_name(r->status)}, {"message", r->message},
-    };
-    for (size_t i = 0; i < CLI_COUNT(texts); i++)
-        js_set(object, texts[i].name, js_text(texts[i].text));
+#define SET(kind, name, unit, text) js_set(object, #name, js_text(r->name));
+    KILN_RECORD_SUBJECT_MAP(SET)
+    KILN_RECORD_ORIGIN_MAP(SET)
+#undef SET
+    js_set(object, "status", js_text(kiln_status_name(r->status)));
+    js_set(object, "message", js_text(r->message));
     js_set(object, "params", js_settings(r->params, r->param_count));
     js_set(object, "sizes", js_settings(r->sizes, r->size_count));
     js_set(object, "reusable", json_boolean(r->reusable));

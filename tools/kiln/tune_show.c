@@ -1,5 +1,7 @@
 /* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
 #include <ctype.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -487,20 +489,68 @@ static void csv_text(FILE *file, const char *text)
     fputc('"', file);
 }
 
+/* A column a field of a result, and the fields that have none. */
+#define CSV_COLUMNS(X)                                                                                                 \
+    X(seconds) X(seconds_low) X(seconds_high) X(repetitions) X(flops) X(bytes) X(verified) X(worst_error)              \
+    X(stopped_early) X(first_seconds) X(clock_hz) X(memory_clock_hz) X(throttle) X(temperature) X(power_watts)         \
+    X(energy_joules)
+#define CSV_NONE(X)                                                                                                    \
+    X(measured) X(estimated) X(host_seconds) X(roofline) X(compile_ns) X(cache_hits) X(cache_misses) X(finals)
+
+#define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
+enum csv_kind { CSV_FLAG, CSV_COUNT, CSV_THROTTLE, CSV_REAL, CSV_SECONDS, CSV_KNOWN, CSV_NANOSECONDS, CSV_MICROSECONDS };
+enum { KILN_RESULT_MAP(CSV_X) };
+#undef CSV_X
+#define CSV_X(name) CSV_HAS_##name,
+enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it does not compile */
+#undef CSV_X
+#define CSV_X(kind, name, unit, text) +1
+_Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
+#undef CSV_X
+
+static const struct csv_column { const char *name; enum csv_kind kind; size_t at; } csv_columns[] = {
+#define CSV_X(name) {#name, (enum csv_kind)CSV_KIND_##name, offsetof(kiln_result, name)},
+    CSV_COLUMNS(CSV_X)
+#undef CSV_X
+};
+
+static void csv_field(FILE *file, const struct csv_column *column, const kiln_result *result)
+{
+    const void *at = (const char *)result + column->at;
+    switch (column->kind) {
+    case CSV_FLAG: fprintf(file, ",%d", *(const int *)at); return;
+    case CSV_COUNT:
+    case CSV_THROTTLE: fprintf(file, ",%u", *(const unsigned *)at); return;
+    case CSV_NANOSECONDS: fprintf(file, ",%" PRIu64, *(const uint64_t *)at); return;
+    case CSV_MICROSECONDS: fprintf(file, ",%" PRId64, *(const int64_t *)at); return;
+    case CSV_REAL:
+    case CSV_SECONDS:
+    case CSV_KNOWN: fprintf(file, ",%.17g", *(const double *)at); return;
+    }
+}
+
+/* Before them stands what the time is; `seconds` is then that time. */
+static void csv_result(FILE *file, const kiln_result *result)
+{
+    kiln_result shown = *result;
+    shown.seconds = tune_seconds(result);
+    fprintf(file, ",%s", result->measured           ? "measured"
+                         : result->estimated        ? "estimated"
+                         : result->host_seconds > 0 ? "simulated"
+                                                    : "none");
+    for (size_t i = 0; i < CLI_COUNT(csv_columns); i++)
+        csv_field(file, &csv_columns[i], &shown);
+}
+
 static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample, size_t rank)
 {
     fprintf(file, "%zu,", rank + 1);
     csv_text(file, sample->variant);
     fprintf(file, ",%s", kiln_status_name(sample->status));
-    const kiln_result *r = &sample->result;
     if (sample->status == KILN_OK)
-        fprintf(file, ",%s,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%d,%.17g,%d,%.17g,%.17g,%.17g,%u,%.17g,%.17g,%.17g",
-                r->measured ? "measured" : r->estimated ? "estimated" : r->host_seconds > 0 ? "simulated" : "none",
-                tune_seconds(r), r->seconds_low, r->seconds_high, r->repetitions, r->flops, r->bytes, r->verified,
-                r->worst_error, r->stopped_early, r->first_seconds, r->clock_hz, r->memory_clock_hz, r->throttle,
-                r->temperature, r->power_watts, r->energy_joules);
-    else
-        fputs(",,,,,,,,,,,,,,,,,", file);
+        csv_result(file, &sample->result);
+    for (size_t i = 0; sample->status != KILN_OK && i < 1 + CLI_COUNT(csv_columns); i++)
+        fputc(',', file);
     for (size_t n = 0; n < names->count; n++) {
         fputc(',', file);
         for (size_t p = 0; p < sample->param_count; p++)
@@ -531,8 +581,9 @@ int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
     FILE *file = cli_stream_open(&stream);
     if (!file)
         return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
-    fputs("rank,variant,status,time_is,seconds,seconds_low,seconds_high,repetitions,flops,bytes,verified,worst_error,"
-          "stopped_early,first_seconds,clock_hz,memory_clock_hz,throttle,temperature,power_watts,energy_joules", file);
+    fputs("rank,variant,status,time_is", file);
+    for (size_t i = 0; i < CLI_COUNT(csv_columns); i++)
+        fprintf(file, ",%s", csv_columns[i].name);
     for (size_t n = 0; n < names.count; n++) {
         fputc(',', file);
         csv_text(file, names.items[n]);

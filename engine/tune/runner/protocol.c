@@ -180,11 +180,26 @@ void kiln__runner_write_launching(kiln__text *message)
     kiln__wire_end(message);
 }
 
-/* The fields of a result, each once. X(field) */
-#define FLAGS(X) X(verified) X(measured) X(estimated) X(stopped_early)
-#define REALS(X)                                                                                                       \
-    X(seconds) X(seconds_low) X(seconds_high) X(host_seconds) X(flops) X(bytes) X(roofline) X(worst_error)            \
-    X(clock_hz) X(memory_clock_hz) X(temperature) X(power_watts) X(energy_joules)
+/* How a field of KILN_RESULT_MAP is written and read, by its kind. */
+#define WRITE(kind, name, unit, text) WRITE_##kind(answer->result.name);
+#define WRITE_FLAG(value) kiln__wire_number(message, (value) != 0)
+#define WRITE_COUNT(value) kiln__wire_number(message, value)
+#define WRITE_THROTTLE(value) kiln__wire_number(message, value)
+#define WRITE_NANOSECONDS(value) kiln__wire_number(message, value)
+#define WRITE_MICROSECONDS(value) kiln__wire_number(message, (uint64_t)(value))
+#define WRITE_REAL(value) kiln__wire_real(message, value)
+#define WRITE_SECONDS(value) kiln__wire_real(message, value)
+#define WRITE_KNOWN(value) kiln__wire_real(message, value)
+
+#define READ(kind, name, unit, text) answer->result.name = READ_##kind;
+#define READ_FLAG read_small(&in, 1) == 1
+#define READ_COUNT (unsigned)read_small(&in, UINT_MAX)
+#define READ_THROTTLE (unsigned)read_small(&in, UINT_MAX)
+#define READ_NANOSECONDS kiln__wire_read_number(&in)
+#define READ_MICROSECONDS (int64_t)kiln__wire_read_number(&in)
+#define READ_REAL kiln__wire_read_real(&in)
+#define READ_SECONDS kiln__wire_read_real(&in)
+#define READ_KNOWN kiln__wire_read_real(&in)
 
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer)
 {
@@ -194,14 +209,7 @@ void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *a
     kiln__wire_number(message, answer->lost);
     kiln__wire_number(message, answer->passing);
     kiln__wire_string(message, answer->why);
-#define KILN_X(field) kiln__wire_number(message, answer->result.field != 0);
-    FLAGS(KILN_X)
-#undef KILN_X
-#define KILN_X(field) kiln__wire_real(message, answer->result.field);
-    REALS(KILN_X)
-#undef KILN_X
-    kiln__wire_number(message, answer->result.repetitions);
-    kiln__wire_number(message, answer->result.throttle);
+    KILN_RESULT_MAP(WRITE)
     kiln__wire_bytes(message, answer->times, answer->time_count * sizeof(double));
     kiln__wire_end(message);
 }
@@ -215,14 +223,7 @@ bool kiln__runner_read_result(const char *body, size_t length, kiln__runner_answ
     answer->lost = read_small(&in, 1) == 1;
     answer->passing = read_small(&in, 1) == 1;
     answer->why = kiln__wire_read_string(&in);
-#define KILN_X(field) answer->result.field = read_small(&in, 1) == 1;
-    FLAGS(KILN_X)
-#undef KILN_X
-#define KILN_X(field) answer->result.field = kiln__wire_read_real(&in);
-    REALS(KILN_X)
-#undef KILN_X
-    answer->result.repetitions = (unsigned)read_small(&in, UINT_MAX);
-    answer->result.throttle = (unsigned)read_small(&in, UINT_MAX);
+    KILN_RESULT_MAP(READ)
     size_t bytes = 0;
     answer->times = kiln__wire_read_bytes(&in, &bytes);
     answer->time_count = bytes / sizeof(double);

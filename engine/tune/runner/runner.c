@@ -12,6 +12,7 @@ typedef struct server {
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
+    kiln__config **bases;         /* of each of the spec's variants: its sizes, resolved; NULL until it is asked for */
     kiln__shared *shared;         /* inputs and expected answers: once a process */
     bool closed;                  /* the other side is gone */
 } server;
@@ -51,8 +52,10 @@ static kiln_status open_all(server *s, kiln_error **error)
         status = kiln__engine_device(s->engine, error);
     if (status == KILN_OK)
         status = kiln_spec_parse(s->engine, setup->text, setup->text_length, setup->name, &s->spec, error);
-    if (status == KILN_OK)
-        status = kiln__shared_open(s->engine, s->spec, &s->shared, error);
+    if (status == KILN_OK) {
+        s->bases = kiln__calloc(NULL, s->spec->variant_count + 1, sizeof *s->bases);
+        status = s->bases ? kiln__shared_open(s->engine, s->spec, &s->shared, error) : kiln__fail_memory(error);
+    }
     if (status == KILN_OK) {
         kiln__shared_on_launch(s->shared, launching, s);
         kiln__shared_on_wait(s->shared, waits, s);
@@ -78,17 +81,37 @@ static bool greet(server *s)
 
 /* ---- a sample ---- */
 
+/* The params of a request are all of its variant's, in order: the sweep has them from a space of the same spec. */
+static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
+{
+    bool all = variant && request->param_count == variant->param_count;
+    for (size_t i = 0; all && i < variant->param_count; i++)
+        all = strcmp(variant->params[i].name, request->params[i].name) == 0;
+    return all;
+}
+
+/* The sizes are the same for a sweep, so they are resolved once for each variant. */
+static kiln_status make_config(server *s, const kiln__runner_request *request, kiln__config **config,
+                               kiln_error **error)
+{
+    const kiln__variant *variant = kiln__spec_variant(s->spec, request->variant);
+    if (!has_all_params(variant, request))
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "the runner's spec has no variant '%s' with the params it "
+                          "was asked for", request->variant);
+    kiln__config **base = &s->bases[variant - s->spec->variants];
+    kiln_choice choice = s->setup.choice;
+    choice.variant = request->variant;
+    kiln_status status = *base ? KILN_OK : kiln__config_open(s->engine, s->spec, &choice, base, error);
+    return status == KILN_OK ? kiln__config_at(*base, request->params, config, error) : status;
+}
+
 static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,
                        kiln_error **error)
 {
-    kiln_choice choice = s->setup.choice;
-    choice.variant = request->variant;
-    choice.params = request->params;
-    choice.param_count = request->param_count;
     kiln__config *config = NULL;
     kiln_plan *plan = NULL;
     kiln__code code = {0};
-    kiln_status status = kiln__config_make(s->engine, s->spec, &choice, &config, error);
+    kiln_status status = make_config(s, request, &config, error);
     if (status != KILN_OK)
         return status;
     status = kiln__unit_make(NULL, &request->unit, &code.unit, error);
@@ -143,6 +166,9 @@ int kiln__runner_serve(int fd)
         good = header.kind == KILN__RUNNER_RUN && answer(&s, body, (size_t)header.length);
         kiln__free(NULL, body);
     }
+    for (size_t i = 0; s.bases && i < s.spec->variant_count; i++)
+        kiln__config_free(s.bases[i]);
+    kiln__free(NULL, s.bases);
     kiln__shared_free(s.shared);
     kiln_spec_free(s.spec);
     kiln_engine_close(s.engine);

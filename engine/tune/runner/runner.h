@@ -56,7 +56,7 @@ typedef struct kiln__runner_answer {
     bool passing;                    /* kiln__error_is_passing() */
     bool lost;                       /* the runner's context is lost: it is of no more use */
     const char *why;
-    kiln_result result;              /* where status is KILN_OK; nothing of compiling or of the cache */
+    kiln_result result;              /* where status is KILN_OK; compiling and the cache are the sweep's matter */
     const void *times;               /* doubles, perhaps not aligned: of each repetition, in order */
     size_t time_count;
 } kiln__runner_answer;
