@@ -172,7 +172,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 enum { FORMS_MOST = 64 };
 typedef struct opcode { const char *text, *forms[FORMS_MOST]; } opcode;
 static const opcode opcodes[] = {
-#define OP(name, text, decode, ...) {text, {__VA_ARGS__}},
+#define OP(name, text, decode, class, cost, effect, ...) {text, {__VA_ARGS__}},
 #include "ops.def"
 #undef OP
 };

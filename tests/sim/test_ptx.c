@@ -31,6 +31,25 @@ static void test_table(void)
     CHECK(!ptx_form_compile("u32 d0", &form));
 }
 
+/* An instruction with an [address] says what it does there. */
+static void test_effects(void)
+{
+    for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
+        const ptx_insn insn = {.op = (uint16_t)op};
+        bool addressed = false;
+        for (const char *const *form = ptx_op_forms((ptx_op)op); *form; form++) {
+            ptx_form compiled = {0};
+            CHECK(ptx_form_compile(*form, &compiled));
+            for (unsigned k = 0; k < compiled.operand_count; k++)
+                addressed |= compiled.operands[k].kind == 'a';
+        }
+        if (addressed && ptx_effect_of(&insn) == PTX_EFFECT_NONE) {
+            fprintf(stderr, "%s has an address and the effect NONE\n", ptx_op_name((ptx_op)op));
+            CU_FAIL("an address, but no effect");
+        }
+    }
+}
+
 static void test_module(void)
 {
     ptx_module *module = ptx_good(
@@ -294,7 +313,7 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"table", test_table},         {"module", test_module}, {"functions", test_functions},
+    {"table", test_table},         {"effects", test_effects}, {"module", test_module}, {"functions", test_functions},
     {"registers", test_registers}, {"labels", test_labels}, {"operands", test_operands},
     {"calls", test_calls},         {"lines", test_lines},   {"memory", test_memory},
 };

@@ -682,7 +682,7 @@ static void order_before(look *k)
 uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
-    kind &= ~(unsigned)VM_SEE_SPECIAL;
+    kind &= ~VM_SEE_SPECIAL;
     const ptx_function *f = w->frame->function->ptx;
     const ptx_insn *in = &f->insns[i->insn];
     look k = {.check = w->runner->run->device->check,
@@ -796,7 +796,9 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (kind == VM_SEE_NOTHING)
         return m;
     const ptx_insn *in = &function->ptx->insns[i->insn];
-    switch (kind) {
+    switch ((enum vm_check_see)(kind & ~VM_SEE_SPECIAL)) {
+    case VM_SEE_LOAD: case VM_SEE_STORE: case VM_SEE_ATOMIC: case VM_SEE_COPY: case VM_SEE_OTHER:
+        return vm_check_access(w, i, m, kind);
     case VM_SEE_COMMIT:
         vm_check_commit(w, m);
         return m;
@@ -813,7 +815,8 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return vm_check_free_call(w, i, m);
     case VM_SEE_ASYNC:
         return vm_check_async(w, i, in, m);
-    default:
-        return vm_check_access(w, i, m, kind);
+    case VM_SEE_NOTHING:
+        break;
     }
+    return m;
 }

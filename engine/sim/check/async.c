@@ -56,22 +56,22 @@ static uint32_t see_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, unsigned op)
+/* A bulk copy, a store to many bytes, or one lane's values sent to an mbarrier's block. */
+static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
     uint32_t good = m;
     VM_EACH(lane, m)
     {
-        unsigned element = b->op || op == PTX_OP_ST_ASYNC ? ptx_type_bytes((ptx_type)b->type) : 1;
-        uint64_t bytes = op == PTX_OP_ST_BULK                              ? vm_r64(w, i->a)[lane]
-                         : op == PTX_OP_ST_ASYNC || op == PTX_OP_RED_ASYNC ? (uint64_t)element * b->count
-                                                                           : vm_r32(w, i->a)[lane];
-        bool copy = op == PTX_OP_CP_BULK || op == PTX_OP_CP_REDUCE_BULK;
+        uint64_t bytes = effect == PTX_EFFECT_BULK_STORE ? vm_r64(w, i->a)[lane]
+                         : effect == PTX_EFFECT_REMOTE   ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count
+                                                         : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
-        bool fine =
-            stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
-            (!copy || stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
-            (!b->bar.space || op == PTX_OP_ST_BULK || barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
+        bool fine = stretch(w, i, lane, b->to.space, address_of(w, &b->to, lane), bytes, kind) &&
+                    (effect != PTX_EFFECT_BULK ||
+                     stretch(w, i, lane, b->from.space, address_of(w, &b->from, lane), bytes, VM_READS)) &&
+                    (effect == PTX_EFFECT_BULK_STORE || !b->bar.space ||
+                     barrier(w, i, lane, b->bar.space, address_of(w, &b->bar, lane)));
         good &= fine ? VM_ALL : ~(1u << lane);
     }
     return good;
@@ -79,20 +79,20 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, unsigned op)
 
 uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    switch (in->op) {
-    case PTX_OP_CP_ASYNC_MBARRIER: /* the lane's copies so far complete on it */
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_COPY_ARRIVE: /* the lane's copies so far complete on it */
         vm_check_complete(w, m);
         return see_mbarrier(w, i, m);
-    case PTX_OP_BARRIER_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
         vm_check_arrive(w, VM_BARRIERS);
         return m;
-    case PTX_OP_BARRIER_CLUSTER_WAIT:
+    case PTX_EFFECT_CLUSTER_WAIT:
         if (!(w->cluster_arrived & m)) /* it has opened already: all that has come is known */
             vm_check_know_all(w);
         return m;
-    case PTX_OP_CP_BULK: case PTX_OP_CP_REDUCE_BULK: case PTX_OP_ST_ASYNC: case PTX_OP_RED_ASYNC: case PTX_OP_ST_BULK:
-        return see_bulk(w, i, m, in->op);
-    default:
+    case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE: case PTX_EFFECT_REMOTE:
+        return see_bulk(w, i, m, ptx_effect_of(in));
+    default: /* MBARRIER: see_of() says what comes here */
         return i->masked == vm_op_mbarrier ? see_mbarrier(w, i, m) : m;
     }
 }

@@ -4,56 +4,47 @@
 
 #include "vm_checks_internal.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+
 static enum vm_check_see see_of(const ptx_insn *in)
 {
-    switch (in->op) {
-    case PTX_OP_LD:
-    case PTX_OP_LDU:
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_LOAD:
         return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
-    case PTX_OP_ST:
+    case PTX_EFFECT_STORE:
         return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_STORE;
-    case PTX_OP_ATOM:
-    case PTX_OP_RED:
+    case PTX_EFFECT_ATOMIC: case PTX_EFFECT_REDUCTION:
         return VM_SEE_ATOMIC;
-    case PTX_OP_CP_ASYNC:
+    case PTX_EFFECT_COPY:
         return VM_SEE_COPY;
-    case PTX_OP_CP_ASYNC_COMMIT:
+    case PTX_EFFECT_COMMIT:
         return VM_SEE_COMMIT;
-    case PTX_OP_CP_ASYNC_WAIT:
-    case PTX_OP_CP_ASYNC_WAIT_ALL:
+    case PTX_EFFECT_WAIT:
         return VM_SEE_WAIT;
-    case PTX_OP_BAR:
-    case PTX_OP_BARRIER:
+    case PTX_EFFECT_BARRIER:
         return VM_SEE_BARRIER;
-    case PTX_OP_MEMBAR:
-    case PTX_OP_FENCE:
+    case PTX_EFFECT_FENCE:
         return VM_SEE_FENCE;
-    case PTX_OP_CALL:
+    case PTX_EFFECT_CALL:
         return VM_SEE_CALL;
-    case PTX_OP_LDMATRIX:
-    case PTX_OP_STMATRIX:
-    case PTX_OP_WMMA_LOAD_A:
-    case PTX_OP_WMMA_LOAD_B:
-    case PTX_OP_WMMA_LOAD_C:
-    case PTX_OP_WMMA_STORE_D:
+    case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE:
         return VM_SEE_OTHER;
-    case PTX_OP_MBARRIER_INIT:
-    case PTX_OP_MBARRIER_INVAL:
-    case PTX_OP_MBARRIER_EXPECT_TX:
-    case PTX_OP_MBARRIER_COMPLETE_TX:
-    case PTX_OP_MBARRIER_ARRIVE: case PTX_OP_MBARRIER_ARRIVE_DROP: case PTX_OP_MBARRIER_TEST_WAIT:
-    case PTX_OP_MBARRIER_TRY_WAIT: case PTX_OP_CP_ASYNC_MBARRIER: case PTX_OP_CP_BULK: case PTX_OP_CP_REDUCE_BULK:
-    case PTX_OP_ST_ASYNC: case PTX_OP_RED_ASYNC: case PTX_OP_ST_BULK: case PTX_OP_BARRIER_CLUSTER_ARRIVE:
-    case PTX_OP_BARRIER_CLUSTER_WAIT:
+    case PTX_EFFECT_MBARRIER: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE: case PTX_EFFECT_CLUSTER_ARRIVE: case PTX_EFFECT_CLUSTER_WAIT:
         return VM_SEE_ASYNC;
-    default:
+    case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
+    case PTX_EFFECT_TEXTURE: /* not checked: CHECKS.md */
+    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_LEAVE:
         return VM_SEE_NOTHING;
     }
+    return VM_SEE_NOTHING;
 }
 
 /* ---- which shared variable an address is made of ----
  * Registers that hold an address in one shared variable, whatever was added to it. What comes from two of them, or from
- * anywhere else as well, can mean any. Compilers write each register once, so this needs no regard to the flow. */
+ * anywhere else as well, can mean any. Compilers write each register once, so this needs no regard to the flow. Opcodes
+ * that are not named in result_of() are safe: what they make can mean any. */
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* else a symbol + 1 */
@@ -144,19 +135,19 @@ static void owners(const vm_module *module, uint32_t function, uint32_t *regs, u
     flow(ptx, f, regs);
     for (uint32_t k = 0; k < f->insn_count; k++) {
         const ptx_insn *in = &f->insns[k];
-        bool store = in->op == PTX_OP_ST || in->op == PTX_OP_RED || in->op == PTX_OP_CP_ASYNC;
         enum vm_check_see see = see_of(in);
         if ((see != VM_SEE_LOAD && see != VM_SEE_STORE && see != VM_SEE_ATOMIC && see != VM_SEE_COPY) ||
             in->operand_count < 2)
             continue;
-        uint32_t owner = owner_of(ptx, regs, &in->operands[store ? 0 : 1]);
+        bool result = see == VM_SEE_LOAD || ptx_effect_of(in) == PTX_EFFECT_ATOMIC;
+        uint32_t owner = owner_of(ptx, regs, &in->operands[result ? 1 : 0]);
         out[k] = is_owner(owner) ? owner : 0;
     }
 }
 
 static bool is_special(const ptx_insn *in)
 {
-    return (in->op == PTX_OP_LD || in->op == PTX_OP_LDU || in->op == PTX_OP_ST) && in->space != PTX_SPACE_PARAM &&
+    return (see_of(in) == VM_SEE_LOAD || see_of(in) == VM_SEE_STORE) &&
            (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE) ||
             ptx_has(in, PTX_MOD_RELEASE) || ptx_has(in, PTX_MOD_MMIO) || ptx_has(in, PTX_MOD_NC));
 }

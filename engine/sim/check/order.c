@@ -207,8 +207,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
     if (i->insn >= f->insn_count)
         return;
     const ptx_insn *in = &f->insns[i->insn];
-    bool masked = in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_SHFL || in->op == PTX_OP_VOTE ||
-                  in->op == PTX_OP_MATCH || in->op == PTX_OP_REDUX || in->op == PTX_OP_ELECT;
+    bool masked = ptx_effect_of(in) == PTX_EFFECT_WARP_BARRIER || ptx_effect_of(in) == PTX_EFFECT_EXCHANGE;
     if (!masked) { /* mma and its kind: all lanes, by no mask */
         join_lanes(w, lanes);
         return;

@@ -62,9 +62,9 @@ typedef struct vm_check_code {
 } vm_check_code;
 enum vm_check_see {
     VM_SEE_NOTHING, VM_SEE_LOAD, VM_SEE_STORE, VM_SEE_ATOMIC, VM_SEE_COPY, VM_SEE_COMMIT, VM_SEE_WAIT, VM_SEE_BARRIER,
-    VM_SEE_FENCE, VM_SEE_CALL, VM_SEE_ASYNC, VM_SEE_OTHER,
-    VM_SEE_SPECIAL = 64                 /* a flag: a load or store that is ordered, or reads read-only data */
+    VM_SEE_FENCE, VM_SEE_CALL, VM_SEE_ASYNC, VM_SEE_OTHER
 };
+#define VM_SEE_SPECIAL 64u              /* a flag: a load or store that is ordered, or reads read-only data */
 
 typedef struct vm_pending { uint32_t cell, count, lane, group; } vm_pending;
 /* What a warp knows. Accesses stamped up to `fast` by threads of the block, and up to `horizon` by anyone, happened

@@ -135,7 +135,7 @@ static bool is_cached(const ptx_insn *in)
     for (size_t k = 0; k < KILN__COUNT(past); k++)
         if (ptx_has(in, past[k]))
             return false;
-    return in->op != PTX_OP_ATOM && in->op != PTX_OP_RED;
+    return ptx_effect_of(in) != PTX_EFFECT_ATOMIC && ptx_effect_of(in) != PTX_EFFECT_REDUCTION;
 }
 
 static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena *arena, kiln__sim_insn *out)

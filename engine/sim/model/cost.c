@@ -5,6 +5,8 @@
 #include "vm_cost.h"
 #include "vm_schedule.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+
 #define MODULE_MOST (1u << 20) /* instructions of a module that is timed */
 #define ANY_REGISTER UINT32_MAX
 
@@ -58,18 +60,21 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. */
+/* Addresses of shared memory have 32 bits, so 64-bit arithmetic that only leads to them is done with 32. Of opcodes that
+ * are not named here all bits are taken to count. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];
     if (result || b->wide[reg])
         return;
     const ptx_operand *first = &in->operands[0];
-    bool memory = in->op == PTX_OP_LD || in->op == PTX_OP_ST || in->op == PTX_OP_ATOM || in->op == PTX_OP_RED;
+    ptx_effect effect = ptx_effect_of(in);
+    bool loads = effect == PTX_EFFECT_LOAD || effect == PTX_EFFECT_ATOMIC;
+    bool memory = loads || effect == PTX_EFFECT_STORE || effect == PTX_EFFECT_REDUCTION;
     bool keeps = in->op == PTX_OP_ADD || in->op == PTX_OP_SUB || in->op == PTX_OP_MOV || in->op == PTX_OP_SHL ||
                  in->op == PTX_OP_AND || in->op == PTX_OP_OR || (in->op == PTX_OP_MUL && ptx_has(in, PTX_MOD_LO));
     if (memory && in->space == PTX_SPACE_SHARED) {
-        const ptx_operand *address = &in->operands[in->op == PTX_OP_LD || in->op == PTX_OP_ATOM ? 1 : 0];
+        const ptx_operand *address = &in->operands[loads ? 1 : 0];
         b->wide[reg] = !(address->kind == PTX_OPERAND_ADDRESS && address->index == reg);
     } else {
         b->wide[reg] = !(keeps && is_wide_integer(in->types[0]) && first->kind == PTX_OPERAND_REG && !b->wide[first->index]);
@@ -185,13 +190,21 @@ static price move(const ptx_insn *in)
     return (price){VM_UNIT_ALU, 1, 20};
 }
 
-static price approximation(const ptx_insn *in)
+static price function(const ptx_insn *in, unsigned times)
 {
-    if (in->types[0] == PTX_F64)
-        return (price){VM_UNIT_FP64, 12, 150};
-    if ((in->op == PTX_OP_RCP || in->op == PTX_OP_SQRT) && !ptx_has(in, PTX_MOD_APPROX))
-        return (price){VM_UNIT_FMA, 8, 60};
-    return (price){VM_UNIT_SFU, in->op == PTX_OP_SIN || in->op == PTX_OP_COS ? 2 : 1, 0};
+    return in->types[0] == PTX_F64 ? (price){VM_UNIT_FP64, 12, 150} : (price){VM_UNIT_SFU, times, 0};
+}
+
+static price root(const ptx_insn *in)
+{
+    bool quick = in->types[0] == PTX_F64 || ptx_has(in, PTX_MOD_APPROX);
+    return quick ? function(in, 1) : (price){VM_UNIT_FMA, 8, 60};
+}
+
+static price selection(const builder *b, const ptx_insn *in)
+{
+    price p = arithmetic(b, in, 2);
+    return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
 /* A 64-bit addition takes the product or the shift before it in: IMAD.WIDE, LEA. */
@@ -215,93 +228,36 @@ static bool is_taken_in(const builder *b, uint32_t k)
 
 static price price_of(const builder *b, uint32_t k)
 {
+    const price none = {VM_UNIT_NONE, 0, 0};
     const ptx_insn *in = &b->f->insns[k];
-    unsigned wide = is_wide_integer(in->types[0]);
-    switch (in->op) {
-    case PTX_OP_ADD:
-    case PTX_OP_SUB:
-    case PTX_OP_ADDC:
-    case PTX_OP_SUBC:
-        return arithmetic(b, in, 2);
-    case PTX_OP_MUL:
-    case PTX_OP_MAD:
-    case PTX_OP_MADC:
-        if (is_taken_in(b, k))
-            return (price){VM_UNIT_NONE, 0, 0};
-        return product(b, in);
-    case PTX_OP_MUL24:
-    case PTX_OP_MAD24:
-    case PTX_OP_DP4A:
-    case PTX_OP_DP2A:
-        return (price){VM_UNIT_MULTIPLY, 1, 0};
-    case PTX_OP_FMA:
-        return arithmetic(b, in, 1);
-    case PTX_OP_DIV:
-    case PTX_OP_REM:
-        return division(in);
-    case PTX_OP_ABS:
-    case PTX_OP_NEG:
-        return in->types[0] == PTX_F32 || in->types[0] == PTX_F64 ? (price){VM_UNIT_NONE, 0, 0}
-                                                                  : (price){VM_UNIT_ALU, 1 + wide, 0};
-    case PTX_OP_MIN:
-    case PTX_OP_MAX:
-        return in->types[0] == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
-    case PTX_OP_POPC:
-    case PTX_OP_CLZ:
-    case PTX_OP_BFIND:
-    case PTX_OP_BREV:
-        return (price){VM_UNIT_SFU, 1 + wide, 0};
-    case PTX_OP_BFE:
-    case PTX_OP_BFI:
-    case PTX_OP_SLCT:
-    case PTX_OP_SAD:
-        return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
-    case PTX_OP_AND:
-    case PTX_OP_OR:
-    case PTX_OP_XOR:
-    case PTX_OP_NOT:
-        return in->types[0] == PTX_PRED ? (price){VM_UNIT_NONE, 0, 0} : arithmetic(b, in, 2);
-    case PTX_OP_SHL:
-        if (is_taken_in(b, k))
-            return (price){VM_UNIT_NONE, 0, 0};
-        return arithmetic(b, in, 2);
-    case PTX_OP_SHR:
-    case PTX_OP_SELP:
-        return arithmetic(b, in, 2).unit == VM_UNIT_ALU ? arithmetic(b, in, 2) : (price){VM_UNIT_ALU, 1, 0};
-    case PTX_OP_SETP:
-    case PTX_OP_SET:
+    unsigned type = in->types[0], wide = is_wide_integer(type);
+    switch (ptx_cost_of(in)) {
+    case PTX_COST_FREE: return none;
+    case PTX_COST_ALU: case PTX_COST_COARSE: return (price){VM_UNIT_ALU, 1, 0};
+    case PTX_COST_MULTIPLY: return (price){VM_UNIT_MULTIPLY, 1, 0};
+    case PTX_COST_SFU: return (price){VM_UNIT_SFU, 1, 0};
+    case PTX_COST_SHUFFLE: return (price){VM_UNIT_SHUFFLE, 1, 0};
+    case PTX_COST_MEMORY: return in->space == PTX_SPACE_PARAM ? none : (price){VM_UNIT_MEMORY, 1, 0};
+    case PTX_COST_SUM: return arithmetic(b, in, 2);
+    case PTX_COST_LOGIC: return type == PTX_PRED ? none : arithmetic(b, in, 2);
+    case PTX_COST_SHIFT_LEFT: return is_taken_in(b, k) ? none : arithmetic(b, in, 2);
+    case PTX_COST_SELECT: return selection(b, in);
+    case PTX_COST_FMA: return arithmetic(b, in, 1);
+    case PTX_COST_PRODUCT: return is_taken_in(b, k) ? none : product(b, in);
+    case PTX_COST_DIVISION: return division(in);
+    case PTX_COST_SIGN: return type == PTX_F32 || type == PTX_F64 ? none : (price){VM_UNIT_ALU, 1 + wide, 0};
+    case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
+    case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
+    case PTX_COST_PAIR: return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
+    case PTX_COST_COMPARE: /* set has the result's type first, which is never wide */
         return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0} : (price){VM_UNIT_ALU, 1 + wide, 0};
-    case PTX_OP_MOV:
-        return move(in);
-    case PTX_OP_CVT:
-        return conversion(in);
-    case PTX_OP_CVTA:
-        return (price){VM_UNIT_NONE, 0, 0};
-    case PTX_OP_SIN:
-    case PTX_OP_COS:
-    case PTX_OP_LG2:
-    case PTX_OP_EX2:
-    case PTX_OP_TANH:
-    case PTX_OP_RSQRT:
-    case PTX_OP_RCP:
-    case PTX_OP_SQRT:
-        return approximation(in);
-    case PTX_OP_LD:
-    case PTX_OP_LDU:
-    case PTX_OP_ST:
-        return in->space == PTX_SPACE_PARAM ? (price){VM_UNIT_NONE, 0, 0} : (price){VM_UNIT_MEMORY, 1, 0};
-    case PTX_OP_ATOM:
-    case PTX_OP_RED:
-    case PTX_OP_CP_ASYNC:
-        return (price){VM_UNIT_MEMORY, 1, 0};
-    case PTX_OP_SHFL:
-        return (price){VM_UNIT_SHUFFLE, 1, 0};
-    case PTX_OP_MATCH:
-    case PTX_OP_REDUX:
-        return (price){VM_UNIT_SFU, 1, 0};
-    default:
-        return (price){VM_UNIT_ALU, 1, 0};
+    case PTX_COST_MOVE: return move(in);
+    case PTX_COST_CONVERT: return conversion(in);
+    case PTX_COST_FUNCTION: return function(in, 1);
+    case PTX_COST_FUNCTION_TWICE: return function(in, 2);
+    case PTX_COST_ROOT: return root(in);
     }
+    return none;
 }
 
 static unsigned latency_of(const sim_model *m, vm_unit unit)
@@ -324,32 +280,25 @@ static unsigned latency_of(const sim_model *m, vm_unit unit)
 
 static vm_act act_of(const ptx_insn *in)
 {
-    switch (in->op) {
-    case PTX_OP_LD:
-    case PTX_OP_LDU:
-        return in->space == PTX_SPACE_PARAM ? VM_ACT_PLAIN : VM_ACT_LOAD;
-    case PTX_OP_ST:
-        return in->space == PTX_SPACE_PARAM ? VM_ACT_PLAIN : VM_ACT_STORE;
-    case PTX_OP_ATOM:
-    case PTX_OP_RED:
-        return VM_ACT_ATOMIC;
-    case PTX_OP_CP_ASYNC:
-        return VM_ACT_COPY;
-    case PTX_OP_CP_ASYNC_WAIT:
-    case PTX_OP_CP_ASYNC_WAIT_ALL:
-        return VM_ACT_WAIT_COPIES;
-    case PTX_OP_BAR:
-    case PTX_OP_BARRIER:
-        return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
-    case PTX_OP_BRA:
-    case PTX_OP_BRX:
-    case PTX_OP_CALL:
-    case PTX_OP_RET:
-    case PTX_OP_EXIT:
+    bool param = in->space == PTX_SPACE_PARAM;
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_LOAD: return param ? VM_ACT_PLAIN : VM_ACT_LOAD;
+    case PTX_EFFECT_STORE: return param ? VM_ACT_PLAIN : VM_ACT_STORE;
+    case PTX_EFFECT_ATOMIC: case PTX_EFFECT_REDUCTION: return VM_ACT_ATOMIC;
+    case PTX_EFFECT_COPY: return VM_ACT_COPY;
+    case PTX_EFFECT_WAIT: return VM_ACT_WAIT_COPIES;
+    case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
+    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
         return VM_ACT_BRANCH;
-    default:
-        return VM_ACT_PLAIN;
+    case PTX_EFFECT_FENCE: case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_COMMIT: return VM_ACT_FENCE;
+    case PTX_EFFECT_TEXTURE: case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER: case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT: case PTX_EFFECT_PROXY_FENCE:
+        return VM_ACT_PLAIN; /* coarsely: their memory costs nothing, and nobody waits */
+    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
     }
+    return VM_ACT_PLAIN;
 }
 
 static void add_register(builder *b, uint32_t reg)

@@ -129,9 +129,8 @@ static bool is_fence(const scheduler *s, uint32_t k)
 {
     const ptx_insn *in = &s->f->insns[k];
     unsigned act = s->cost->insns[s->first + k].act;
-    return act == VM_ACT_BARRIER || act == VM_ACT_ATOMIC || act == VM_ACT_WAIT_COPIES || in->op == PTX_OP_BAR_WARP ||
-           in->op == PTX_OP_MEMBAR || in->op == PTX_OP_FENCE || in->op == PTX_OP_CP_ASYNC_COMMIT ||
-           (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || in->op == PTX_OP_CALL;
+    return act == VM_ACT_BARRIER || act == VM_ACT_ATOMIC || act == VM_ACT_WAIT_COPIES || act == VM_ACT_FENCE ||
+           (act == VM_ACT_STORE && in->space != PTX_SPACE_GLOBAL) || ptx_effect_of(in) == PTX_EFFECT_CALL;
 }
 
 /* Up to GROUP loads from the same register at consecutive offsets, the least of them first. */

@@ -12,7 +12,8 @@ typedef enum vm_unit {
 } vm_unit;
 
 typedef enum vm_act {
-    VM_ACT_PLAIN, VM_ACT_LOAD, VM_ACT_STORE, VM_ACT_ATOMIC, VM_ACT_COPY, VM_ACT_WAIT_COPIES, VM_ACT_BARRIER, VM_ACT_BRANCH
+    VM_ACT_PLAIN, VM_ACT_LOAD, VM_ACT_STORE, VM_ACT_ATOMIC, VM_ACT_COPY, VM_ACT_WAIT_COPIES, VM_ACT_BARRIER, VM_ACT_BRANCH,
+    VM_ACT_FENCE                /* keeps memory in order, and costs no more than its instruction */
 } vm_act;
 
 typedef struct vm_cost_insn {

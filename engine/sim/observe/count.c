@@ -3,6 +3,8 @@
 
 #include "vm_count.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h has its case, and there is no default */
+
 enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a sector has 32 bytes, a line 128 */
 
 static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }
@@ -325,25 +327,30 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
  * holds. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    switch (in->op) {
-    case PTX_OP_BRA:
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_BRANCH:
         c->branches++;
         c->divergent += m != 0 && m != w->mask;
-        break;
-    case PTX_OP_BRX: {
+        return;
+    case PTX_EFFECT_BRANCH_INDEXED: {
         uint32_t apart = m != w->mask;
         const vm_u32 *index = vm_r32(w, i->a);
         VM_EACH(lane, m) apart |= index[lane] ^ index[__builtin_ctz(m)];
         c->branches++;
         c->divergent += m != 0 && apart != 0;
-        break;
+        return;
     }
-    case PTX_OP_BAR:
-    case PTX_OP_BARRIER:
+    case PTX_EFFECT_BARRIER:
         c->barriers += m != 0;
-        break;
-    default:
-        break;
+        return;
+    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_LOAD: case PTX_EFFECT_STORE: case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_REDUCTION: case PTX_EFFECT_TEXTURE: case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE: case PTX_EFFECT_COPY: case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER: case PTX_EFFECT_FENCE: case PTX_EFFECT_PROXY_FENCE: case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT: case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP:
+    case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
+        return;
     }
 }
 
@@ -361,19 +368,25 @@ void vm_count_insn(kiln_counters *c, const vm_warp *w, const vm_code *i, uint32_
 
 /* ---- a profile ---- */
 
+/* An unconditional branch cannot diverge. */
 static bool has_site(const ptx_insn *in)
 {
     switch (vm_class_of(in)) {
     case KILN_CLASS_control:
-        return (in->op == PTX_OP_BRA && in->guard != PTX_NO_PRED) || in->op == PTX_OP_BRX;
+        return (ptx_effect_of(in) == PTX_EFFECT_BRANCH && in->guard != PTX_NO_PRED) ||
+               ptx_effect_of(in) == PTX_EFFECT_BRANCH_INDEXED;
     case KILN_CLASS_load_global: case KILN_CLASS_store_global: case KILN_CLASS_load_shared: case KILN_CLASS_store_shared:
     case KILN_CLASS_load_local: case KILN_CLASS_store_local: case KILN_CLASS_load_const: case KILN_CLASS_load_param:
     case KILN_CLASS_load_generic: case KILN_CLASS_store_generic: case KILN_CLASS_copy_async: case KILN_CLASS_atomic:
     case KILN_CLASS_barrier: case KILN_CLASS_tensor: case KILN_CLASS_texture: case KILN_CLASS_other:
         return true;
-    default:
+    case KILN_CLASS_fp32_add: case KILN_CLASS_fp32_mul: case KILN_CLASS_fp32_fma: case KILN_CLASS_fp64_add:
+    case KILN_CLASS_fp64_mul: case KILN_CLASS_fp64_fma: case KILN_CLASS_fp16: case KILN_CLASS_int: case KILN_CLASS_logic:
+    case KILN_CLASS_convert: case KILN_CLASS_special: case KILN_CLASS_compare: case KILN_CLASS_move: case KILN_CLASS_warp:
+    case KILN_CLASS_COUNT:
         return false;
     }
+    return true;
 }
 
 /* How often a register is named: as an operand, in a vector or list, as a guard or second destination. */
@@ -397,8 +410,8 @@ static unsigned times_named(const ptx_function *f, uint32_t reg)
 /* In shared memory ptxas makes an increment whose result nobody wants count the lanes of each address at once. */
 static bool is_joined(const ptx_function *f, const ptx_insn *in)
 {
-    bool red = in->op == PTX_OP_RED;
-    if ((!red && in->op != PTX_OP_ATOM) || in->space != PTX_SPACE_SHARED || !ptx_has(in, PTX_MOD_ADD) || in->vector > 1 ||
+    bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
+    if ((!red && ptx_effect_of(in) != PTX_EFFECT_ATOMIC) || in->space != PTX_SPACE_SHARED || !ptx_has(in, PTX_MOD_ADD) || in->vector > 1 ||
         (in->types[0] != PTX_U32 && in->types[0] != PTX_S32) || in->operand_count < (red ? 2 : 3))
         return false;
     const ptx_operand *by = &in->operands[red ? 1 : 2], *to = &in->operands[0];
@@ -482,7 +495,7 @@ static void add_insn(const vm_profile *profile, const ptx_insn *in, size_t n, ki
         vm_counters_add(sum, &profile->sites[profile->site_of[n]]);
     sum->executed += profile->tally[n].executed;
     sum->lanes += profile->tally[n].lanes;
-    if (in && vm_class_of(in) == KILN_CLASS_warp && in->op != PTX_OP_ACTIVEMASK)
+    if (in && ptx_class_of(in) == PTX_CLASS_WARP && ptx_effect_of(in) != PTX_EFFECT_NONE)
         sum->warp_syncs += profile->tally[n].executed;
 }
 

@@ -8,6 +8,7 @@
 #define KILN_SIM_PTX_H
 
 #include "base.h"
+#include "ptx_trait.h"
 
 /* X(name, spelling, bytes) */
 #define PTX_TYPE_MAP(X)                                                                                                \
@@ -96,17 +97,20 @@ typedef enum ptx_mod {
 _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of ptx_insn.mods");
 
 /* The instruction table: ops.def holds one row an opcode,
- *   OP(name, "spelling", decode, forms)
+ *   OP(name, "spelling", decode, class, cost, effect, forms)
  * where `decode` names the function of the interpreter that turns the instruction into executable form
- * (vm_decode_<decode>, see vm/vm_machine.h), and `forms` describes the accepted modifiers, types and operands (the front
- * end defines the notation at the head of ops.def). It drives parser, checker, decoder and the coverage list. */
+ * (vm_decode_<decode>, see vm/vm_machine.h), `class`, `cost` and `effect` are words of ptx_trait.h, and `forms` describes
+ * the accepted modifiers, types and operands (the front end defines the notation at the head of ops.def). It drives
+ * parser, checker, decoder, counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
-#define OP(name, text, decode, ...) PTX_OP_##name,
+#define OP(name, text, decode, class, cost, effect, ...) PTX_OP_##name,
 #include "ops.def"
 #undef OP
     PTX_OP_COUNT
 } ptx_op;
 const char *ptx_op_name(ptx_op op);
+typedef struct ptx_traits { uint8_t class, cost, effect; } ptx_traits;
+extern const ptx_traits ptx_op_traits[PTX_OP_COUNT]; /* see ptx_class_of() and its like */
 
 /* Special registers. X(name, spelling, bytes) ; vectors are spelled out (%tid.x). */
 #define PTX_SREG_MAP(X)                                                                                                \
@@ -203,6 +207,18 @@ typedef struct ptx_insn {
 static inline bool ptx_has(const ptx_insn *insn, ptx_mod mod)
 {
     return insn->mods[mod / 64] >> (mod % 64) & 1;
+}
+static inline ptx_class ptx_class_of(const ptx_insn *insn)
+{
+    return (ptx_class)ptx_op_traits[insn->op].class;
+}
+static inline ptx_cost ptx_cost_of(const ptx_insn *insn)
+{
+    return (ptx_cost)ptx_op_traits[insn->op].cost;
+}
+static inline ptx_effect ptx_effect_of(const ptx_insn *insn)
+{
+    return (ptx_effect)ptx_op_traits[insn->op].effect;
 }
 
 typedef struct ptx_reg { const char *name; uint8_t type; } ptx_reg;

@@ -6,7 +6,13 @@
 typedef struct ptx_row { const char *name; const char *const *forms; } ptx_row;
 
 static const ptx_row ptx_rows[] = {
-#define OP(name, text, decode, ...) {text, (const char *const[]){__VA_ARGS__, NULL}},
+#define OP(name, text, decode, class, cost, effect, ...) {text, (const char *const[]){__VA_ARGS__, NULL}},
+#include "ops.def"
+#undef OP
+};
+
+const ptx_traits ptx_op_traits[PTX_OP_COUNT] = {
+#define OP(name, text, decode, class, cost, effect, ...) {PTX_CLASS_##class, PTX_COST_##cost, PTX_EFFECT_##effect},
 #include "ops.def"
 #undef OP
 };
