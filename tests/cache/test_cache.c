@@ -605,5 +605,5 @@ int main(int count, char **arguments)
         return 2;
     if (count == 2 && strcmp(arguments[1], "time") == 0)
         return print_times();
-    return check_main("cache", cases, sizeof cases / sizeof *cases);
+    return check_main(count, arguments, "cache", cases, sizeof cases / sizeof *cases);
 }

@@ -691,7 +691,7 @@ int main(int count, char **arguments)
     }
     if (count == 2 && strcmp(arguments[1], "time") == 0)
         return print_times();
-    int failed = check_main("workers", cases, sizeof cases / sizeof *cases);
+    int failed = check_main(count, arguments, "workers", cases, sizeof cases / sizeof *cases);
     kiln__nvrtc_close(nvrtc);
     return failed;
 }

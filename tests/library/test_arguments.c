@@ -805,10 +805,10 @@ static const check_case cases[] = {
     {"texts", test_texts},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
     char *header = read_header();
     read_functions(header);
     free(header);
-    return check_main("library.arguments", cases, KILN__COUNT(cases));
+    return check_main(count, arguments, "library.arguments", cases, KILN__COUNT(cases));
 }

@@ -717,7 +717,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "kill") == 0) {
         kills = (unsigned)strtoul(argv[2], NULL, 10);
         static const check_case one[] = {{"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill}};
-        return check_main("store", one, 1);
+        return check_main(1, argv, "store", one, 1);
     }
-    return check_main("store", cases, sizeof cases / sizeof *cases);
+    return check_main(argc, argv, "store", cases, sizeof cases / sizeof *cases);
 }
