@@ -1,4 +1,5 @@
-/* check.h - what the CUnit suites share. A suite is a table of tests and KILN_SUITE(name, tests). */
+/* check.h - what the CUnit suites share. A suite is a table of tests and KILN_SUITE(name, tests); one of
+ * its tests is run by its name, `-l` lists them (check_main() below). */
 #ifndef KILN_TESTS_CHECK_H
 #define KILN_TESTS_CHECK_H
 
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "kiln.h"
 
 typedef struct check_case { const char *name; void (*run)(void); } check_case;
@@ -60,8 +62,46 @@ static inline void *check_oom_resize(void *user, void *pointer, size_t size)
     return made;
 }
 
-static inline int check_main(const char *name, const check_case *cases, size_t count)
+static inline const check_case *check_find(const check_case *cases, size_t count, const char *name)
 {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(cases[i].name, name) == 0)
+            return &cases[i];
+    return NULL;
+}
+
+/* An unknown name: the nearest one that there is, or all. */
+static inline void check_suggest(const check_case *cases, size_t count, const char *name)
+{
+    const char *names[256];
+    size_t known = count < KILN__COUNT(names) ? count : KILN__COUNT(names);
+    for (size_t i = 0; i < known; i++)
+        names[i] = cases[i].name;
+    const char *nearest = kiln__nearest(name, names, known);
+    fprintf(stderr, "there is no case '%s'; ", name);
+    if (nearest)
+        fprintf(stderr, "did you mean '%s'?\n", nearest);
+    else
+        fprintf(stderr, "-l lists the %zu that there are\n", count);
+}
+
+/* What main returns. The program's arguments: none, all cases; NAME, that one alone; -l, their names. */
+static inline int check_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
+{
+    if (argc == 2 && strcmp(argv[1], "-l") == 0) {
+        for (size_t i = 0; i < count; i++)
+            puts(cases[i].name);
+        return 0;
+    }
+    if (argc > 1) {
+        const check_case *one = argc == 2 ? check_find(cases, count, argv[1]) : NULL;
+        if (!one) {
+            check_suggest(cases, count, argv[1]);
+            return 2;
+        }
+        cases = one;
+        count = 1;
+    }
     if (CU_initialize_registry() != CUE_SUCCESS)
         return 2;
     CU_pSuite suite = CU_add_suite(name, NULL, NULL);
@@ -77,5 +117,8 @@ static inline int check_main(const char *name, const check_case *cases, size_t c
     return failures ? 1 : 0;
 }
 #define KILN_SUITE(name, cases)                                                                                        \
-    int main(void) { return check_main(name, cases, sizeof(cases) / sizeof *(cases)); }
+    int main(int count, char **arguments)                                                                              \
+    {                                                                                                                  \
+        return check_main(count, arguments, name, cases, sizeof(cases) / sizeof *(cases));                             \
+    }
 #endif

@@ -147,10 +147,10 @@ static kind directive_at(const char *at, const char **behind)
 /* The next place at or after *at where a line begins, or seems to: NULL at the end. */
 static const char *next_start(const char **at)
 {
-    const char *p = *at;
-    while (*p && *p != '\n' && !(p[0] == '*' && *next(p) == '/'))
-        p++;
-    if (!*p)
+    const char *p = strpbrk(*at, "\n*");
+    while (p && *p == '*' && *next(p) != '/')
+        p = strpbrk(p + 1, "\n*");
+    if (!p)
         return NULL;
     *at = p + 1;
     return *p == '\n' ? p + 1 : next(next(p));

@@ -47,7 +47,7 @@ static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
         beside ? kiln__arena_printf(arena, "%s/../include", beside) : NULL,
         beside ? kiln__arena_printf(arena, "%s/../../../include", beside) : NULL, /* targets/ARCH/lib */
 #ifdef KILN_CUDA_ROOT
-        KILN_CUDA_ROOT "/include",
+        KILN_CUDA_ROOT "/include", /* one string: NOLINT(bugprone-suspicious-missing-comma) */
 #endif
         home && *home ? kiln__arena_printf(arena, "%s/include", home) : NULL,
         "/usr/local/cuda/include",

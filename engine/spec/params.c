@@ -155,7 +155,8 @@ static size_t count_range(kiln__reader *r, const kiln__node *by, kiln_value from
     double count = floor((times ? log(b / a) / log(s) : (b - a) / s) + 1e-9) + 1;
     if (ints && !times) {
         uint64_t low = (uint64_t)(s > 0 ? from : to).as.i, high = (uint64_t)(s > 0 ? to : from).as.i;
-        count = (double)((high - low) / (s > 0 ? (uint64_t)step.as.i : -(uint64_t)step.as.i)) + 1;
+        uint64_t whole = (high - low) / (s > 0 ? (uint64_t)step.as.i : -(uint64_t)step.as.i);
+        count = (double)whole + 1;
     }
     if (count <= KILN__MOST_VALUES)
         return (size_t)count;

@@ -116,7 +116,7 @@ static void join(builder *b, frame *top, const kiln__node *more)
         top->room = 2 * (length + 1);
     }
     char *text = (char *)(uintptr_t)last->text; /* in the room made above */
-    memcpy(text + last->length, ", ", 2);
+    memcpy(text + last->length, ", ", 2); /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
 }

@@ -342,7 +342,7 @@ static const check_case cases[] = {
     {"out of memory", test_oom},    {"CUDA's headers", test_digest}, {"CUDA's headers, out of memory", test_digest_oom},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
     kiln_error *error = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
@@ -350,7 +350,7 @@ int main(void)
         kiln_error_free(error);
         return 77;
     }
-    int failed = check_main("compile", cases, sizeof cases / sizeof *cases);
+    int failed = check_main(count, arguments, "compile", cases, sizeof cases / sizeof *cases);
     kiln__nvrtc_close(nvrtc);
     return failed;
 }

@@ -203,7 +203,7 @@ static void test_occupancy(void)
 static const check_case cases[] = {
     {"figures", test_figures}, {"foreign bytes", test_foreign}, {"occupancy", test_occupancy}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     kiln_error *error = NULL;
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
@@ -211,7 +211,7 @@ int main(void)
         kiln_error_free(error);
         return 77;
     }
-    int failed = check_main("cubin", cases, sizeof cases / sizeof *cases);
+    int failed = check_main(count, arguments, "cubin", cases, sizeof cases / sizeof *cases);
     kiln__nvrtc_close(nvrtc);
     return failed;
 }

@@ -87,5 +87,8 @@ static inline uint64_t run_random(uint64_t *state)
     return z ^ z >> 31;
 }
 #define RUN_SUITE(name, cases)                                                                                         \
-    int main(void) { return run_possible() ? check_main(name, cases, sizeof(cases) / sizeof *(cases)) : 77; }
+    int main(int count, char **arguments)                                                                              \
+    {                                                                                                                  \
+        return run_possible() ? check_main(count, arguments, name, cases, sizeof(cases) / sizeof *(cases)) : 77;       \
+    }
 #endif

@@ -94,7 +94,7 @@ static void test_no_memory(void)
 
 static const check_case cases[] = {{"not there", test_not_there}, {"tells", test_tells}, {"no memory", test_no_memory}};
 
-int main(void)
+int main(int count, char **arguments)
 {
-    return check_main("nvml", cases, sizeof cases / sizeof *cases);
+    return check_main(count, arguments, "nvml", cases, sizeof cases / sizeof *cases);
 }

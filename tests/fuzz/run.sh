@@ -14,5 +14,5 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_includes ] || seeds="$seeds -max_len=48 -len_control=0 -detect_leaks=0" # NVRTC keeps some memory
 echo "== fuzz: $name"
 # shellcheck disable=SC2086  # a list of words
-exec "$target" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+exec "$target" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=60 -rss_limit_mb=2048 -print_final_stats=0 \
     -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds

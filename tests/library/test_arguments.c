@@ -817,7 +817,7 @@ static const check_case cases[] = {
     {"texts", test_texts},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
     char *texts[KILN__COUNT(headers)];
     for (size_t i = 0; i < KILN__COUNT(headers); i++) {
@@ -828,5 +828,5 @@ int main(void)
         read_functions(texts[i]);
         free(texts[i]);
     }
-    return check_main("library.arguments", cases, KILN__COUNT(cases));
+    return check_main(count, arguments, "library.arguments", cases, KILN__COUNT(cases));
 }

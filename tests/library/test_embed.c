@@ -288,7 +288,7 @@ static const check_case cases[] = {{"the caller's context, memory and stream", t
                                    {"tune with a callback", test_tune},
                                    {"out of memory, from engine to launch", test_oom}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     kiln__driver driver;
     kiln_error *error = NULL;
@@ -298,5 +298,5 @@ int main(void)
         return 77;
     }
     kiln__driver_close(&driver);
-    return check_main("library", cases, sizeof cases / sizeof *cases);
+    return check_main(count, arguments, "library", cases, sizeof cases / sizeof *cases);
 }

@@ -8,8 +8,8 @@
 typedef struct catalogue_spec { const char *name; kiln_spec **spec; } catalogue_spec;
 
 /* What main returns. The cases see *engine and each *spec. */
-static int catalogue_main(const char *suite, const check_case *cases, size_t case_count, kiln_engine **engine,
-                          const catalogue_spec *specs, size_t spec_count)
+static int catalogue_main(int count, char **arguments, const char *suite, const check_case *cases, size_t case_count,
+                          kiln_engine **engine, const catalogue_spec *specs, size_t spec_count)
 {
     kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};
     kiln_error *error = NULL;
@@ -29,7 +29,7 @@ static int catalogue_main(const char *suite, const check_case *cases, size_t cas
         fprintf(stderr, "%s\n", kiln_error_message(error));
         return 1;
     }
-    int result = check_main(suite, cases, case_count);
+    int result = check_main(count, arguments, suite, cases, case_count);
     for (size_t i = 0; i < spec_count; i++)
         kiln_spec_free(*specs[i].spec);
     kiln_engine_close(*engine);

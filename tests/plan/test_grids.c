@@ -127,8 +127,8 @@ static void test_convolutions(void)
 
 static const check_case cases[] = {{"stencils", test_stencils}, {"convolutions", test_convolutions}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     const catalogue_spec specs[] = {{"stencil", &stencil}, {"convolution", &convolution}};
-    return catalogue_main("grids", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
+    return catalogue_main(count, arguments, "grids", cases, KILN__COUNT(cases), &engine, specs, KILN__COUNT(specs));
 }

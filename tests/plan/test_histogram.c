@@ -75,8 +75,8 @@ static void test_places(void)
 
 static const check_case cases[] = {{"places", test_places}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     const catalogue_spec specs[] = {{"histogram", &spec}};
-    return catalogue_main("histogram", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
+    return catalogue_main(count, arguments, "histogram", cases, KILN__COUNT(cases), &engine, specs, KILN__COUNT(specs));
 }

@@ -129,8 +129,8 @@ static void test_products(void)
 static const check_case cases[] = {
     {"transposes", test_transposes}, {"increments", test_increments}, {"products", test_products}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     const catalogue_spec specs[] = {{"transpose", &transpose}, {"memory", &memory}, {"syrk", &syrk}};
-    return catalogue_main("moves", cases, sizeof cases / sizeof *cases, &engine, specs, sizeof specs / sizeof *specs);
+    return catalogue_main(count, arguments, "moves", cases, KILN__COUNT(cases), &engine, specs, KILN__COUNT(specs));
 }

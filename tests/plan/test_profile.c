@@ -159,7 +159,7 @@ static void out_of_memory(void)
 static const check_case cases[] = {{"counted", counted}, {"traced", traced}, {"after a failure", after_failure},
                                    {"out of memory", out_of_memory}};
 
-int main(void)
+int main(int count, char **arguments)
 {
     kiln__nvrtc *nvrtc = NULL;
     kiln_error *error = NULL;
@@ -171,7 +171,7 @@ int main(void)
     kiln__nvrtc_close(nvrtc);
     if (!mkdtemp(cache))
         return 1;
-    int code = check_main("plan.profile", cases, KILN__COUNT(cases));
+    int code = check_main(count, arguments, "plan.profile", cases, KILN__COUNT(cases));
     char remove[64];
     snprintf(remove, sizeof remove, "rm -rf %s", cache);
     return system(remove) == 0 ? code : 1;

@@ -266,8 +266,8 @@ static const check_case cases[] = {
     {"clear", clear},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
-    int status = check_main("sim", cases, sizeof cases / sizeof *cases);
+    int status = check_main(count, arguments, "sim", cases, sizeof cases / sizeof *cases);
     return status == 0 && missing ? 77 : status; /* what CTest shows as skipped */
 }

@@ -102,7 +102,7 @@ static inline CUresult launch(CUfunction function, unsigned grid, unsigned block
 }
 
 /* Runs the suite with all of the driver's functions looked up. */
-static inline int cu_main(const char *name, const check_case *cases, size_t count)
+static inline int cu_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
 {
 #define SIM_X(function, since)                                                                                         \
     {                                                                                                                  \
@@ -113,8 +113,11 @@ static inline int cu_main(const char *name, const check_case *cases, size_t coun
     }
     SIM_API_MAP(SIM_X)
 #undef SIM_X
-    return check_main(name, cases, count);
+    return check_main(argc, argv, name, cases, count);
 }
 #define CU_SUITE(name, cases)                                                                                          \
-    int main(void) { return cu_main(name, cases, sizeof(cases) / sizeof *(cases)); }
+    int main(int count, char **arguments)                                                                              \
+    {                                                                                                                  \
+        return cu_main(count, arguments, name, cases, sizeof(cases) / sizeof *(cases));                                \
+    }
 #endif

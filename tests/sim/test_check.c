@@ -222,8 +222,8 @@ static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases
 static void test_async(void) { run_cases(async_cases, KILN__COUNT(async_cases), "async"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
-int main(void)
+int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"memory", test_memory}, {"order", test_order}, {"async", test_async}};
-    return check_main("checks", cases, KILN__COUNT(cases));
+    return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));
 }

@@ -230,13 +230,13 @@ static void test_driver(void)
     kiln__free(NULL, image);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     static const check_case cases[] = {
         {"freed by the host", test_freed_by_host}, {"leaks", test_leaks},     {"host reads", test_host_reads},
         {"copies", test_copies},                   {"attach", test_attach},   {"repeats", test_repeats},
         {"out of memory", test_oom},               {"driver", test_driver}};
-    int result = check_main("checks and the host", cases, KILN__COUNT(cases));
+    int result = check_main(count, arguments, "checks and the host", cases, KILN__COUNT(cases));
     kiln__free(NULL, text);
     return result;
 }

@@ -813,7 +813,7 @@ static const check_case cases[] = {
     {"out of memory", test_memory_out},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
 #define SIM_X(name, since)                                                                                             \
     {                                                                                                                  \
@@ -824,5 +824,5 @@ int main(void)
     }
     SIM_API_MAP(SIM_X)
 #undef SIM_X
-    return check_main("sim texture", cases, sizeof cases / sizeof *cases);
+    return check_main(count, arguments, "sim texture", cases, sizeof cases / sizeof *cases);
 }

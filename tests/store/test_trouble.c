@@ -388,7 +388,7 @@ static const check_case cases[] = {
     {"a store that is removed", a_store_that_is_removed},
 };
 
-int main(void)
+int main(int count, char **arguments)
 {
-    return check_main("store in trouble", cases, sizeof cases / sizeof *cases);
+    return check_main(count, arguments, "store in trouble", cases, sizeof cases / sizeof *cases);
 }

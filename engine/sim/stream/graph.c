@@ -560,7 +560,7 @@ static CUresult change(CUgraph handle, const CUgraphNode *from, const CUgraphNod
         if (add)
             disconnect(source, target);
         else
-            connect(source, target, data ? data[done] : (CUgraphEdgeData){0});
+            (void)connect(source, target, data ? data[done] : (CUgraphEdgeData){0});
     }
     return sim_end(result);
 }

@@ -183,7 +183,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
         run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
         return refuse(fault, VM_FAULT_INSTRUCTION,
                       "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
-                      name, (unsigned long long)(run->shared_gap + launch->dynamic_shared),
+                      name, (unsigned long long)run->shared_gap + launch->dynamic_shared,
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > vm_local_most(run->device))
         return refuse(fault, VM_FAULT_STACK,

@@ -238,9 +238,9 @@ VM_INLINE uint32_t vm_dp4(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
     for (unsigned k = 0; k < 32; k += 8) {
         int32_t x = (int32_t)(a >> k & 0xff), y = (int32_t)(b >> k & 0xff);
         if (flags & 1)
-            x = (int8_t)(uint8_t)x;
+            x = (int8_t)(uint8_t)x; /* extends the sign: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         if (flags & 2)
-            y = (int8_t)(uint8_t)y;
+            y = (int8_t)(uint8_t)y; /* the same: NOLINT(bugprone-signed-char-misuse,cert-str34-c) */
         c += (uint32_t)(x * y);
     }
     return c;

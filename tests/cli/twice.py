@@ -1,0 +1,19 @@
+"""twice.py SIGNAL COMMAND...: runs the command, a sweep of many.yaml, and when the store has a sample of it sends it the signal
+twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
+import os, signal, subprocess, sys, time
+
+process = subprocess.Popen(sys.argv[2:], start_new_session=True)
+until = time.monotonic() + 120
+while process.poll() is None and time.monotonic() < until:
+    if '"key"' in subprocess.run(["kiln", "results", "many", "--json"], capture_output=True, text=True).stdout:
+        break
+    time.sleep(0.05)
+number = getattr(signal, "SIG" + sys.argv[1])
+process.send_signal(number)
+if process.poll() is None:
+    os.killpg(process.pid, number)
+try:
+    sys.exit(process.wait(timeout=120))
+except subprocess.TimeoutExpired:
+    process.kill()
+    sys.exit("it did not end")
