@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Holds the pages (*.md) against the tree.
+
+    pages.py SOURCE_FOLDER    the test: exit 1 with a line for each thing that is wrong
+
+- A file or folder that a page names in backticks exists: below the page's folder or a folder above it, or below engine/
+  or engine/sim/. A plain name (`tune.c`) is a file of the page's folder, of one inside it or of the one above it; a plain
+  header is one of engine/, where headers have one name each. Words in capitals (`FAMILY.cu`) stand for any name.
+- A name of the code (`kiln_...`, `kiln__...`, `vm_...`, `ptx_...`, `sim_...`, `KILN_...`, and what ends in `()`) occurs in the sources.
+- A relative link leads to a file, and a link to a section to one that exists.
+- A page has at most 1,500 words, but for generated tables; README.md has at most 150 lines.
+- Every room of engine/CMakeLists.txt has a page."""
+import pathlib
+import re
+import sys
+
+PAGE_WORDS, README_LINES = 1500, 150
+LONG_PAGES = {"kernel_src/RESULTS.md", "engine/sim/ptx/COVERAGE.md"}  # generated
+LONG_TABLES = {"tests/inject/README.md"}  # what a run printed: its rows are not counted
+SOURCES = {".c", ".h", ".inc", ".def", ".cu", ".cuh", ".py", ".sh", ".in", ".cmake", ".txt", ".yaml", ".json", ""}
+FILES = r"c|h|inc|def|cu|cuh|py|sh|md|yaml|yml|txt|cmake|tsv|svg|profile|cmd|ptx|css|js|json"
+EXAMPLES = {  # files of the reader, not of the tree
+    "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
+    "cuda_occupancy.h", "kernel.cu", "launch.json", "matmul.html", "gemm.t4.json", "matmul.t4.json", "estimated.json",
+}
+NAMES = re.compile(r"(?:kiln__?|vm_|ptx_|sim_)[a-z0-9_]+|KILN_[A-Z0-9_]+|[A-Za-z_]\w*(?=\(\))")
+FOREIGN = {"malloc", "free", "poll", "fork", "waitpid", "printf", "stat", "vprintf"}
+
+
+def find_pages(source):
+    return sorted(path for path in source.rglob("*.md")
+                  if not any(part.startswith((".", "build")) for part in path.relative_to(source).parts))
+
+
+def read_names(source):
+    """Every word of the sources that could be a name of the code."""
+    words = set()
+    for folder in ("engine", "tools", "tests", "kernel_src", "specs"):
+        for path in (source / folder).rglob("*"):
+            if path.suffix in SOURCES and path.is_file():
+                words.update(re.findall(r"[A-Za-z_]\w*", path.read_text(errors="replace")))
+    words.update(re.findall(r"\w+", (source / "CMakeLists.txt").read_text()))
+    return words
+
+
+def exists(source, page, name):
+    """Whether the tree has `name`, seen from `page`."""
+    folders = [page.parent, source / "engine", source / "engine" / "sim"]
+    folders += [folder for folder in page.parent.parents if folder == source or source in folder.parents]
+    if "/" not in name:  # a plain name: of the page's folder, of one inside it, or of the root
+        if page.parent == source:
+            return (source / name).exists() or (name.endswith(".h") and any((source / "engine").rglob(name)))
+        return (any(page.parent.rglob(name)) or any(page.parent.parent.glob(name)) or
+                name.endswith(".h") and any((source / "engine").rglob(name)))
+    return any(any(folder.glob(name.rstrip("/"))) for folder in folders)
+
+
+def slug(heading):
+    text = re.sub(r"[`*]", "", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def headings(path):
+    return {slug(match) for match in re.findall(r"^#+ (.*)$", path.read_text(), re.M)}
+
+
+def check_names(source, page, line, text, names, bad):
+    for code in re.findall(r"`([^`]+)`", text):
+        for word in re.split(r"[\s,;=|]+", code):
+            word = word.strip("()\"'")
+            if re.fullmatch(rf"[\w.*/-]*[\w*]\.({FILES})", word) or re.fullmatch(r"[a-z_]\w*(/[\w.-]+)*/", word):
+                # Names that a command makes, and files of other programs, are no files of the tree.
+                if word in EXAMPLES or re.search(r"(^|/)[A-Z]+[./_]", word) and not (
+                        exists(source, page, word) or word.endswith(".md")) or word.startswith(("/", "~", "$", "-")) or pathlib.Path(word).name in EXAMPLES:
+                    continue
+                if not exists(source, page, word):
+                    bad.append(f"{page.relative_to(source)}:{line}: there is no file {word}")
+        for name in NAMES.findall(code):
+            if name in FOREIGN or name in names or re.search(re.escape(name) + r"[.*<…]", code):
+                continue
+            if name.endswith("_") and any(other.startswith(name) for other in names):
+                continue
+            bad.append(f"{page.relative_to(source)}:{line}: the sources do not have the name {name}")
+
+
+def check_links(source, page, line, text, bad):
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, section = target.partition("#")
+        path = (page.parent / file) if file else page
+        if not path.exists():
+            bad.append(f"{page.relative_to(source)}:{line}: a link to {target}, which is not there")
+        elif section and path.suffix == ".md" and section not in headings(path):
+            bad.append(f"{page.relative_to(source)}:{line}: a link to {target}: {file or 'the page'} has no such section")
+
+
+def check_page(source, page, names, bad):
+    words, fenced, own = 0, False, str(page.relative_to(source))
+    for line, text in enumerate(page.read_text().splitlines(), 1):
+        if not (own in LONG_TABLES and text.startswith("|")):
+            words += len(text.split())
+        if text.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not text.startswith("    "):
+            if own not in LONG_PAGES:
+                check_names(source, page, line, text, names, bad)
+            check_links(source, page, line, re.sub(r"`[^`]*`", "", text), bad)
+    if own not in LONG_PAGES and words > PAGE_WORDS:
+        bad.append(f"{own}: {words} words, more than {PAGE_WORDS}")
+    return words
+
+
+def check_rooms(source, bad):
+    text = re.sub(r"#.*", "", (source / "engine" / "CMakeLists.txt").read_text())
+    rooms = [arguments.split()[0] for arguments in re.findall(r"^kiln_room\(([^)]*)\)", text, re.M)
+             if not arguments.startswith("path")]
+    for room in rooms:
+        if not any((source / "engine" / room).glob("*.md")):
+            bad.append(f"engine/{room}: a room without a page")
+    return rooms
+
+
+def main():
+    source, bad = pathlib.Path(sys.argv[1]).resolve(), []
+    names, pages = read_names(source), find_pages(source)
+    for page in pages:
+        check_page(source, page, names, bad)
+    lines = (source / "README.md").read_text().count("\n")
+    if lines > README_LINES:
+        bad.append(f"README.md: {lines} lines, more than {README_LINES}")
+    rooms = check_rooms(source, bad)
+    for line in bad:
+        print(line)
+    print(f"{len(pages)} pages, {len(rooms)} rooms: {len(bad) or 'nothing'} wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

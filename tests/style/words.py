@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Finds words and phrases that are not used (words.txt beside this file says which, and what to write instead).
+
+    words.py SOURCE_FOLDER            the test: exit 1 with a line for each place
+    words.py SOURCE_FOLDER FILE...    the same for these files
+
+Of Markdown files everything but code is read (fenced blocks, indented blocks, what stands in backticks); of C and CUDA
+files the comments; of other files everything."""
+import bisect
+import pathlib
+import re
+import sys
+
+
+def read_list(path):
+    """Globs, globs that are left out, and [(pattern, phrase, instead)]."""
+    files, left_out, phrases = [], [], []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        word, _, rest = line.partition(" ")
+        if word == "files":
+            files.append(rest.strip())
+        elif word == "except":
+            left_out.append(rest.strip())
+        else:
+            phrase, separator, instead = line.partition(" = ")
+            if not separator:
+                sys.exit(f"{path}:{number}: neither `files GLOB` nor `except GLOB` nor `phrase = what to write`")
+            source = phrase[1:] if phrase.startswith("~") else r"\b" + re.escape(phrase) + r"\b"
+            source = re.sub(r"(\\)? ", r"[\\s*]+", source)  # also across the ends of lines of a comment
+            phrases.append((re.compile(source, re.I), phrase.lstrip("~"), instead.strip()))
+    return files, left_out, phrases
+
+
+def blank(match):
+    """As many lines as the match has, and nothing else."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def text_of(path):
+    """What is read of a file, line by line where it was."""
+    text = path.read_text(errors="replace")
+    if path.suffix == ".md":
+        text = re.sub(r"^```.*?^```", blank, text, flags=re.M | re.S)
+        text = re.sub(r"^ {4}.*$", blank, text, flags=re.M)
+        return re.sub(r"`[^`\n]*`", blank, text)
+    if path.suffix in (".c", ".h", ".inc", ".def", ".cu", ".cuh"):
+        kept, end = [], 0
+        for match in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', text, re.S):
+            kept.append(re.sub(r"[^\n]", " ", text[end:match.start()]))
+            kept.append(match[0] if match[0].startswith("/") else blank(match))
+            end = match.end()
+        return "".join(kept) + re.sub(r"[^\n]", " ", text[end:])
+    return text
+
+
+def find(path, phrases):
+    text = text_of(path)
+    starts = [0] + [match.end() for match in re.finditer("\n", text)]
+    for pattern, phrase, instead in phrases:
+        for match in pattern.finditer(text):
+            found = re.sub(r"[\s*]+", " ", match[0])
+            yield bisect.bisect_right(starts, match.start()), found, "leave it out" if instead == "--" else instead
+
+
+def main():
+    source = pathlib.Path(sys.argv[1]).resolve()
+    files, left_out, phrases = read_list(pathlib.Path(__file__).with_name("words.txt"))
+    paths = [pathlib.Path(name).resolve() for name in sys.argv[2:]]
+    if not paths:
+        skipped = {path for glob in left_out for path in source.glob(glob)}
+        paths = sorted({path for glob in files for path in source.glob(glob) if path.is_file()} - skipped)
+    bad = 0
+    for path in paths:
+        for line, found, instead in find(path, phrases):
+            print(f"{path.relative_to(source)}:{line}: \"{found}\": write: {instead}")
+            bad += 1
+    print(f"{len(paths)} files, {len(phrases)} phrases: {bad or 'nothing'} wrong")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
