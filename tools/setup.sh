@@ -2,7 +2,8 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot, zsh, fish)
+#   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot, zsh, fish,
+#                            abigail-tools)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -15,7 +16,7 @@ for argument; do
     case $argument in
     --check) check=1 ;;
     --test) test=1 ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument '$argument' (try --help)" >&2; exit 2 ;;
     esac
 done
@@ -49,6 +50,7 @@ if [ $test = 1 ]; then
     has gnuplot || want gnuplot-nox
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
+    has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

@@ -174,9 +174,10 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
         } else {
             load_labels(cache, &list.items[i], page, LABELS, &shown);
         }
-        if (each)
-            each(user, &shown);
+        bool ended = each && each(user, &shown) != 0;
         kiln__free(cache->mem, block);
+        if (ended)
+            break;
     }
 done:
     kiln__free(cache->mem, page);

@@ -234,13 +234,13 @@ kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-kiln_status kiln_engine_device(kiln_engine *engine, kiln_device_info *info, kiln_error **error)
+kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **info, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, info);
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK)
-        *info = engine->info;
+        *info = &engine->info;
     return status;
 }
 
@@ -274,32 +274,28 @@ void kiln__engine_leave(kiln_engine *engine, CUcontext previous)
 
 /* ---- every device of the machine ---- */
 
-typedef struct device_list { kiln_device_info *infos; size_t room, count; } device_list;
-
-static void add_device(device_list *list, const kiln__driver *driver, CUdevice device)
+static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_fn each, void *user)
 {
-    if (list->count < list->room)
-        kiln__driver_device_info(driver, device, &list->infos[list->count]);
-    list->count++;
+    kiln_device_info info;
+    kiln__driver_device_info(driver, device, &info);
+    return each(user, &info);
 }
 
-kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *count, kiln_error **error)
+kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
-    KILN__NEEDS(engine->mem, error, count);
-    if (*count > 0)
-        KILN__NEEDS(engine->mem, error, infos);
-    device_list list = {.infos = infos, .room = *count};
+    KILN__NEEDS(engine->mem, error, each);
+    int ended = 0;
     kiln__driver driver;
     kiln_error *why = NULL;
     int gpus = 0;
     if (kiln__driver_open_cuda(engine->mem, &driver, &why) == KILN_OK) {
         if (driver.cuDeviceGetCount_(&gpus) != CUDA_SUCCESS)
             gpus = 0;
-        for (int i = 0; i < gpus; i++) {
+        for (int i = 0; i < gpus && !ended; i++) {
             CUdevice device;
             if (driver.cuDeviceGet_(&device, i) == CUDA_SUCCESS)
-                add_device(&list, &driver, device);
+                ended = show_device(&driver, device, each, user);
         }
         kiln__driver_close(&driver);
     } else {
@@ -310,10 +306,9 @@ kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *c
     if (status != KILN_OK)
         return status;
     kiln__profile_find_all(engine);
-    for (size_t i = 0; kiln__driver_simulator()->profile_at(i); i++)
-        add_device(&list, &driver, (CUdevice)i);
+    for (size_t i = 0; !ended && kiln__driver_simulator()->profile_at(i); i++)
+        ended = show_device(&driver, (CUdevice)i, each, user);
     kiln__driver_close(&driver);
-    *count = list.count;
     return KILN_OK;
 }
 

@@ -13,6 +13,7 @@ typedef struct doctor {
     kiln_finding_fn report;
     void *user;
     bool failed;                /* memory was out for a line */
+    bool ended;                 /* by the caller */
     bool gpu;                   /* a GPU works */
     int driver_version;
 } doctor;
@@ -34,7 +35,7 @@ static void say(doctor *check, const char *topic, grade how, const char *remedy,
     } else {
         kiln_finding finding = {.topic = topic, .ok = how == FINE, .needed = how == BROKEN,
                                 .found = kiln__text_get(&found), .remedy = how == FINE ? "" : remedy};
-        check->report(check->user, &finding);
+        check->ended = check->ended || check->report(check->user, &finding) != 0;
     }
     kiln__text_free(&found);
 }

@@ -195,13 +195,14 @@ kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, k
     kiln__arena arena = {.mem = engine->mem};
     listing list = {0};
     kiln_status status = list_all(engine, &arena, &list) ? KILN_OK : kiln__fail_memory(error);
-    for (size_t i = 0; status == KILN_OK && i < list.count; i++) {
+    bool ended = false;
+    for (size_t i = 0; status == KILN_OK && !ended && i < list.count; i++) {
         kiln_spec *spec = NULL;
         kiln_error *why = NULL;
         const entry *item = &list.entries[i];
         kiln_status loaded = load_path(engine, item->path, &spec, &why);
         if (loaded == KILN_OK)
-            each(user, item->name, kiln_spec_title(spec), item->path);
+            ended = each(user, item->name, kiln_spec_title(spec), item->path) != 0;
         else if (loaded == KILN_ERROR_MEMORY)
             status = kiln__fail_memory(error);
         else if (!item->here)

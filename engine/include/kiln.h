@@ -33,6 +33,20 @@
  *   header can have are KILN_ERROR_ARGUMENT. No such struct
  *   is a member of another; what refers to one (`run` of kiln_tune_options) is a pointer, NULL: the defaults.
  *
+ * Structs that the library hands out as a pointer to const
+ *   They are the library's, and end with their owner or, in a callback, with the call. A later version may add members at
+ *   the end, so do not keep them by value or in arrays across versions. (One in another, as a kiln_result in a kiln_sample,
+ *   grows only with a new minor version of 0.x.)
+ *
+ * All other structs
+ *   They stay as they are: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_param_info and so on. What there is more
+ *   to say gets a function of its own.
+ *
+ * Names
+ *   open goes with close; make, load, parse and what fills a result (kiln_tune, kiln_profile) with free. A callback returns an
+ *   int: 0 to go on, nonzero to be called no more, which is an error only where it says so. Two are none of that kind: the log
+ *   callback, which cannot end anything, and a host function, which is an operation and returns its status.
+ *
  * Strings returned as `const char *` belong to the object they came from and live as long as it does.
  */
 #ifndef KILN_H
@@ -164,10 +178,11 @@ typedef struct kiln_device_info {
     int driver_version;             /* 13000 for 13.0; 0 for the simulated device */
 } kiln_device_info;
 
-/* The engine's own device; opens it if it is not open. */
-KILN_API kiln_status kiln_engine_device(kiln_engine *engine, kiln_device_info *info, kiln_error **error);
-/* Every device of this machine, the simulated ones last. `*count` is in: room in `infos`, out: how many there are. */
-KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_info *infos, size_t *count, kiln_error **error);
+/* The engine's own device; opens it if it is not open. `*info` is the engine's. */
+KILN_API kiln_status kiln_engine_device(kiln_engine *engine, const kiln_device_info **info, kiln_error **error);
+/* Every device of this machine, the simulated ones last. `info` lives for the call. Return nonzero to be called no more. */
+typedef int (*kiln_device_fn)(void *user, const kiln_device_info *info);
+KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error);
 
 /* What was found on this machine. One finding a line of `kiln doctor`. */
 typedef struct kiln_finding {
@@ -177,7 +192,8 @@ typedef struct kiln_finding {
     const char *found;              /* "libnvrtc.so.13, version 13.0" */
     const char *remedy;             /* what to do, "" if ok */
 } kiln_finding;
-typedef void (*kiln_finding_fn)(void *user, const kiln_finding *finding);
+/* Return nonzero to be called no more. */
+typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
 KILN_API kiln_status kiln_doctor(kiln_engine *engine, kiln_finding_fn report, void *user, kiln_error **error);
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
@@ -312,8 +328,8 @@ typedef struct kiln_buffer_info {
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info);
 
-/* The specs of the search path, by name. The callback's strings live for the call. */
-typedef void (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
+/* The specs of the search path, by name. The callback's strings live for the call; return nonzero to be called no more. */
+typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
@@ -337,7 +353,7 @@ typedef struct kiln_plan kiln_plan;
  * KILN_ERROR_CONSTRAINT where the configuration breaks a constraint. The spec is referenced. */
 KILN_API kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     kiln_plan **plan, kiln_error **error);
-KILN_API void kiln_plan_free(kiln_plan *plan); /* NULL is fine. Frees engine-made buffers, never bound ones. */
+KILN_API void kiln_plan_close(kiln_plan *plan); /* NULL is fine. Frees engine-made buffers, never bound ones. */
 
 /* Uses the caller's device memory for a buffer. Referenced; `bytes` is checked against the buffer's size. */
 KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes,
@@ -403,7 +419,8 @@ KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* A finding of the checks of the simulated device; kiln_sim.h has its members. */
 typedef struct kiln_check_finding kiln_check_finding;
-typedef void (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
+/* Return nonzero to be called no more. */
+typedef int (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 typedef struct kiln_file_binding {
     const char *buffer;
@@ -511,8 +528,8 @@ typedef struct kiln_result {
 #undef KILN_X
 } kiln_result;
 
-/* options and result may be NULL. */
-KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
+/* options and result may be NULL. `*result` is the plan's, until its next run. */
+KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, const kiln_result **result,
                                    kiln_error **error);
 
 /* ---- inspect: what the compiler made, without a device ------------------------------------------------------- */
@@ -559,15 +576,17 @@ typedef struct kiln_cache_entry {
     int64_t used;                   /* seconds since 1970, last use */
     int intact;                     /* only set by verify: checksum and key agree */
 } kiln_cache_entry;
-typedef void (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);
+/* Return nonzero to be called no more. */
+typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);
 
 KILN_API const char *kiln_cache_dir(kiln_engine *engine); /* NULL where the cache is off */
 KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Checks every entry and removes the damaged ones; `each` is called for all. */
+/* Checks every entry and removes the damaged ones; `each` is called for each that was looked at; where
+ * it ends the visit, the rest is not checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls back with the entry and its PTX; `id` may be any unique prefix. */
-typedef void (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text,
-                                   const char *ptx, size_t cubin_bytes);
+/* Calls back once with the entry and its PTX; `id` may be any unique prefix. What the callback returns is not looked at. */
+typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
+                                  size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
 /* Removes least recently used entries until at most `max_bytes` are left. *removed, *kept_bytes: each may be NULL. */

@@ -119,8 +119,9 @@ typedef struct kiln_profiled_kernel {
     double occupancy;               /* resident warps over the most an SM holds; 0: not known */
     const char *limited_by;         /* "registers", "shared memory", "threads", "blocks" */
     double flops;                   /* add and mul count 1, fma 2 */
+    const uint64_t *class_executed, *class_lanes; /* of each kiln_class, so many: */
+    size_t class_count;
     kiln_counters counters;
-    uint64_t class_executed[KILN_CLASS_COUNT], class_lanes[KILN_CLASS_COUNT];
 } kiln_profiled_kernel;
 
 /* A line of the source, as far as the compiler says where an instruction comes from. */
@@ -190,8 +191,10 @@ typedef struct kiln_sim_instruction {
     const char *const *forms;  /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL */
     size_t form_count;
 } kiln_sim_instruction;
+/* Return nonzero to be called no more. */
+typedef int (*kiln_sim_instruction_fn)(void *user, const kiln_sim_instruction *instruction);
 /* Visits all of them, in a fixed order: what runs, what is refused, the special registers. What is visited stays. */
-KILN_API void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user);
+KILN_API void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user);
 
 #ifdef __cplusplus
 }

@@ -174,7 +174,7 @@ typedef struct kiln_tuning_totals {
     int uncounted;                  /* 1: the space has too many configurations to count in a short time */
     int sampled;                    /* 1: so that they were drawn at random, not all of them equally likely */
 } kiln_tuning_totals;
-KILN_API void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals);
+KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
 /* How sure it is that the first is the best. The fastest of a sweep (finalists) are measured again, in turn and in many
  * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/README.md). */
@@ -188,7 +188,7 @@ typedef struct kiln_verdict {
     int reused;                     /* 1: finals of an earlier sweep, whose samples were all taken from the store */
     const char *why_not;            /* "", or why nothing was measured again: "estimates are the same every time" */
 } kiln_verdict;
-KILN_API void kiln_tuning_verdict(const kiln_tuning *tuning, kiln_verdict *verdict);
+KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 
 /* ---- the store: samples kept -------------------------------------------------------------------------------------- */
 

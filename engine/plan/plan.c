@@ -166,7 +166,7 @@ kiln_status kiln__plan_make(kiln_engine *engine, kiln__config *config, kiln__cod
     if (status == KILN_OK)
         *plan = made;
     else
-        kiln_plan_free(made);
+        kiln_plan_close(made);
     return status;
 }
 
@@ -198,7 +198,7 @@ kiln_status kiln_plan_open(kiln_engine *engine, const kiln_spec *spec, const kil
     return kiln__plan_make(engine, config, &code, plan, error);
 }
 
-void kiln_plan_free(kiln_plan *plan)
+void kiln_plan_close(kiln_plan *plan)
 {
     if (!plan)
         return;
@@ -303,7 +303,7 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     fresh->own = own;
     fresh->shared = own;
     *plan = shell;
-    kiln_plan_free(fresh);
+    kiln_plan_close(fresh);
     return KILN_OK;
 }
 

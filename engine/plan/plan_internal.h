@@ -128,6 +128,7 @@ typedef struct kiln__limit {
 } kiln__limit;
 
 struct kiln_plan {
+    kiln_result result;          /* of the last run */
     kiln_engine *engine;
     const kiln_allocator *mem;
     const kiln_spec *spec;

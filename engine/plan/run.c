@@ -173,7 +173,7 @@ typedef struct reporter {
     bool read;
 } reporter;
 
-static void report_finding(void *user, const kiln_check_finding *found)
+static int report_finding(void *user, const kiln_check_finding *found)
 {
     reporter *r = user;
     kiln_check_finding f = *found;
@@ -187,8 +187,7 @@ static void report_finding(void *user, const kiln_check_finding *found)
         if (symbol && strcmp(symbol, f.kernel) == 0)
             f.kernel = r->plan->kernels[k].name;
     }
-    if (r->options->check)
-        r->options->check(r->options->check_user, &f);
+    return r->options->check ? r->options->check(r->options->check_user, &f) : 1;
 }
 
 static void end_checks(kiln_plan *plan, const kiln_run_options *options)
@@ -199,7 +198,8 @@ static void end_checks(kiln_plan *plan, const kiln_run_options *options)
     pthread_mutex_unlock(&plan->engine->measuring);
 }
 
-kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_result *result, kiln_error **error)
+kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const kiln_result **result,
+                          kiln_error **error)
 {
     kiln_run_options options;
     KILN__NEEDS(NULL, error, plan);
@@ -241,7 +241,9 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, kiln_r
         plan->shared->staging = NULL;
     }
     kiln__engine_leave(plan->engine, previous);
+    if (status == KILN_OK)
+        plan->result = made;
     if (status == KILN_OK && result)
-        *result = made;
+        *result = &plan->result;
     return status;
 }

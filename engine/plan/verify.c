@@ -181,7 +181,7 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
         return status;
     kiln__plan_share(other, plan->shared);
     status = run_other(plan, other, outputs, error);
-    kiln_plan_free(other);
+    kiln_plan_close(other);
     return status;
 }
 

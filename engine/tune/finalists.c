@@ -314,8 +314,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
     return status;
 }
 
-void kiln_tuning_verdict(const kiln_tuning *tuning, kiln_verdict *verdict)
+const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning)
 {
-    if (verdict)
-        *verdict = tuning ? tuning->verdict : (kiln_verdict){.why_not = ""};
+    return tuning ? &tuning->verdict : NULL;
 }

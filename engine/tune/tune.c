@@ -371,11 +371,13 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     if (status == KILN_OK) {
         kiln__plan_share(plan, s->shared);
         kiln_run_options how = kiln__trial_run(&s->run, trial);
-        status = kiln_plan_run(plan, &how, result, error);
+        const kiln_result *ran = NULL;
+        status = kiln_plan_run(plan, &how, &ran, error);
+        *result = ran ? *ran : *result;
         size_t count;
         const double *times = kiln__plan_times(plan, &count);
         kiln__recorder_times(s->recorder, times, count);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     return status;
 }
@@ -768,9 +770,8 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     sweep s = {.engine = engine, .spec = spec, .options = &options, .start = kiln__now_ns()};
     KILN__TRY(take_options(engine->mem, __func__, given, &options, &s.run, error));
     KILN__NEEDS(engine->mem, error, tuning);
-    if (options.sample_timeout == 0)
-        options.sample_timeout = s.run.sample_timeout;
-    s.run.sample_timeout = options.sample_timeout;
+    s.run.sample_timeout = options.sample_timeout != 0 ? options.sample_timeout : s.run.sample_timeout;
+    options.sample_timeout = s.run.sample_timeout;
     s.budget = (kiln__budget){.options = &options, .start = s.start};
     kiln_status status = open_sweep(&s, error);
     bool begun = status == KILN_OK;
@@ -787,11 +788,10 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
         if (!kiln__goals_front(s.goals, s.tuning) && status == KILN_OK)
             status = kiln__fail_memory(error);
         kiln__recorder_finish(s.recorder, status == KILN_OK);
+        *tuning = s.tuning;
     }
     close_sweep(&s);
-    if (begun)
-        *tuning = s.tuning;
-    else
+    if (!begun)
         kiln_tuning_free(s.tuning);
     return status;
 }

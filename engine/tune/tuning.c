@@ -146,8 +146,7 @@ const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank)
     return rank < kiln_tuning_count(tuning) ? tuning->samples[rank] : NULL;
 }
 
-void kiln_tuning_sum(const kiln_tuning *tuning, kiln_tuning_totals *totals)
+const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning)
 {
-    if (totals)
-        *totals = tuning ? tuning->totals : (kiln_tuning_totals){0};
+    return tuning ? &tuning->totals : NULL;
 }

@@ -63,7 +63,7 @@ static int bench_open(kiln_engine *engine, const kiln_spec *spec, const kiln_cho
         kiln_kernel_info info;
         kiln_plan_kernel(plan, 0, &info);
         hits += info.from_cache;
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     printf("disk-cache hit to launchable kernel     %8.1f us   (%s; %d of %d from the cache)\n", median(samples, ROUNDS),
            choice->variant, hits, ROUNDS);
@@ -108,7 +108,7 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
     double one = median(bare, ROUNDS), ours = median(samples, ROUNDS);
     printf("a launch, bare cuLaunchKernel           %8.3f us\n", one);
     printf("a launch, kiln_plan_launch              %8.3f us   (%.2f x)\n", ours, ours / one);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     return 0;
 }
 
@@ -185,7 +185,7 @@ int main(int count, char **arguments)
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
-    kiln_device_info info;
+    const kiln_device_info *info = NULL;
     if (kiln_engine_open(&options, &engine, &error))
         return fail(error);
     if (proposals) {
@@ -195,7 +195,7 @@ int main(int count, char **arguments)
     }
     if (kiln_engine_device(engine, &info, &error) || kiln_spec_load(engine, "matmul", &spec, &error))
         return fail(error);
-    printf("%s\n", info.name);
+    printf("%s\n", info->name);
     kiln_choice tiny = {.variant = "tiled", .size_set = "one"}, large = {.variant = "coarsened", .size_set = "one"};
     int failed = bench_load(engine) || bench_open(engine, spec, &tiny) || bench_open(engine, spec, &large) ||
                  bench_launch(engine, spec, &tiny);

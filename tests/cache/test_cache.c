@@ -323,7 +323,7 @@ static void test_full(void)
 
 typedef struct seen { int count, intact; uint64_t bytes; kiln_cache_entry last; char text[300], id[40]; } seen;
 
-static void on_entry(void *user, const kiln_cache_entry *entry)
+static int on_entry(void *user, const kiln_cache_entry *entry)
 {
     seen *s = user;
     s->count++;
@@ -331,13 +331,15 @@ static void on_entry(void *user, const kiln_cache_entry *entry)
     s->bytes += entry->bytes;
     snprintf(s->text, sizeof s->text, "%s|%s|%s|%s", entry->source, entry->arch, entry->compiler, entry->options);
     snprintf(s->id, sizeof s->id, "%s", entry->id);
+    return 0;
 }
 
-static void on_show(void *user, const kiln_cache_entry *entry, const char *text, const char *ptx, size_t cubin)
+static int on_show(void *user, const kiln_cache_entry *entry, const char *text, const char *ptx, size_t cubin)
 {
     seen *s = user;
     on_entry(user, entry);
     snprintf(s->text, sizeof s->text, "%s|%.3s|%zu", text, ptx, cubin);
+    return 0;
 }
 
 static void set_age(unsigned n, long seconds)

@@ -58,7 +58,7 @@ int main(int count, char **arguments)
            kiln_best_text(best->from));
     kiln_best_free(best);
     kiln_knowledge_free(known);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     return 0;

@@ -109,11 +109,11 @@ static void test_simulated(void)
         kiln_options options = options_for(devices[i].name);
         kiln_engine *engine = open_engine(&options);
         kiln_error *error = NULL;
-        kiln_device_info info;
+        const kiln_device_info *info = NULL;
         CHECK(!engine->device_open); /* on first need */
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);
         CHECK(engine->device_open && engine->driver.simulator && !engine->want_cubin);
-        CHECK_TEXT(info.id, devices[i].id);
+        CHECK_TEXT(info->id, devices[i].id);
         CHECK(engine->arch == devices[i].cc);
         const kiln_setting *cc = device_setting(engine, "device.cc"), *sim = device_setting(engine, "device.simulated");
         CHECK(cc && cc->value.kind == KILN_INT && cc->value.as.i == devices[i].cc);
@@ -218,27 +218,33 @@ static void test_context(void)
                                             "(invalid device context)");
 }
 
+typedef struct seen_devices { kiln_device_info infos[8]; size_t count, most; } seen_devices;
+static int see_device(void *user, const kiln_device_info *info)
+{
+    seen_devices *seen = user;
+    if (seen->count < 8)
+        seen->infos[seen->count++] = *info;
+    return seen->count == seen->most;
+}
+
 static void test_devices(void)
 {
     reset();
     kiln_options options = options_for("sim");
     kiln_engine *engine = open_engine(&options);
     kiln_error *error = NULL;
-    size_t count = 0;
-    CHECK_OK(kiln_devices(engine, NULL, &count, &error), error);
-    CHECK(count == 6); /* those built in, and those of the folder devices */
-    kiln_device_info infos[8];
-    count = 1;
-    CHECK_OK(kiln_devices(engine, infos, &count, &error), error);
-    CHECK(count == 6); /* those built in, and those of the folder devices */
+    seen_devices seen = {0};
+    CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
+    CHECK(seen.count == 6); /* those built in, and those of the folder devices */
+    const kiln_device_info *infos = seen.infos;
     CHECK_TEXT(infos[0].id, "sim:generic");
-    count = 8;
-    CHECK_OK(kiln_devices(engine, infos, &count, &error), error);
-    CHECK(count == 6); /* those built in, and those of the folder devices */
     CHECK_TEXT(infos[1].id, "sim:ampere");
     CHECK_TEXT(infos[2].id, "sim:a100");
     CHECK_TEXT(infos[5].id, "sim:t4");
     CHECK(infos[5].cc_major == 7 && infos[5].cc_minor == 5 && infos[5].sm_count == 40);
+    seen = (seen_devices){.most = 2};
+    CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
+    CHECK(seen.count == 2); /* and no more */
     CHECK(kiln_devices(engine, NULL, NULL, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     kiln_engine_close(engine);
@@ -318,7 +324,7 @@ static void test_hosts(void)
 /* ---- doctor ---- */
 
 typedef struct findings { int count, broken; char cache[256], driver[512], remedy[512]; } findings;
-static void take(void *user, const kiln_finding *finding)
+static int take(void *user, const kiln_finding *finding)
 {
     findings *got = user;
     got->count++;
@@ -332,6 +338,7 @@ static void take(void *user, const kiln_finding *finding)
         snprintf(got->driver, sizeof got->driver, "%s", finding->found);
         snprintf(got->remedy, sizeof got->remedy, "%s", finding->remedy);
     }
+    return 0;
 }
 
 static void test_doctor(void)
@@ -368,10 +375,11 @@ static void test_doctor(void)
 
 /* ---- the cache's public functions ---- */
 
-static void count_entry(void *user, const kiln_cache_entry *entry)
+static int count_entry(void *user, const kiln_cache_entry *entry)
 {
     (void)entry;
     ++*(int *)user;
+    return 0;
 }
 
 static void test_cache(void)

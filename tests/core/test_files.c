@@ -199,9 +199,10 @@ static void loads(kiln_engine *engine, const char *name, const char *title, cons
     kiln_spec_free(spec);
 }
 
-static void add_line(void *user, const char *name, const char *title, const char *path)
+static int add_line(void *user, const char *name, const char *title, const char *path)
 {
     kiln__text_printf(user, "%s|%s|%s\n", name, title, path);
+    return 0;
 }
 
 static int warnings;

@@ -45,8 +45,8 @@ static struct out {
     kiln_best *best;
     kiln_profiling *profiling;
     kiln_inspection *inspection;
-    kiln_device_info info, infos[64];
-    size_t count, bytes;
+    const kiln_device_info *info;
+    size_t bytes;
     int64_t i;
     double f;
     uint64_t u, v;
@@ -59,9 +59,7 @@ static struct out {
     kiln_size_set set;
     kiln_buffer_info buffer;
     kiln_kernel_info kernel;
-    kiln_result result;
-    kiln_tuning_totals totals;
-    kiln_verdict verdict;
+    const kiln_result *result;
     kiln_recording_info described;
     kiln_score score;
     kiln_occupancy_info occupancy;
@@ -71,7 +69,7 @@ static struct out {
 static void forget_out(void)
 {
     kiln_error_free(out.error);
-    kiln_plan_free(out.plan);
+    kiln_plan_close(out.plan);
     kiln_tuning_free(out.tuning);
     kiln_recording_free(out.recording);
     kiln_store_close(out.store);
@@ -81,7 +79,7 @@ static void forget_out(void)
     kiln_inspection_free(out.inspection);
     kiln_spec_free(out.spec);
     kiln_engine_close(out.engine);
-    out = (struct out){.count = KILN__COUNT(out.infos)};
+    out = (struct out){0};
     kiln_error_free(w.call.failure);
     w.call.failure = NULL;
     kiln__exports_free(NULL, w.call.exports);
@@ -96,19 +94,22 @@ static const char *host_name(void) /* another each time */
     return name;
 }
 static kiln_status host(void *user, kiln_call *call) { (void)user, (void)call; return KILN_OK; }
-static void finding(void *user, const kiln_finding *found) { (void)user, (void)found; }
-static void listed(void *user, const char *name, const char *title, const char *path)
+static int device(void *user, const kiln_device_info *info) { (void)user, (void)info; return 0; }
+static int finding(void *user, const kiln_finding *found) { (void)user, (void)found; return 0; }
+static int listed(void *user, const char *name, const char *title, const char *path)
 {
     (void)user, (void)name, (void)title, (void)path;
+    return 0;
 }
 static int step(void *user, const kiln_replay_step *one) { (void)user, (void)one; return 0; }
 static int recorded(void *user, const kiln_record *record) { (void)user, (void)record; return 0; }
 static int traced(void *user, const kiln_traced_access *access) { (void)user, (void)access; return 0; }
-static void visited(void *user, const kiln_sim_instruction *instruction) { (void)user, (void)instruction; }
-static void entry(void *user, const kiln_cache_entry *one) { (void)user, (void)one; }
-static void shown(void *user, const kiln_cache_entry *one, const char *source, const char *ptx, size_t cubin)
+static int visited(void *user, const kiln_sim_instruction *instruction) { (void)user, (void)instruction; return 0; }
+static int entry(void *user, const kiln_cache_entry *one) { (void)user, (void)one; return 0; }
+static int shown(void *user, const kiln_cache_entry *one, const char *source, const char *ptx, size_t cubin)
 {
     (void)user, (void)one, (void)source, (void)ptx, (void)cubin;
+    return 0;
 }
 static kiln_status no_file(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error)
 {
@@ -153,7 +154,7 @@ static void tear_down(void)
     kiln_store_close(w.store);
     kiln_recording_free(w.recording);
     kiln_tuning_free(w.tuning);
-    kiln_plan_free(w.plan);
+    kiln_plan_close(w.plan);
     kiln_spec_free(w.spec);
     kiln_engine_close(w.cached);
     kiln_engine_close(w.engine);
@@ -176,7 +177,7 @@ static void tear_down(void)
     X(STATUS, kiln_engine_open, "oro", (A(0, NULL), A(1, &out.engine), A(2, &out.error)))                              \
     X(NOTHING, kiln_engine_close, "v", (A(0, NULL)))                                                                   \
     X(STATUS, kiln_engine_device, "rro", (A(0, w.engine), A(1, &out.info), A(2, &out.error)))                          \
-    X(STATUS, kiln_devices, "rrro", (A(0, w.engine), A(1, out.infos), A(2, &out.count), A(3, &out.error)))             \
+    X(STATUS, kiln_devices, "rruo", (A(0, w.engine), A(1, device), A(2, NULL), A(3, &out.error)))                      \
     X(STATUS, kiln_doctor, "rruo", (A(0, w.engine), A(1, finding), A(2, NULL), A(3, &out.error)))                      \
     X(STATUS, kiln_call_int, "rror", (A(0, &w.call), A(1, "i"), A(2, &zero), A(3, &out.i)))                            \
     X(STATUS, kiln_call_float, "rror", (A(0, &w.call), A(1, "i"), A(2, &half), A(3, &out.f)))                          \
@@ -220,7 +221,7 @@ static void tear_down(void)
       A(5, &out.error)))                                                                                               \
     X(STATUS, kiln_plan_open, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4,           \
       &out.error)))                                                                                                    \
-    X(NOTHING, kiln_plan_free, "v", (A(0, NULL)))                                                                      \
+    X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                      \
     X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error)))           \
     X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error)))                             \
     X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error)))               \
@@ -240,8 +241,8 @@ static void tear_down(void)
     X(NOTHING, kiln_tuning_free, "v", (A(0, NULL)))                                                                    \
     X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning)))                                                                \
     X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0))                                                           \
-    X(NOTHING, kiln_tuning_sum, "vv", (A(0, w.tuning), A(1, &out.totals)))                                             \
-    X(NOTHING, kiln_tuning_verdict, "vv", (A(0, w.tuning), A(1, &out.verdict)))                                        \
+    X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning)))                                                                 \
+    X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning)))                                                             \
     X(ADDRESS, kiln_strategy_name, "", (0))                                                                            \
     X(ADDRESS, kiln_strategy_about, "", (0))                                                                           \
     X(NUMBER, kiln_format_find, "m", (A(0, "csv")))                                                                    \
@@ -528,7 +529,6 @@ static void test_zeroed(void)
 {
     set_up();
     const kiln_param_info no_param = {0};
-    const kiln_verdict no_verdict = {.why_not = ""};
     out.param.name = "left over";
     kiln_spec_param(NULL, 0, 0, &out.param);
     CHECK(memcmp(&out.param, &no_param, sizeof no_param) == 0);
@@ -537,9 +537,7 @@ static void test_zeroed(void)
     CHECK(out.param.name == NULL);
     kiln_spec_param(w.spec, 0, 0, &out.param);
     CHECK_TEXT(out.param.name, "BLOCK");
-    out.verdict.rounds = 7;
-    kiln_tuning_verdict(NULL, &out.verdict);
-    CHECK(out.verdict.rounds == 0 && *out.verdict.why_not == *no_verdict.why_not);
+    CHECK(kiln_tuning_verdict(w.tuning)->rounds == 0 && kiln_tuning_sum(w.tuning)->configurations == 0);
     out.bytes = 7;
     CHECK(kiln_inspection_cubin(NULL, &out.bytes) == NULL && out.bytes == 0);
     tear_down();

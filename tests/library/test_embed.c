@@ -116,7 +116,7 @@ static void test_callers_own(void)
     CHECK(driver.cuStreamSynchronize_(stream) == CUDA_SUCCESS);
     CHECK(driver.cuMemcpyDtoH_(host_p, p, sizeof host_p) == CUDA_SUCCESS);
     CHECK(wrong(host_a, host_b, host_p) == 0);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
 
@@ -154,7 +154,7 @@ static void *work(void *argument)
     } else {
         self->bad = wrong(a, b, p);
     }
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     free(a);
     free(b);
     free(p);
@@ -246,7 +246,7 @@ static kiln_status whole(const kiln_allocator *mem, const char *cache, kiln_erro
         status = kiln_plan_open(engine, spec, &choice, &plan, error);
     if (status == KILN_OK)
         status = kiln_plan_launch(plan, NULL, error);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     return status;
@@ -258,7 +258,7 @@ static void test_oom(void)
     CHECK(mkdtemp(cache) != NULL);
     kiln_engine *held = NULL; /* keeps NVRTC and the device open, so that each round is quick */
     kiln_error *error = NULL;
-    kiln_device_info info;
+    const kiln_device_info *info = NULL;
     kiln_options options = {.size = sizeof options, .device = device_name(), .cache_dir = cache};
     CHECK_OK(kiln_engine_open(&options, &held, &error), error);
     CHECK_OK(kiln_engine_device(held, &info, &error), error);

@@ -105,7 +105,7 @@ static void open_text(const char *text, const char *variant)
 
 static void close_all(void)
 {
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     plan = NULL;
@@ -141,9 +141,9 @@ static void open_captured(const char *file, const char *variant)
 static void run_right(void)
 {
     kiln_error *error = NULL;
-    kiln_result result = {0};
+    const kiln_result *result = NULL;
     CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
-    CHECK(result.verified);
+    CHECK(result->verified);
 }
 
 /* The array of a file of a capture; an empty one where there is none. */
@@ -244,7 +244,7 @@ static void test_choice(void)
     kiln_choice choice = {.variant = "other", .params = &block, .param_count = 1, .size_set = "big", .sizes = &n,
                           .size_count = 1};
     open_text(HEAD TWO, NULL);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     CHECK_OK(fake_plan_of(engine, spec, &choice, &plan, &error), error);
     CHECK_OK(kiln_plan_capture(plan, out, &error), error);
     CHECK_OK(kiln_plan_run(plan, NULL, NULL, &error), error);
@@ -474,7 +474,7 @@ static void test_quoting(void)
     launch_captured();
     before = spec;
     spec = NULL;
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     plan = NULL;
     first = engine;
     engine = NULL;
@@ -711,7 +711,7 @@ static void test_threads(void)
     pthread_join(thread, NULL);
     CHECK(workers[0].wrong == 0 && workers[1].wrong == 0);
     CHECK(count_out() == 5 && is_there("fake-000/fake.yaml") && is_there("fake-004/fake.yaml"));
-    kiln_plan_free(second);
+    kiln_plan_close(second);
     close_all();
     empty_out();
 }

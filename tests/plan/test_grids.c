@@ -86,7 +86,7 @@ static void check_widths(const kiln_spec *spec, const kiln_choice *choice)
         check_places(plan, choice->variant, (NX - w) * NY * NZ, spec == stencil ? 3 : 2, own ? separable[w] : all[w],
                      reference);
     }
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
 }
 
 /* Every variant, then some with other vectors than their own. */
@@ -101,7 +101,7 @@ static void check_all(const kiln_spec *spec, const kiln_setting *sizes, size_t s
         choice.size_count = size_count;
         check_widths(spec, &choice);
     }
-    kiln_plan_free(room.plan);
+    kiln_plan_close(room.plan);
 }
 
 static void test_stencils(void)

@@ -61,8 +61,8 @@ static void test_variant(const char *variant, bool wide)
                 expect(plan, memory, key_bytes, keys, first, counts[i]);
         }
     }
-    kiln_plan_free(plan);
-    kiln_plan_free(owner);
+    kiln_plan_close(plan);
+    kiln_plan_close(owner);
 }
 
 static void test_places(void)

@@ -94,9 +94,9 @@ static void check_all(const task *t, const kiln_setting *sizes, size_t size_coun
                 fprintf(stderr, "%s from %u to %u: %u wrong\n", variant, from, to, wrong);
             CHECK(wrong == 0);
         }
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
-    kiln_plan_free(room.plan);
+    kiln_plan_close(room.plan);
 }
 
 static void test_transposes(void)

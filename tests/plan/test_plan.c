@@ -96,7 +96,7 @@ static void open_plan(const char *text, const kiln_choice *choice)
 
 static void close_all(void)
 {
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
     kiln_engine_close(engine);
     plan = NULL;
@@ -108,7 +108,7 @@ static void close_all(void)
 static void check_run(kiln_status want, const char *message)
 {
     kiln_error *error = NULL;
-    kiln_result result;
+    const kiln_result *result = NULL;
     kiln_status status = kiln_plan_run(plan, NULL, &result, &error);
     CU_ASSERT_EQUAL(status, want);
     if (want == KILN_OK)
@@ -234,11 +234,11 @@ static void test_run(void)
     CHECK(fake.allocations == 0 || fake.bytes == 0); /* opening allocates no buffers */
     references = 0;
     kiln_error *error = NULL;
-    kiln_result result = {0};
+    const kiln_result *result = NULL;
     CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
-    CHECK(result.verified && !result.measured && !result.estimated && result.seconds == 0);
-    CHECK(result.repetitions == 1 && result.host_seconds > 0 && result.worst_error == 0);
-    CHECK(result.cache_misses == 1 && result.cache_hits == 0);
+    CHECK(result->verified && !result->measured && !result->estimated && result->seconds == 0);
+    CHECK(result->repetitions == 1 && result->host_seconds > 0 && result->worst_error == 0);
+    CHECK(result->cache_misses == 1 && result->cache_hits == 0);
     CHECK(references == 1);
     check_floats("y", (float[]){2, 3, 4, 5}, 4);
     kiln_kernel_info info;
@@ -273,10 +273,10 @@ static void test_wrong_answer(void)
     open_plan(HEAD VARIANT "      - launch: {kernel: nothing, grid: [1], block: [2], args: []}\n", NULL);
     check_run(KILN_ERROR_WRONG_ANSWER, "fake v BLOCK=2 gives a wrong answer:\n  y: never written");
     kiln_error *error = NULL;
-    kiln_result result;
+    const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_NO_VERIFY};
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
-    CHECK(!result.verified);
+    CHECK(!result->verified);
     close_all();
 }
 
@@ -285,22 +285,22 @@ static void test_gpu_measure(void)
     kiln_error *error = NULL;
     open_engine(NULL, false); /* a device that is no simulator is measured */
     CHECK_OK(try_plan(HEAD VERIFY "metrics: {flops: N, bytes: 8*N}\n" VARIANT ADD("add_one"), NULL, &error), error);
-    kiln_result result = {0};
+    const kiln_result *result = NULL;
     long before = fake.launches;
     CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
-    CHECK(result.measured && !result.estimated && result.verified && result.host_seconds == 0);
-    CHECK(result.repetitions >= 7 && result.seconds > 0.00024 && result.seconds < 0.00026);
-    CHECK(result.seconds_low <= result.seconds && result.seconds <= result.seconds_high);
-    CHECK(result.flops == 8 && result.bytes == 64);
-    CHECK(fabs(result.roofline - 64e-9 / result.seconds) < 1e-12);
+    CHECK(result->measured && !result->estimated && result->verified && result->host_seconds == 0);
+    CHECK(result->repetitions >= 7 && result->seconds > 0.00024 && result->seconds < 0.00026);
+    CHECK(result->seconds_low <= result->seconds && result->seconds <= result->seconds_high);
+    CHECK(result->flops == 8 && result->bytes == 64);
+    CHECK(fabs(result->roofline - 64e-9 / result->seconds) < 1e-12);
     CHECK(fake.launches - before < 60);
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_KEEP_L2, .min_repetitions = 3,
                                 .max_repetitions = 5, .precision = 1e-9};
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
-    CHECK(result.repetitions == 5);
+    CHECK(result->repetitions == 5);
     options.flags = KILN_RUN_NO_MEASURE;
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
-    CHECK(!result.measured && result.repetitions == 0);
+    CHECK(!result->measured && result->repetitions == 0);
     close_all();
 }
 
@@ -318,16 +318,16 @@ static void test_give_up(void)
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         open_engine(NULL, false);
         CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL, &error), error);
-        kiln_result result = {0};
+        const kiln_result *result = NULL;
         kiln_run_options options = {.size = sizeof options, .give_up_above = cases[i].bound};
         fake.nap = cases[i].nap;
         CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
         fake.nap = 0;
         size_t count = 0;
         kiln__plan_times(plan, &count);
-        CHECK(result.measured && result.verified && result.seconds > 0.00024 && result.seconds < 0.00026);
-        CHECK(result.stopped_early == (cases[i].most <= 3) && count == result.repetitions);
-        CHECK(cases[i].least <= result.repetitions && result.repetitions <= cases[i].most);
+        CHECK(result->measured && result->verified && result->seconds > 0.00024 && result->seconds < 0.00026);
+        CHECK(result->stopped_early == (cases[i].most <= 3) && count == result->repetitions);
+        CHECK(cases[i].least <= result->repetitions && result->repetitions <= cases[i].most);
         close_all();
         open_engine(NULL, false);
         CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL, &error), error);
@@ -350,7 +350,7 @@ static void test_clocks_and_energy(void)
                                         "FAKE_NVML_CELSIUS", "FAKE_NVML_MILLIWATTS", "FAKE_NVML_ENERGY"};
     static const char *const values[] = {FAKE_NVML, "1500", "3200", "4", "50", "300000", "40000"};
     kiln_error *error = NULL;
-    kiln_result result = {0};
+    const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
     for (int there = 0; there < 3; there++) { /* no library; no counter of energy; all of it */
         for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
@@ -364,13 +364,13 @@ static void test_clocks_and_energy(void)
         CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
         double each = (double)(kiln__now_ns() - start) * 1e-9 / (double)(fake.launches - before);
         fake.nap = 0;
-        CHECK(result.clock_hz == (there ? 1500e6 : 0) && result.memory_clock_hz == (there ? 3200e6 : 0));
-        CHECK(result.throttle == (there ? KILN_THROTTLE_POWER : 0) && result.temperature == (there ? 50 : 0));
+        CHECK(result->clock_hz == (there ? 1500e6 : 0) && result->memory_clock_hz == (there ? 3200e6 : 0));
+        CHECK(result->throttle == (there ? KILN_THROTTLE_POWER : 0) && result->temperature == (there ? 50 : 0));
         if (there < 2) {
-            CHECK(result.power_watts == (there ? 300 : 0) && result.energy_joules == 0);
+            CHECK(result->power_watts == (there ? 300 : 0) && result->energy_joules == 0);
         } else { /* 40 J a tenth of a second, for as many launches as it took */
-            CHECK(result.power_watts > 300 && result.power_watts < 500);
-            CHECK(result.energy_joules > 200 * each && result.energy_joules < 800 * each);
+            CHECK(result->power_watts > 300 && result->power_watts < 500);
+            CHECK(result->energy_joules > 200 * each && result->energy_joules < 800 * each);
         }
         close_all();
     }
@@ -448,7 +448,7 @@ static void test_while(void)
 static void check_ended(kiln_status want, const volatile int *stop, const char *part)
 {
     kiln_error *error = NULL;
-    kiln_result result;
+    const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .sample_timeout = stop ? -1 : 0.05, .stop = stop};
     CU_ASSERT_EQUAL(kiln_plan_run(plan, &options, &result, &error), want);
     if (!strstr(kiln_error_message(error), part))
@@ -840,10 +840,10 @@ static void test_files(void)
     kiln_file_binding input = {"x", in}, output = {"y", out};
     kiln_run_options options = {.size = sizeof options, .inputs = &input, .input_count = 1, .outputs = &output,
                                 .output_count = 1};
-    kiln_result result;
+    const kiln_result *result = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
-    CHECK(result.verified);
+    CHECK(result->verified);
     kiln_array array;
     CHECK_OK(kiln__npy_read(NULL, out, 1000, &array, &error), error);
     CHECK(array.dims == 1 && array.shape[0] == 4 && ((float *)array.data)[3] == 104);
@@ -886,7 +886,7 @@ static void test_sweep(void)
         CHECK_OK(fake_plan_of(engine, spec, &(kiln_choice){.params = &block, .param_count = 1}, &plan, &error), error);
         kiln__plan_share(plan, shared);
         check_run(KILN_OK, NULL);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
         plan = NULL;
         if (round == 0)
             allocations = fake.allocations;
@@ -915,7 +915,7 @@ static void test_sweep_heals(void)
                 ((float *)(uintptr_t)e->device)[0] = -5;
         kiln_status status = kiln_plan_run(plan, NULL, NULL, NULL);
         CU_ASSERT_EQUAL(status, want[round]);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
         plan = NULL;
     }
     kiln__shared_free(shared);
@@ -987,7 +987,7 @@ static void test_threads(void)
         pthread_join(threads[i], NULL);
         CHECK(workers[i].wrong == 0);
     }
-    kiln_plan_free(workers[1].plan);
+    kiln_plan_close(workers[1].plan);
     close_all();
 }
 

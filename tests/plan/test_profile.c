@@ -127,7 +127,7 @@ static void out_of_memory(void)
 {
     kiln_engine *held = NULL; /* keeps NVRTC and the device open, so that each round is quick */
     kiln_error *error = NULL;
-    kiln_device_info info;
+    const kiln_device_info *info = NULL;
     kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = cache};
     CHECK_OK(kiln_engine_open(&options, &held, &error), error);
     CHECK_OK(kiln_engine_device(held, &info, &error), error);

@@ -72,7 +72,7 @@ static void run(const char *text, const char *variant, kiln_status want, const c
 {
     kiln_error *error = NULL;
     kiln_plan *plan = NULL;
-    kiln_result result;
+    const kiln_result *result = NULL;
     kiln_spec *spec = missing ? NULL : parse(text);
     if (!spec)
         return;
@@ -88,7 +88,7 @@ static void run(const char *text, const char *variant, kiln_status want, const c
     error = NULL;
     if (y)
         CHECK_OK(kiln_plan_read(plan, "y", y, count * sizeof *y, &error), error);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
 }
 
@@ -184,7 +184,7 @@ static void *work(void *user)
         if (w->status != KILN_OK)
             break;
         w->status = kiln_plan_run(plan, NULL, NULL, NULL);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     return NULL;
 }
@@ -225,7 +225,7 @@ static void test_resize_baked(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK_OK(kiln_plan_read(plan, "y", y, 192, &error), error);
     CHECK(y[0] == 49 && y[47] == 96);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
 }
 

@@ -74,7 +74,7 @@ static void test_order(void)
             expect(plan, variant, op, 3, (float[]){3.4e38f, INFINITY, INFINITY}, (want){0x7f800000, 1});
             expect(plan, variant, op, 4, (float[]){1, INFINITY, copysignf(NAN, -1), NAN}, (want){0x7fffffff, 2});
             expect(plan, variant, op, 0, (float[]){0}, (want){0xff800000, -1});
-            kiln_plan_free(plan);
+            kiln_plan_close(plan);
         }
 }
 
@@ -90,7 +90,7 @@ static void test_places(void)
                 x[i] = i == at || i == 3000 ? 5 : -5;
             expect(plan, variant, 2, 3001, x, (want){0x40a00000, (int64_t)at});
         }
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
 }
 
@@ -109,7 +109,7 @@ static void test_denormals(void)
         kiln_plan *plan = open_reduction(variant, 0, 0);
         expect(plan, variant, 0, 5, x, (want){flushes ? 0 : 5 * bits, 0});
         expect(plan, variant, 0, COUNT, x, (want){flushes ? 0 : COUNT * bits, 0});
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     for (size_t v = 0; v < kiln_spec_variant_count(scan); v++) {
         const char *variant = kiln_spec_variant_name(scan, v);
@@ -126,7 +126,7 @@ static void test_denormals(void)
         if (wrong)
             fprintf(stderr, "%s: %u wrong, the first 0x%08x\n", variant, wrong, (unsigned)got[0]);
         CHECK(wrong == 0);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
 }
 
@@ -167,9 +167,9 @@ static void test_places_of_sums(void)
                     fprintf(stderr, "%s: %u elements from %u on\n", variant, count, offset);
                 CHECK(y == sum);
             }
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
-    kiln_plan_free(memory.plan);
+    kiln_plan_close(memory.plan);
 }
 
 static void expect_scan(kiln_plan *plan, const char *variant, CUdeviceptr x, CUdeviceptr y, bool in_place)
@@ -208,9 +208,9 @@ static void test_places_of_scans(void)
         expect_scan(plan, variant, memory.x, memory.y + 12, false);
         expect_scan(plan, variant, memory.x, memory.x, true);
         expect_scan(plan, variant, memory.x + 8, memory.x + 8, true);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
-    kiln_plan_free(memory.plan);
+    kiln_plan_close(memory.plan);
 }
 
 /* A launch on `count` integers that no other launch had. */
@@ -303,7 +303,7 @@ static void test_launches(void)
             CHECK_OK(kiln_plan_read(plan, "turn", turn, sizeof turn, &error), error);
             CHECK(turn[0] == launches && turn[1] == 0 && turn[2] == 0);
         }
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     kiln_spec_free(scan);
     kiln_engine_close(engine);
@@ -321,11 +321,11 @@ static void test_many(void)
     kiln_plan *plan = open_knobs(reduction, "one_pass", sizes, 2, blocks, 2);
     for (int again = 0; plan && again < 2; again++)
         expect_next(plan, false, "one_pass", MANY);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     plan = open_knobs(reduction, "vectorised", sizes, 2, stretches, 4);
     for (int again = 0; plan && again < 2; again++)
         expect_next(plan, false, "vectorised", MANY);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
 }
 
 /* A spec of one launch, of a kernel that comes after others and has so much to do only where arrays are too long for
@@ -361,7 +361,7 @@ static void test_finish(void)
         CHECK_OK(kiln_plan_read(plan, "y", &y, sizeof y, &error), error);
         CHECK(y == 500500);
     }
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_spec_free(spec);
 }
 
@@ -398,8 +398,8 @@ static void test_sums_of_sections(void)
             fprintf(stderr, "sums of sections from %u: %u wrong\n", element, (unsigned)wrong);
         CHECK(wrong == 0);
     }
-    kiln_plan_free(plan);
-    kiln_plan_free(room);
+    kiln_plan_close(plan);
+    kiln_plan_close(room);
     kiln_spec_free(spec);
 }
 

@@ -184,11 +184,12 @@ static void test_oom(void)
 static size_t reported;
 static kiln_check_kind reported_kind;
 
-static void report(void *user, const kiln_check_finding *f)
+static int report(void *user, const kiln_check_finding *f)
 {
     CHECK(user == &reported && f->message[0]);
     reported++;
     reported_kind = f->kind;
+    return 0;
 }
 
 static void test_driver(void)

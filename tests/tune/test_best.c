@@ -219,19 +219,19 @@ static void tuned_on_demand_and_remembered(void)
     char first[160], again[160];
     kiln_best_options options = {.size = sizeof options, .store = f.store, .tune_seconds = 60};
     kiln_best *best = open_best(&f, &options, &plan);
-    kiln_result result = {0};
+    const kiln_result *result = NULL;
     kiln_error *error = NULL;
     CHECK(best->from == KILN_BEST_TUNED && best->seconds > 0 && best->verified && !best->measured);
     show(best, first);
     CHECK_OK(kiln_plan_run(plan, NULL, &result, &error), error);
-    CHECK(result.verified);
-    kiln_plan_free(plan);
+    CHECK(result->verified);
+    kiln_plan_close(plan);
     kiln_best_free(best);
     options.tune_seconds = 1e-9; /* if it came to tuning now, nothing would come of it */
     best = open_best(&f, &options, &plan);
     CHECK(best->from == KILN_BEST_EXACT && best->known_size_count == 1);
     CHECK_TEXT(strchr(show(best, again), ' '), strchr(first, ' '));
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_best_free(best);
 
     /* The same from a file. */
@@ -249,7 +249,7 @@ static void tuned_on_demand_and_remembered(void)
     CHECK_TEXT(show(best, again), again);
     CHECK(best->from == KILN_BEST_EXACT);
     CHECK_TEXT(strchr(again, ' '), strchr(first, ' '));
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_best_free(best);
     kiln_knowledge_free(collected);
     kiln_knowledge_free(loaded);
@@ -269,7 +269,7 @@ static void what_does_not_compile_is_passed_over(void)
     kiln_best *best = open_best(&f, &options, &plan);
     CHECK_TEXT(show(best, text), "EXACT plain BLOCK=64 ITEMS=2 FAR=near");
     CHECK(strstr(f.log, "variant bad, best known, is passed over") != NULL);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_best_free(best);
     kiln_knowledge_free(known);
     /* Tuning that comes to nothing leaves the suggestion. */
@@ -277,7 +277,7 @@ static void what_does_not_compile_is_passed_over(void)
     options = (kiln_best_options){.size = sizeof options, .knowledge = known, .tune_seconds = 1e-9};
     best = open_best(&f, &options, &plan);
     CHECK_TEXT(show(best, text), "NEAREST plain BLOCK=64 ITEMS=2 FAR=near");
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln_best_free(best);
     kiln_knowledge_free(known);
     teardown(&f);
@@ -320,7 +320,7 @@ static void memory_may_be_out(void)
     kiln_allocator mem = {check_oom_resize, &oom};
     fixture f;
     setup_with(&f, &mem);
-    kiln_device_info info;
+    const kiln_device_info *info = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_engine_device(f.engine, &info, &error), error);
     bool failed = true;
@@ -412,7 +412,7 @@ static void what_is_no_contender_is_not_the_best(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
     kiln_plan_kernel(plan, 0, &info);
     CHECK(info.block[0] == 64);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     teardown(&f);
 }
 

@@ -77,7 +77,7 @@ static kiln_status hold(kiln_tuning *tuning, device *d, kiln_tune_options option
     kiln__again again = {.user = d, .log = &silent, .measure = measure, .keep = keep};
     kiln_status status = kiln__finals_hold(tuning, &options, &again, NULL);
     kiln__tuning_rank(tuning);
-    kiln_tuning_verdict(tuning, verdict);
+    *verdict = *kiln_tuning_verdict(tuning);
     return status;
 }
 

@@ -79,7 +79,7 @@ static uint64_t sweep(fixture *f, uint64_t *reused)
                                  .variant_count = 2, .store = f->store, .callback = make_trouble, .user = f};
     CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-    kiln_tuning_sum(tuning, &totals);
+    totals = *kiln_tuning_sum(tuning);
     CHECK(totals.failed == 0);
     *reused = totals.reused;
     kiln_tuning_free(tuning);

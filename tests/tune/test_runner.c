@@ -608,7 +608,7 @@ static void survives_no_memory(void)
                              .worker = KILN_TEST_WORKER, .allocator = &mem};
         kiln_engine *engine = NULL;
         kiln_spec *spec = NULL;
-        kiln_device_info info;
+        const kiln_device_info *info = NULL;
         CHECK_OK(kiln_engine_open(&with, &engine, &error), error);
         CHECK_OK(kiln_spec_load(engine, KILN_TEST_DATA "/planted.yaml", &spec, &error), error);
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);

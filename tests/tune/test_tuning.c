@@ -42,7 +42,7 @@ static void ranks_by_time_then_failures(void)
     CHECK_TEXT(failed->message, "for a reason");
     CU_ASSERT_EQUAL(failed->result.seconds, 0); /* what a failure left there is no result */
     kiln_tuning_totals totals;
-    kiln_tuning_sum(tuning, &totals);
+    totals = *kiln_tuning_sum(tuning);
     CU_ASSERT_EQUAL(totals.configurations, 6);
     CU_ASSERT_EQUAL(totals.failed, 2);
     CU_ASSERT_EQUAL(totals.verified, 1);

@@ -114,7 +114,7 @@ static int look_up(cli *c)
 {
     cli_choice chosen;
     sources s = {0};
-    kiln_device_info device;
+    const kiln_device_info *device = NULL;
     kiln_best *best = NULL;
     kiln_plan *plan = NULL;
     kiln_error *error = NULL;
@@ -137,8 +137,8 @@ static int look_up(cli *c)
                              ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
                              : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
     if (status == KILN_OK)
-        (c->args.json ? show_json : show_text)(&device, kiln_spec_name(c->spec), best);
-    kiln_plan_free(plan);
+        (c->args.json ? show_json : show_text)(device, kiln_spec_name(c->spec), best);
+    kiln_plan_close(plan);
     kiln_best_free(best);
     close_sources(&s);
     return status == KILN_OK ? 0 : cli_error(c, error);

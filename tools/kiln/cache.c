@@ -34,7 +34,7 @@ static const char *age(int64_t used)
 
 typedef struct listing { cli_table table; json_t *entries; bool verify; uint64_t count, damaged, bytes; } listing;
 
-static void note(void *user, const kiln_cache_entry *entry)
+static int note(void *user, const kiln_cache_entry *entry)
 {
     listing *l = user;
     l->count++;
@@ -42,7 +42,7 @@ static void note(void *user, const kiln_cache_entry *entry)
     l->damaged += l->verify && !entry->intact;
     js_add(l->entries, entry_json(entry, l->verify));
     if (l->verify && entry->intact)
-        return; /* the table shows what is worth showing */
+        return 0; /* the table shows what is worth showing */
     table_cell(&l->table, "%.12s", entry->id);
     table_cell(&l->table, "%s", entry->source ? entry->source : "");
     table_cell(&l->table, "%s", entry->arch ? entry->arch : "");
@@ -50,6 +50,7 @@ static void note(void *user, const kiln_cache_entry *entry)
     table_cell(&l->table, "%s", cli_bytes(entry->bytes));
     table_cell(&l->table, "%s", age(entry->used));
     table_cell(&l->table, "%s", entry->options ? entry->options : "");
+    return 0;
 }
 
 static int cache_list(cli *c, bool verify)
@@ -89,7 +90,7 @@ static int cache_list(cli *c, bool verify)
 
 typedef struct shown { cli *c; } shown;
 
-static void show(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
+static int show(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
 {
     const cli *c = ((shown *)user)->c;
     if (c->args.json) {
@@ -98,7 +99,7 @@ static void show(void *user, const kiln_cache_entry *entry, const char *source, 
         js_set(object, "ptx", js_text(ptx));
         js_set(object, "cubin_bytes", js_whole(cubin));
         js_print(object);
-        return;
+        return 0;
     }
     bool parts = c->args.show_source || c->args.show_ptx;
     if (c->args.show_source)
@@ -106,7 +107,7 @@ static void show(void *user, const kiln_cache_entry *entry, const char *source, 
     if (c->args.show_ptx)
         out_write(ptx ? ptx : "", ptx ? strlen(ptx) : 0);
     if (parts)
-        return;
+        return 0;
     cli_table table;
     table_start(&table, "ll");
     const char *const rows[][2] = {
@@ -125,6 +126,7 @@ static void show(void *user, const kiln_cache_entry *entry, const char *source, 
         table_cell(&table, "%s", rows[i][1] ? rows[i][1] : "");
     }
     table_print(&table, false);
+    return 0;
 }
 
 static int cache_show(cli *c, const char *id)

@@ -119,12 +119,11 @@ static int check_run(cli *c)
     progress_clear();
     if (!tuning)
         return cli_error(c, error);
-    kiln_tuning_totals totals;
-    kiln_tuning_sum(tuning, &totals);
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
     if (c->args.json)
-        show_json(c, &view, &totals);
+        show_json(c, &view, totals);
     else
-        show_text(c, &view, &totals);
+        show_text(c, &view, totals);
     if (status != KILN_OK && !c->args.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown"
                                                       : kiln_error_message(error));

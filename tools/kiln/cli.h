@@ -189,6 +189,9 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 int cli_engine(cli *c); /* opens it by the options */
 int cli_spec(cli *c);   /* the same, and loads the spec that the first word names */
 
+/* Every device of this machine. */
+typedef struct cli_devices { kiln_device_info *items; size_t count, room; } cli_devices;
+kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 const char *cli_device_name(const kiln_device_info *info); /* says where it is simulated */
 
 /* ---- output: standard output is written whole at the end, so that an error in JSON is the only thing in it ---- */

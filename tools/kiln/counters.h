@@ -5,7 +5,7 @@
 #include "cli.h"
 
 typedef struct profile_view {
-    kiln_device_info device;
+    const kiln_device_info *device;
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;

@@ -11,15 +11,11 @@ static int devices_run(cli *c)
     int code = cli_engine(c);
     if (code)
         return code;
-    size_t count = 64;
-    kiln_device_info *infos = NULL;
-    for (size_t room = 0; !infos || count > room;) { /* again if there are more than there was room for */
-        room = count;
-        infos = cli_alloc(room * sizeof *infos);
-        count = room;
-        if (kiln_devices(c->engine, infos, &count, &error) != KILN_OK)
-            return cli_error(c, error);
-    }
+    cli_devices list;
+    if (cli_list_devices(c, &list, &error) != KILN_OK)
+        return cli_error(c, error);
+    const kiln_device_info *infos = list.items;
+    size_t count = list.count;
     if (c->args.json) {
         json_t *object = js_object(), *devices = js_array();
         for (size_t i = 0; i < count; i++)
@@ -77,7 +73,7 @@ const cli_command cli_devices_command = {
 
 typedef struct findings { cli_table table; json_t *list; bool broken; cli_list remedies; } findings;
 
-static void note(void *user, const kiln_finding *finding)
+static int note(void *user, const kiln_finding *finding)
 {
     findings *f = user;
     json_t *object = js_object();
@@ -93,6 +89,7 @@ static void note(void *user, const kiln_finding *finding)
     table_cell(&f->table, "%s", finding->found);
     if (!finding->ok && finding->remedy && *finding->remedy)
         cli_list_add(&f->remedies, cli_printf("%s: %s", finding->topic, finding->remedy));
+    return 0;
 }
 
 static int doctor_run(cli *c)

@@ -71,6 +71,26 @@ int cli_spec(cli *c)
     return kiln_spec_load(c->engine, c->args.words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
 }
 
+static int add_device(void *user, const kiln_device_info *info)
+{
+    cli_devices *list = user;
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 16;
+        kiln_device_info *more = cli_alloc(list->room * sizeof *more);
+        if (list->count)
+            memcpy(more, list->items, list->count * sizeof *more);
+        list->items = more;
+    }
+    list->items[list->count++] = *info;
+    return 0;
+}
+
+kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error)
+{
+    *list = (cli_devices){0};
+    return kiln_devices(c->engine, add_device, list, error);
+}
+
 const char *cli_device_name(const kiln_device_info *info)
 {
     bool said = !info->simulated || strstr(info->name, "simulated");

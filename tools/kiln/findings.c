@@ -26,7 +26,7 @@ static void keep_side(kiln_check_side *side)
     side->inlined = keep(side->inlined);
 }
 
-void findings_add(void *user, const kiln_check_finding *f)
+int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;
     size_t at = 0;
@@ -51,6 +51,7 @@ void findings_add(void *user, const kiln_check_finding *f)
     to->count += f->count;
     to->runs += to->seen != list->run;
     to->seen = list->run;
+    return 0;
 }
 
 void findings_next(findings *list, const char *name)

@@ -17,7 +17,7 @@ typedef struct findings {
     uint64_t run;                 /* the one that is going on */
 } findings;
 
-void findings_add(void *user, const kiln_check_finding *f);      /* a kiln_check_fn; user: findings */
+int findings_add(void *user, const kiln_check_finding *f);      /* a kiln_check_fn; user: findings */
 /* The run that went on is over: what was found in it first is marked with its name. */
 void findings_next(findings *list, const char *name);
 size_t findings_severe(const findings *list);                    /* without notes */

@@ -6,12 +6,13 @@
 
 typedef struct found { cli_list names, titles, paths; } found;
 
-static void note(void *user, const char *name, const char *title, const char *path)
+static int note(void *user, const char *name, const char *title, const char *path)
 {
     found *f = user;
     cli_list_add(&f->names, cli_printf("%s", name));
     cli_list_add(&f->titles, cli_printf("%s", title ? title : ""));
     cli_list_add(&f->paths, cli_printf("%s", path));
+    return 0;
 }
 
 static int list_run(cli *c)

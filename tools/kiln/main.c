@@ -63,9 +63,9 @@ static int dispatch(cli *c, int argc, char **argv)
 /* A kernel that does not end has a GPU: giving back what the library has of it would wait for that kernel. */
 static void leave_device(const cli *c, int code)
 {
-    kiln_device_info info;
+    const kiln_device_info *info = NULL;
     bool early = code == cli_exit_code(KILN_ERROR_TIMEOUT) || code == cli_exit_code(KILN_ERROR_INTERRUPTED);
-    if (early && c->engine && kiln_engine_device(c->engine, &info, NULL) == KILN_OK && !info.simulated)
+    if (early && c->engine && kiln_engine_device(c->engine, &info, NULL) == KILN_OK && !info->simulated)
         _exit(code);
 }
 

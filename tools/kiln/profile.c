@@ -62,7 +62,7 @@ static json_t *kernel_json(const kiln_profiled_kernel *kernel)
     js_set(object, "limited_by", js_text(kernel->limited_by));
     js_set(object, "flops", js_real(kernel->flops));
     js_set(object, "counters", counters_json(&kernel->counters));
-    for (int k = 0; k < KILN_CLASS_COUNT; k++) {
+    for (size_t k = 0; k < kernel->class_count; k++) {
         json_t *one = js_object();
         js_set(one, "executed", js_whole(kernel->class_executed[k]));
         js_set(one, "lanes", js_whole(kernel->class_lanes[k]));
@@ -80,7 +80,7 @@ json_t *profile_head_json(cli *c, const profile_view *view)
     js_set(object, "params", js_settings(view->params, view->param_count));
     js_set(object, "size_set", js_text(view->size_set));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
-    js_set(object, "device", js_device(&view->device));
+    js_set(object, "device", js_device(view->device));
     return object;
 }
 
@@ -115,7 +115,7 @@ void profile_head(cli *c, const profile_view *view)
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
                cli_settings_text(view->params, view->param_count));
     out_printf("  sizes %s (%s), counted on %s for sm_%d%d\n", cli_settings_text(view->sizes, view->size_count),
-               view->size_set, view->device.id, view->device.cc_major, view->device.cc_minor);
+               view->size_set, view->device->id, view->device->cc_major, view->device->cc_minor);
 }
 
 static void show_classes(const kiln_profiled_kernel *kernel)
@@ -127,7 +127,7 @@ static void show_classes(const kiln_profiled_kernel *kernel)
     table_cell(&table, "of warps");
     table_cell(&table, "share");
     table_cell(&table, "lanes");
-    for (int k = 0; k < KILN_CLASS_COUNT; k++) {
+    for (size_t k = 0; k < kernel->class_count; k++) {
         if (!kernel->class_executed[k])
             continue;
         table_cell(&table, "  %s", kiln_class_text((kiln_class)k));
@@ -353,7 +353,7 @@ int profile_run_counted(cli *c, const char *variant, profile_view *view, kiln_pr
     int index = kiln_spec_variant_find(c->spec, chosen.variant);
     view->variant = chosen.variant;
     view->param_count = cli_whole_params(c->spec, index < 0 ? 0 : (size_t)index, &chosen.choice, &view->params);
-    view->size_count = cli_whole_sizes(c->spec, &chosen.choice, view->device.simulated, &view->size_set, &view->sizes);
+    view->size_count = cli_whole_sizes(c->spec, &chosen.choice, view->device->simulated, &view->size_set, &view->sizes);
     return 0;
 }
 

@@ -137,15 +137,14 @@ static int read_store(cli *c, report *r)
 /* By the devices of this machine and the profiles; of a GPU that is not here its profile's. */
 static void find_peaks(cli *c, report *r)
 {
-    size_t count = 256;
     kiln_error *error = NULL;
-    kiln_device_info *infos = cli_alloc(count * sizeof *infos);
-    size_t room = count;
-    if (kiln_devices(c->engine, infos, &count, &error) != KILN_OK) {
+    cli_devices devices;
+    if (cli_list_devices(c, &devices, &error) != KILN_OK) {
         kiln_error_free(error); /* then the roofs are not drawn */
         return;
     }
-    count = count < room ? count : room;
+    const kiln_device_info *infos = devices.items;
+    size_t count = devices.count;
     for (size_t i = 0; i < r->problem_count; i++) {
         report_problem *p = &r->problems[i];
         size_t length = strlen(p->device);

@@ -4,7 +4,7 @@
 #include "findings.h"
 
 typedef struct run_view {
-    kiln_device_info device;
+    const kiln_device_info *device;
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
@@ -19,7 +19,7 @@ static void show_json(cli *c, const run_view *view, const kiln_result *result, c
     js_set(object, "params", js_settings(view->params, view->param_count));
     js_set(object, "size_set", js_text(view->size_set));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
-    js_set(object, "device", js_device(&view->device));
+    js_set(object, "device", js_device(view->device));
     js_set(object, "result", js_result(result));
     for (size_t i = 0; i < c->args.outputs.count; i++) {
         const char *text = c->args.outputs.items[i];
@@ -43,7 +43,7 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
         return cli_seconds(r->seconds);
     if (r->estimated)
         return cli_printf("%s, estimated by the simulator's model, not measured", cli_seconds(r->seconds));
-    if (view->device.simulated)
+    if (view->device->simulated)
         return cli_printf("simulated: %s of the interpreter's wall time, no measurement",
                           cli_seconds(r->host_seconds));
     return c->args.no_measure ? "not measured, as asked" : "not measured";
@@ -70,8 +70,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     table_cell(&table, "sizes");
     table_cell(&table, "%s (%s)", cli_settings_text(view->sizes, view->size_count), view->size_set);
     table_cell(&table, "device");
-    table_cell(&table, "%s, %s, sm_%d%d", cli_device_name(&view->device), view->device.id, view->device.cc_major,
-               view->device.cc_minor);
+    table_cell(&table, "%s, %s, sm_%d%d", cli_device_name(view->device), view->device->id, view->device->cc_major,
+               view->device->cc_minor);
     table_cell(&table, "answer");
     if (r->verified)
         table_cell(&table, "verified; largest error %s of what is allowed",
@@ -137,7 +137,8 @@ static int run_run(cli *c)
     run_view view = {0};
     kiln_run_options options;
     kiln_plan *plan = NULL;
-    kiln_result result = {0};
+    const kiln_result *ran = NULL;
+    kiln_result result = {0}; /* outlives the plan */
     kiln_error *error = NULL;
     findings found = {0};
     if (c->args.flush_l2 && c->args.keep_l2)
@@ -162,10 +163,12 @@ static int run_run(cli *c)
         status = kiln_plan_capture(plan, c->args.capture, &error);
     cli_catch_signals("");
     if (status == KILN_OK)
-        status = kiln_plan_run(plan, &options, &result, &error);
+        status = kiln_plan_run(plan, &options, &ran, &error);
+    if (ran)
+        result = *ran;
     if (status == KILN_OK && c->args.capture)
         view.captured = cli_printf("%s", kiln_plan_captured(plan));
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     if (status != KILN_OK && !c->args.json)
         findings_text(&found, true, false);
     if (status != KILN_OK)
@@ -174,7 +177,7 @@ static int run_run(cli *c)
     int variant = kiln_spec_variant_find(c->spec, chosen.variant);
     view.variant = chosen.variant;
     view.param_count = cli_whole_params(c->spec, variant < 0 ? 0 : (size_t)variant, &chosen.choice, &view.params);
-    view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device.simulated, &view.size_set, &view.sizes);
+    view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
     if (c->args.json)
         show_json(c, &view, &result, &found);
     else

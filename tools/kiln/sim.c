@@ -10,14 +10,14 @@ typedef struct found {
     size_t instructions, forms;
 } found;
 
-static void note(void *user, const kiln_sim_instruction *i)
+static int note(void *user, const kiln_sim_instruction *i)
 {
     found *f = user;
     if (i->kind != KILN_SIM_RUNS) {
         bool refused = i->kind == KILN_SIM_REFUSED;
         js_add(refused ? f->refused : f->registers, js_text(i->name));
         cli_list_add(refused ? &f->refused_names : &f->register_names, i->name);
-        return;
+        return 0;
     }
     json_t *one = js_object(), *forms = js_array();
     for (size_t k = 0; k < i->form_count; k++)
@@ -29,15 +29,16 @@ static void note(void *user, const kiln_sim_instruction *i)
     table_cell(&f->table, "%zu", i->form_count);
     f->instructions++;
     f->forms += i->form_count;
+    return 0;
 }
 
 /* ---- the page engine/sim/ptx/COVERAGE.md ---- */
 
-static void page_row(void *user, const kiln_sim_instruction *i)
+static int page_row(void *user, const kiln_sim_instruction *i)
 {
     (void)user;
     if (i->kind != KILN_SIM_RUNS)
-        return;
+        return 0;
     out_printf("| `%s` | ", i->name);
     for (size_t k = 0; k < i->form_count; k++) {
         const char *colon = strstr(i->forms[k], " :");
@@ -52,6 +53,7 @@ static void page_row(void *user, const kiln_sim_instruction *i)
         out_puts("`");
     }
     out_puts(" |\n");
+    return 0;
 }
 
 static void page_names(const cli_list *names)

@@ -496,17 +496,17 @@ int study_carveout(cli *c)
     kiln_profiling *p = NULL;
     kiln_error *error = NULL;
     kiln_run_options options;
-    kiln_device_info device;
+    const kiln_device_info *device = NULL;
     keeper k = {0};
     cli_make_run(c, &options);
     if (!cli_make_choice(c, c->args.variant, &chosen))
         return CLI_USAGE;
     if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
         return cli_error(c, error);
-    const split *of = split_of(device.cc_major * 10 + device.cc_minor);
+    const split *of = split_of(device->cc_major * 10 + device->cc_minor);
     if (!of)
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known", device.cc_major,
-                        device.cc_minor);
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known", device->cc_major,
+                        device->cc_minor);
     int code = trace(c, &chosen, &k);
     if (code)
         return code;
@@ -518,7 +518,7 @@ int study_carveout(cli *c)
     js_set(object, "rows", rows);
     if (!c->args.json)
         out_printf("%s%s %s%s  sm_%d%d, %u KiB of L1 and shared memory an SM; to first order\n", out_bold(),
-                   kiln_spec_name(c->spec), chosen.variant, out_plain(), device.cc_major, device.cc_minor, of->total);
+                   kiln_spec_name(c->spec), chosen.variant, out_plain(), device->cc_major, device->cc_minor, of->total);
     for (size_t i = 0; i < kiln_profiling_kernel_count(p); i++)
         show_carve(of, kiln_profiling_kernel(p, i), &k, c->args.json, rows);
     kiln_profiling_free(p);

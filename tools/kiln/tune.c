@@ -108,17 +108,13 @@ static void split_devices(cli *c, cli_list *devices)
 /* `--device all`: every GPU of this machine. */
 static int list_gpus(cli *c, cli_list *devices)
 {
-    size_t count = 0;
     kiln_error *error = NULL;
-    kiln_device_info *infos = NULL;
-    if (kiln_devices(c->engine, NULL, &count, &error) != KILN_OK)
+    cli_devices list;
+    if (cli_list_devices(c, &list, &error) != KILN_OK)
         return cli_error(c, error);
-    infos = cli_alloc((count + 1) * sizeof *infos);
-    if (kiln_devices(c->engine, infos, &count, &error) != KILN_OK)
-        return cli_error(c, error);
-    for (size_t i = 0; i < count; i++)
-        if (!infos[i].simulated)
-            cli_list_add(devices, infos[i].id);
+    for (size_t i = 0; i < list.count; i++)
+        if (!list.items[i].simulated)
+            cli_list_add(devices, list.items[i].id);
     return 0;
 }
 
@@ -179,7 +175,7 @@ static int tune_run(cli *c)
         return cli_error(c, error);
 
     view.size_count =
-        cli_whole_sizes(c->spec, &view.chosen.choice, view.device.simulated, &view.size_set, &view.sizes);
+        cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
@@ -192,9 +188,8 @@ static int tune_run(cli *c)
         tune_text(c, &view, tuning);
     if (status != KILN_OK && !c->args.json)
         cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
-    kiln_tuning_totals totals;
-    kiln_tuning_sum(tuning, &totals);
-    if (code == 0 && totals.configurations > 0 && totals.failed == totals.configurations)
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
         code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* nothing worked */
     kiln_tuning_free(tuning);
     kiln_error_free(error);

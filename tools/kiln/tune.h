@@ -5,7 +5,7 @@
 #include "cli.h"
 
 typedef struct tune_view {
-    kiln_device_info device;
+    const kiln_device_info *device;
     cli_choice chosen;       /* fixed params and sizes */
     const char *only;        /* the one variant swept, if it is one */
     const char *size_set;

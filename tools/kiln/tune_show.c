@@ -73,10 +73,9 @@ typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, ro
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
     const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
-    kiln_verdict verdict;
-    kiln_tuning_verdict(tuning, &verdict);
+    const kiln_verdict *verdict = kiln_tuning_verdict(tuning);
     r->rank = rank;
-    r->ties = verdict.tied > 1;
+    r->ties = verdict->tied > 1;
     r->timed = best->result.measured || best->result.estimated;
     r->flops = r->bytes = r->roofline = false;
     for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
@@ -143,20 +142,19 @@ static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *be
 /* How sure it is that the first is the best. */
 static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
 {
-    kiln_verdict v;
-    kiln_tuning_verdict(tuning, &v);
-    const char *again = cli_printf("measured again in turn, %u rounds%s", v.rounds, v.reused ? " in an earlier sweep" : "");
-    if (v.tied > 1 && v.rounds)
-        out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v.tied), again);
-    else if (v.rounds)
-        out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v.finalists - 1),
-                   100 * v.margin, again);
-    else if (v.tied > 1)
-        out_printf("  %s of them (=) have the same estimate\n", cli_whole(v.tied));
-    else if (v.finalists == 1 && kiln_tuning_count(tuning) > 1)
-        out_printf("  no other is within %.0f %% of the first\n", 100 * v.near);
-    else if (best->result.measured && *v.why_not)
-        out_printf("  which is the fastest was not measured again: %s\n", v.why_not);
+    const kiln_verdict *v = kiln_tuning_verdict(tuning);
+    const char *again = cli_printf("measured again in turn, %u rounds%s", v->rounds, v->reused ? " in an earlier sweep" : "");
+    if (v->tied > 1 && v->rounds)
+        out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v->tied), again);
+    else if (v->rounds)
+        out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v->finalists - 1),
+                   100 * v->margin, again);
+    else if (v->tied > 1)
+        out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
+    else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
+        out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
+    else if (best->result.measured && *v->why_not)
+        out_printf("  which is the fastest was not measured again: %s\n", v->why_not);
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -310,46 +308,45 @@ static const char *end_text(kiln_end end)
 
 static void show_totals(const kiln_tuning *tuning)
 {
-    kiln_tuning_totals t;
-    kiln_tuning_sum(tuning, &t);
+    const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
     cli_table table;
     table_start(&table, "ll");
     table.indent = 2;
     table_cell(&table, "configurations");
-    uint64_t unchecked = t.configurations - t.verified - t.failed;
-    table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t.configurations), cli_whole(t.verified),
-               cli_whole(t.failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
-    if (t.reused) {
+    uint64_t unchecked = t->configurations - t->verified - t->failed;
+    table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t->configurations), cli_whole(t->verified),
+               cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
+    if (t->reused) {
         table_cell(&table, "kept");
-        table_cell(&table, "%s taken from earlier sweeps", cli_whole(t.reused));
+        table_cell(&table, "%s taken from earlier sweeps", cli_whole(t->reused));
     }
-    if (t.stopped_early) {
+    if (t->stopped_early) {
         table_cell(&table, "stopped early");
-        table_cell(&table, "%s as clearly slower than the best", cli_whole(t.stopped_early));
+        table_cell(&table, "%s as clearly slower than the best", cli_whole(t->stopped_early));
     }
-    if (t.throttled) {
+    if (t->throttled) {
         table_cell(&table, "throttled");
-        table_cell(&table, "%s measured with the clocks held down", cli_whole(t.throttled));
+        table_cell(&table, "%s measured with the clocks held down", cli_whole(t->throttled));
     }
-    if (t.uncounted || t.sampled) {
+    if (t->uncounted || t->sampled) {
         table_cell(&table, "space");
-        table_cell(&table, "%s%s", t.uncounted ? "too many configurations to count in a short time" : "counted",
-                   t.sampled ? ", drawn at random, not all equally likely" : "");
+        table_cell(&table, "%s%s", t->uncounted ? "too many configurations to count in a short time" : "counted",
+                   t->sampled ? ", drawn at random, not all equally likely" : "");
     }
-    if (t.end != KILN_END_ALL) {
+    if (t->end != KILN_END_ALL) {
         table_cell(&table, "ended");
-        table_cell(&table, "%s", end_text(t.end));
+        table_cell(&table, "%s", end_text(t->end));
     }
     table_cell(&table, "cache");
-    table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t.cache_hits), t.cache_hits == 1 ? "" : "s",
-               cli_whole(t.cache_misses), t.cache_misses == 1 ? "" : "es");
+    table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t->cache_hits), t->cache_hits == 1 ? "" : "s",
+               cli_whole(t->cache_misses), t->cache_misses == 1 ? "" : "es");
     table_cell(&table, "compiling");
-    table_cell(&table, "%s waited for, %s of work", cli_duration(t.compile_seconds),
-               cli_duration(t.compile_work_seconds));
+    table_cell(&table, "%s waited for, %s of work", cli_duration(t->compile_seconds),
+               cli_duration(t->compile_work_seconds));
     table_cell(&table, "running");
-    table_cell(&table, "%s", cli_duration(t.run_seconds));
+    table_cell(&table, "%s", cli_duration(t->run_seconds));
     table_cell(&table, "all");
-    table_cell(&table, "%s", cli_duration(t.seconds));
+    table_cell(&table, "%s", cli_duration(t->seconds));
     out_printf("\n%sTotals%s\n", out_bold(), out_plain());
     table_print(&table, false);
 }
@@ -358,7 +355,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_sample *best = best_of(tuning);
     out_printf("%s%s%s on %s, %s (%s)\n", out_bold(), kiln_spec_name(c->spec), out_plain(),
-               cli_device_name(&view->device), cli_settings_text(view->sizes, view->size_count), view->size_set);
+               cli_device_name(view->device), cli_settings_text(view->sizes, view->size_count), view->size_set);
     if (best) {
         out_puts("\n");
         show_ranked(c, tuning, best);
@@ -405,28 +402,26 @@ static json_t *sample_json(const kiln_sample *sample, size_t count)
 
 static json_t *verdict_json(const kiln_tuning *tuning)
 {
-    kiln_verdict v;
-    kiln_tuning_verdict(tuning, &v);
+    const kiln_verdict *v = kiln_tuning_verdict(tuning);
     json_t *object = js_object();
-    js_set(object, "finalists", js_whole(v.finalists));
-    js_set(object, "tied", v.tied ? js_whole(v.tied) : json_null());
-    js_set(object, "rounds", js_whole(v.rounds));
-    js_set(object, "margin", js_real(v.margin));
-    js_set(object, "near", js_real(v.near));
-    js_set(object, "seconds", js_real(v.seconds));
-    js_set(object, "reused", json_boolean(v.reused));
-    js_set(object, "why_not", js_text(v.why_not));
+    js_set(object, "finalists", js_whole(v->finalists));
+    js_set(object, "tied", v->tied ? js_whole(v->tied) : json_null());
+    js_set(object, "rounds", js_whole(v->rounds));
+    js_set(object, "margin", js_real(v->margin));
+    js_set(object, "near", js_real(v->near));
+    js_set(object, "seconds", js_real(v->seconds));
+    js_set(object, "reused", json_boolean(v->reused));
+    js_set(object, "why_not", js_text(v->why_not));
     return object;
 }
 
 void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
-    kiln_tuning_totals t;
-    kiln_tuning_sum(tuning, &t);
+    const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
     const kiln_sample *best = best_of(tuning);
     json_t *object = js_object(), *samples = js_array(), *totals = js_object();
     js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
-    js_set(object, "device", js_device(&view->device));
+    js_set(object, "device", js_device(view->device));
     js_set(object, "size_set", js_text(view->size_set));
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     js_set(object, "complete", json_boolean(view->status == KILN_OK));
@@ -443,21 +438,21 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
     js_set(object, "samples", samples);
-    js_set(totals, "configurations", js_whole(t.configurations));
-    js_set(totals, "failed", js_whole(t.failed));
-    js_set(totals, "verified", js_whole(t.verified));
-    js_set(totals, "reused", js_whole(t.reused));
-    js_set(totals, "stopped_early", js_whole(t.stopped_early));
-    js_set(totals, "throttled", js_whole(t.throttled));
-    js_set(totals, "ended", js_text(end_name(t.end)));
-    js_set(totals, "space_counted", json_boolean(!t.uncounted));
-    js_set(totals, "space_sampled", json_boolean(t.sampled));
-    js_set(totals, "cache_hits", js_whole(t.cache_hits));
-    js_set(totals, "cache_misses", js_whole(t.cache_misses));
-    js_set(totals, "seconds", js_real(t.seconds));
-    js_set(totals, "compile_seconds", js_real(t.compile_seconds));
-    js_set(totals, "compile_work_seconds", js_real(t.compile_work_seconds));
-    js_set(totals, "run_seconds", js_real(t.run_seconds));
+    js_set(totals, "configurations", js_whole(t->configurations));
+    js_set(totals, "failed", js_whole(t->failed));
+    js_set(totals, "verified", js_whole(t->verified));
+    js_set(totals, "reused", js_whole(t->reused));
+    js_set(totals, "stopped_early", js_whole(t->stopped_early));
+    js_set(totals, "throttled", js_whole(t->throttled));
+    js_set(totals, "ended", js_text(end_name(t->end)));
+    js_set(totals, "space_counted", json_boolean(!t->uncounted));
+    js_set(totals, "space_sampled", json_boolean(t->sampled));
+    js_set(totals, "cache_hits", js_whole(t->cache_hits));
+    js_set(totals, "cache_misses", js_whole(t->cache_misses));
+    js_set(totals, "seconds", js_real(t->seconds));
+    js_set(totals, "compile_seconds", js_real(t->compile_seconds));
+    js_set(totals, "compile_work_seconds", js_real(t->compile_work_seconds));
+    js_set(totals, "run_seconds", js_real(t->run_seconds));
     js_set(object, "totals", totals);
     js_set(object, "verdict", verdict_json(tuning));
     js_set(object, "best", best ? js_text(again(c, best)) : json_null());

@@ -9,6 +9,7 @@ struct kiln_profiling {
     kiln__arena arena;
     bool verified;
     kiln_profiled_kernel *kernels; size_t kernel_count;
+    uint64_t *classes; /* of each kernel what was executed, then the lanes */
     kiln_profiled_line *lines;     size_t line_count;
     kiln_profiled_insn *insns;     size_t insn_count;
 };
@@ -204,8 +205,9 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
     kiln_profiled_kernel *sum = &made->kernels[kernel];
     const char *statement = kiln__source_line(ptx, from->ptx_line, &made->arena);
     add_counters(&sum->counters, &from->counters);
-    sum->class_executed[from->what] += from->counters.executed;
-    sum->class_lanes[from->what] += from->counters.lanes;
+    uint64_t *sums = made->classes + kernel * 2 * KILN_CLASS_COUNT;
+    sums[from->what] += from->counters.executed;
+    sums[KILN_CLASS_COUNT + from->what] += from->counters.lanes;
     sum->flops += (double)from->flops * (double)from->counters.lanes;
     made->insns[made->insn_count++] = (kiln_profiled_insn){
         .kernel = kernel, .file = from->file, .line = from->line, .ptx_line = from->ptx_line, .what = from->what,
@@ -224,7 +226,8 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     made->kernels = kiln__arena_alloc(&made->arena, (count + 1) * sizeof *made->kernels);
     made->lines = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->lines);
     made->insns = kiln__arena_alloc(&made->arena, (total + 1) * sizeof *made->insns);
-    if (!made->kernels || !made->lines || !made->insns)
+    made->classes = kiln__arena_alloc(&made->arena, (count + 1) * 2 * KILN_CLASS_COUNT * sizeof *made->classes);
+    if (!made->kernels || !made->lines || !made->insns || !made->classes)
         return kiln__fail_memory(error);
     kiln__sources text = kiln__sources_read(plan, &made->arena);
     kiln__source_text ptx = {.text = plan->code.unit.ptx};
@@ -236,7 +239,10 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
         *to = (kiln_profiled_kernel){.name = name_of(plan, from->symbol, &made->arena), .symbol = from->symbol,
                                      .launches = from->launches, .blocks = from->blocks, .warps = from->warps,
                                      .static_shared = from->static_shared, .dynamic_shared = from->dynamic_shared,
-                                     .local_bytes = from->local_bytes};
+                                     .local_bytes = from->local_bytes, .class_count = KILN_CLASS_COUNT,
+                                     .class_executed = made->classes + k * 2 * KILN_CLASS_COUNT};
+        memset(made->classes + k * 2 * KILN_CLASS_COUNT, 0, 2 * KILN_CLASS_COUNT * sizeof *made->classes);
+        to->class_lanes = to->class_executed + KILN_CLASS_COUNT;
         memcpy(to->grid, from->grid, sizeof to->grid);
         memcpy(to->block, from->block, sizeof to->block);
         set_occupancy(plan, from, cubin, cubins, to);
@@ -270,7 +276,7 @@ kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_
     if (status == KILN_OK)
         status = collect(made, plan, kernels, count, error);
     made->verified = result.verified;
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     if (status == KILN_OK)
         *profiling = made;
     else
@@ -384,7 +390,7 @@ kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_ch
     kiln_result result = {0};
     kiln_status status =
         run_plan(engine, spec, choice, &options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
-    kiln_plan_free(plan);
+    kiln_plan_close(plan);
     kiln__arena_free(&arena);
     return status;
 }

@@ -144,6 +144,7 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
     }
     sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called under no lock */
     for (size_t k = 0; check && report && k < vm_check_count(check); k++)
-        report(user, vm_check_at(check, k));
+        if (report(user, vm_check_at(check, k)))
+            break;
     vm_check_free(check);
 }

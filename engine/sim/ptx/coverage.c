@@ -2,7 +2,7 @@
 #include "kiln_sim.h"
 #include "ptx_internal.h"
 
-void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction *instruction), void *user)
+void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user)
 {
     if (!visit)
         return;
@@ -15,11 +15,14 @@ void kiln_sim_instructions(void (*visit)(void *user, const kiln_sim_instruction 
         kiln_sim_instruction one = {.name = ptx_op_name((ptx_op)op), .kind = KILN_SIM_RUNS, .forms = ptx_op_forms((ptx_op)op)};
         while (one.forms[one.form_count])
             one.form_count++;
-        visit(user, &one);
+        if (visit(user, &one))
+            return;
     }
     const char *name;
     for (unsigned k = 0; (name = ptx_op_later_name(k)) != NULL; k++)
-        visit(user, &(kiln_sim_instruction){.name = name, .kind = KILN_SIM_REFUSED});
+        if (visit(user, &(kiln_sim_instruction){.name = name, .kind = KILN_SIM_REFUSED}))
+            return;
     for (unsigned k = 0; k < KILN__COUNT(registers); k++)
-        visit(user, &(kiln_sim_instruction){.name = registers[k], .kind = KILN_SIM_REGISTER});
+        if (visit(user, &(kiln_sim_instruction){.name = registers[k], .kind = KILN_SIM_REGISTER}))
+            return;
 }

@@ -124,7 +124,10 @@ static kiln_status run(server *s, const kiln__runner_request *request, kiln_resu
         return status;
     kiln__plan_share(plan, s->shared);
     kiln_run_options how = kiln__trial_run(&s->setup.run, &request->trial);
-    status = kiln_plan_run(plan, &how, result, error);
+    const kiln_result *ran = NULL;
+    status = kiln_plan_run(plan, &how, &ran, error);
+    if (status == KILN_OK)
+        *result = *ran;
     *made = plan; /* has the times */
     return status;
 }
@@ -150,7 +153,7 @@ static bool answer(server *s, const char *body, size_t length)
         good = !s->closed && kiln__socket_send(s->fd, &message);
         kiln__text_free(&message);
         kiln_error_free(error);
-        kiln_plan_free(plan);
+        kiln_plan_close(plan);
     }
     kiln__arena_free(&arena);
     return good;

@@ -1,0 +1,38 @@
+#!/bin/sh
+# abi.sh LIBRARY HEADER_FOLDER DUMP [--accept]: what changed for programs that were built against an earlier library.
+# Compares the library (built with debug information) with the dump that is kept, as far as the headers tell of its types:
+# exit 1 with a report. --accept writes the dump anew. Exit 77: skipped, and why. Needs abigail-tools.
+set -eu
+library=$1 headers=$2 dump=$3 accept=${4:-}
+again="$0 $library $headers $dump --accept"
+
+if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
+    echo "abi: skipped: abigail-tools is not installed (tools/setup.sh --test installs it)"
+    exit 77
+fi
+if ! readelf -S "$library" | grep -q '\.debug_info'; then
+    echo "abi: skipped: $library has no debug information (the preset dev builds one that has)"
+    exit 77
+fi
+if ! readelf -h "$library" | grep -q 'X86-64'; then
+    echo "abi: skipped: the dump that is kept is of x86-64"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+abidw --headers-dir "$headers" --drop-private-types --exported-interfaces-only --no-corpus-path --no-comp-dir-path \
+    --no-show-locs --no-elf-needed --no-parameter-names --no-write-default-sizes --type-id-style hash \
+    --out-file "$work/now.abi" "$library"
+if [ "$accept" = --accept ]; then
+    cp "$work/now.abi" "$dump"
+    echo "abi: $dump is that of $library"
+    exit 0
+fi
+if ! abidiff "$dump" "$work/now.abi" >"$work/report"; then
+    cat "$work/report"
+    echo "abi: this changed since it was accepted last; engine/include/README.md says what is promised. What is only added"
+    echo "abi: (a function, a member at the end of a struct) breaks no program; all else needs a new version."
+    echo "abi: To accept it, run: $again"
+    exit 1
+fi
+echo "abi: nothing that programs rely on has changed"
