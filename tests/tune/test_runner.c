@@ -131,10 +131,10 @@ static void a_result_comes_back_whole(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
 #define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
     KILN_RESULT_MAP(SAME)
-    kiln__row row = {0};
+    kiln__store_row row = {0};
     kiln_result kept;
-    kiln__row_set_result(&row, &sent);
-    kiln__row_result(&row, &kept);
+    kiln__store_row_set_result(&row, &sent);
+    kiln__store_row_result(&row, &kept);
 #undef SAME
 #define SAME(kind, name, unit, text) CHECK(kept.name == sent.name);
     KILN__STORE_RESULT(SAME)
