@@ -41,7 +41,7 @@ static void write_open(kiln__text *message)
 static void write_run(kiln__text *message)
 {
     kiln__runner_request request = {.variant = "plain", .params = settings, .param_count = KILN__COUNT(settings),
-                                    .trial = {.give_up_above = 0.375, .again = 5}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+                                    .trial = {.stop_early_above = 0.375, .again = 5}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
 }
 
@@ -167,7 +167,7 @@ static void messages_come_back(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
     CHECK_TEXT(got.variant, "plain");
     check_settings(got.params, got.param_count);
-    CHECK(got.trial.give_up_above == 0.375 && got.trial.again == 5);
+    CHECK(got.trial.stop_early_above == 0.375 && got.trial.again == 5);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
     write_result(&result);
     kiln__runner_answer answer;
