@@ -40,12 +40,12 @@ typedef enum kiln__opcode {
     KILN__OP_IN_END      /* x, found -- found, negated where `operand` is 1 */
 } kiln__opcode;
 
-typedef struct kiln__op {
+typedef struct kiln__expr_op {
     uint8_t code;    /* kiln__opcode */
     uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 where the operand itself stays, as in Python */
     int32_t operand; /* an index, or how many instructions a jump skips beyond the next one */
     uint32_t at;     /* offset into the text, for messages */
-} kiln__op;
+} kiln__expr_op;
 
 /* With this flag `if` ends the expression: the condition of a comprehension may be followed by another. */
 #define KILN__EXPR_NO_CHOICE 0x80000000u
@@ -60,7 +60,7 @@ struct kiln__expr {
     const char **names;
     uint32_t *name_at; /* where each name is used first */
     size_t code_count;
-    kiln__op *code;
+    kiln__expr_op *code;
     kiln_value *constants;
 };
 

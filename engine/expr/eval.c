@@ -387,7 +387,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
     int64_t whole;
-    for (const kiln__op *op = expr->code, *end = op + expr->code_count; op < end; op++) {
+    for (const kiln__expr_op *op = expr->code, *end = op + expr->code_count; op < end; op++) {
         r.at = op->at;
         switch ((kiln__opcode)op->code) {
         case KILN__OP_CONSTANT:

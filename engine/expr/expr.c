@@ -44,7 +44,7 @@ kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos 
     expr->constants[0] = value;
     if (value.kind == KILN_TEXT && !(expr->constants[0].as.text = kiln__arena_strdup(arena, value.as.text)))
         return NULL;
-    expr->code[0] = (kiln__op){.code = KILN__OP_CONSTANT};
+    expr->code[0] = (kiln__expr_op){.code = KILN__OP_CONSTANT};
     expr->code_count = 1;
     return expr;
 }

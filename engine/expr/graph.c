@@ -17,7 +17,7 @@ void kiln__graph_free(kiln__graph *graph)
     kiln__free(graph->mem, graph->texts);
 }
 
-static size_t bucket_of(const kiln__graph *graph, const kiln__node *n)
+static size_t bucket_of(const kiln__graph *graph, const kiln__expr_node *n)
 {
     uint64_t h = n->op * 0x9e3779b97f4a7c15ull ^ n->a * 0xff51afd7ed558ccdull ^ n->b * 0xc4ceb9fe1a85ec53ull ^
                  n->c * 0x2545f4914f6cdd1dull ^ (uint64_t)n->value * 0xd6e8feb86659fd93ull;
@@ -43,13 +43,13 @@ static bool rehash(kiln__graph *graph)
 }
 
 /* The node, made if there is none like it. */
-static uint32_t intern(kiln__graph *graph, kiln__node n)
+static uint32_t intern(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed || (graph->count >= graph->bucket_count && !rehash(graph)))
         goto out_of_memory;
     size_t at = bucket_of(graph, &n);
     for (uint32_t k = graph->buckets[at]; k != KILN__NO_NODE; k = graph->nodes[k].next) {
-        const kiln__node *o = &graph->nodes[k];
+        const kiln__expr_node *o = &graph->nodes[k];
         if (o->op == n.op && o->kind == n.kind && o->a == n.a && o->b == n.b && o->c == n.c && o->value == n.value)
             return k;
     }
@@ -65,19 +65,19 @@ out_of_memory:
     return KILN__NO_NODE;
 }
 
-static uint32_t constant(kiln__graph *graph, kiln__node_kind kind, int64_t value)
+static uint32_t constant(kiln__graph *graph, kiln__expr_node_kind kind, int64_t value)
 {
-    return intern(graph, (kiln__node){.op = NODE_CONSTANT, .kind = (uint8_t)kind, .value = value});
+    return intern(graph, (kiln__expr_node){.op = NODE_CONSTANT, .kind = (uint8_t)kind, .value = value});
 }
 
 static uint32_t unknown_node(kiln__graph *graph)
 {
-    return intern(graph, (kiln__node){.op = NODE_UNKNOWN, .kind = KILN__NODE_INT});
+    return intern(graph, (kiln__expr_node){.op = NODE_UNKNOWN, .kind = KILN__NODE_INT});
 }
 
-uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__node_kind kind)
+uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind)
 {
-    return intern(graph, (kiln__node){.op = NODE_INPUT, .kind = (uint8_t)kind, .value = number});
+    return intern(graph, (kiln__expr_node){.op = NODE_INPUT, .kind = (uint8_t)kind, .value = number});
 }
 
 int64_t kiln__graph_text(kiln__graph *graph, const char *text)
@@ -117,7 +117,7 @@ bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node)
 
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known)
 {
-    const kiln__node *n = &graph->nodes[node];
+    const kiln__expr_node *n = &graph->nodes[node];
     *value = n->value;
     *known = n->op == NODE_CONSTANT;
     return n->op == NODE_CONSTANT || n->op == NODE_UNKNOWN;
@@ -137,7 +137,7 @@ static bool is_unary(unsigned op)
 
 unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3])
 {
-    const kiln__node *n = &graph->nodes[node];
+    const kiln__expr_node *n = &graph->nodes[node];
     if (n->op == NODE_INPUT || n->op == NODE_CONSTANT || n->op == NODE_UNKNOWN)
         return 0;
     out[0] = n->a;
@@ -149,7 +149,7 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 /* ---- values ---- */
 
 /* The machine's own arithmetic for whatever is not written out below. */
-static bool general(const kiln__node *n, int64_t a, int64_t b, int64_t *out)
+static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
     if (!kiln__expr_apply((kiln__opcode)n->op, x, y, &z, (kiln__pos){0}, NULL))
@@ -163,7 +163,7 @@ static bool within(int64_t a)
     return a >= -WHOLE_MOST && a <= WHOLE_MOST;
 }
 
-static bool compute(const kiln__node *n, int64_t a, int64_t b, int64_t *out)
+static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     bool fine = true;
     switch (n->op) {
@@ -205,7 +205,7 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
 {
     for (size_t k = 0; k < count; k++) {
         uint32_t at = nodes[k];
-        const kiln__node *n = &graph->nodes[at];
+        const kiln__expr_node *n = &graph->nodes[at];
         if (n->op == NODE_SELECT) { /* a: the condition */
             uint32_t from = values[n->a] ? n->b : n->c;
             unknown[at] = unknown[n->a] || unknown[from];
@@ -219,11 +219,11 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
 /* ---- building ---- */
 
 /* A node for an operation, computed at once if its operands are constants. */
-static uint32_t apply(kiln__graph *graph, kiln__node n)
+static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed)
         return KILN__NO_NODE;
-    const kiln__node *a = &graph->nodes[n.a], *b = &graph->nodes[n.b], *c = &graph->nodes[n.c];
+    const kiln__expr_node *a = &graph->nodes[n.a], *b = &graph->nodes[n.b], *c = &graph->nodes[n.c];
     if (n.op == NODE_SELECT) {
         if (a->op == NODE_UNKNOWN)
             return n.a;
@@ -273,7 +273,7 @@ static uint32_t operate(kiln__graph *graph, unsigned op, uint32_t a, uint32_t b)
         return KILN__NO_NODE;
     if (!result_kind(op, graph->nodes[a].kind, graph->nodes[b].kind, &kind))
         return unknown_node(graph);
-    return apply(graph, (kiln__node){.op = (uint8_t)op, .kind = kind, .a = a, .b = b});
+    return apply(graph, (kiln__expr_node){.op = (uint8_t)op, .kind = kind, .a = a, .b = b});
 }
 
 static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes, uint32_t no)
@@ -284,7 +284,7 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
     if (graph->nodes[condition].kind == KILN__NODE_TEXT || (y != n && (y == KILN__NODE_TEXT || n == KILN__NODE_TEXT)))
         return unknown_node(graph);
     uint8_t kind = (uint8_t)(y == n ? y : KILN__NODE_FLOAT);
-    return apply(graph, (kiln__node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
+    return apply(graph, (kiln__expr_node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
 }
 
 /* Where paths of the machine's code meet again, and what they bring. */
@@ -328,7 +328,7 @@ static void meet(builder *b, size_t at)
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;
-    const kiln__op *op = &expr->code[at];
+    const kiln__expr_op *op = &expr->code[at];
     size_t target = at + 1 + (size_t)op->operand;
     uint32_t *top = &b->stack[b->depth ? b->depth - 1 : 0];
     switch (op->code) {
@@ -401,7 +401,7 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
 
 bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, uint32_t *right)
 {
-    const kiln__node *n = &graph->nodes[node];
+    const kiln__expr_node *n = &graph->nodes[node];
     if (n->op != NODE_SELECT || graph->nodes[n->c].op != NODE_CONSTANT || graph->nodes[n->c].value != 0)
         return false;
     *left = n->a;

@@ -8,19 +8,19 @@
 
 #include "expr.h"
 
-typedef enum kiln__node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__node_kind;
+typedef enum kiln__expr_node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__expr_node_kind;
 
-typedef struct kiln__node {
+typedef struct kiln__expr_node {
     uint8_t op;                /* an opcode of expr/code.h, or one of graph.c's own */
     uint8_t kind;              /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of these */
     uint32_t a, b, c;          /* operands: earlier nodes */
     int64_t value;             /* of a constant; number of an input */
     uint32_t next;             /* in the table of known nodes */
-} kiln__node;
+} kiln__expr_node;
 
 typedef struct kiln__graph {
     const kiln_allocator *mem;
-    kiln__node *nodes;
+    kiln__expr_node *nodes;
     size_t count, capacity;
     uint32_t *buckets;
     size_t bucket_count;
@@ -33,7 +33,7 @@ typedef struct kiln__graph {
 
 void kiln__graph_free(kiln__graph *graph);
 /* The node of the `number`-th name from outside. */
-uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__node_kind kind);
+uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind);
 /* A constant's node: of kind OTHER if it is a fraction. */
 uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
 /* The number that stands for a text, the same for equal ones. */

@@ -22,7 +22,7 @@ typedef struct parser {
     kiln__diag *diag;
     token token;
     bool failed;
-    kiln__op *code;
+    kiln__expr_op *code;
     size_t count, capacity;
     kiln_value *constants;
     size_t constant_count, constant_capacity;
@@ -236,7 +236,7 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     p->stack += effect;
     if (p->stack > KILN__EXPR_STACK - 4) /* some room: a conditional's branches are counted as if both ran */
         FAIL_AT(p, at, "this expression is nested too deep");
-    p->code[p->count] = (kiln__op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
+    p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
 }
 
@@ -255,7 +255,7 @@ static kiln_value *constant_at(parser *p, size_t back)
 {
     if (p->failed || p->count < back || p->count - back < p->barrier)
         return NULL;
-    kiln__op *op = &p->code[p->count - back];
+    kiln__expr_op *op = &p->code[p->count - back];
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
@@ -637,10 +637,10 @@ static void disjunction(parser *p)
     logical(p, "or", "||", KILN__OP_OR, conjunction);
 }
 
-static void reverse(kiln__op *code, size_t from, size_t to)
+static void reverse(kiln__expr_op *code, size_t from, size_t to)
 {
     while (from + 1 < to) {
-        kiln__op t = code[from];
+        kiln__expr_op t = code[from];
         code[from++] = code[--to];
         code[to] = t;
     }

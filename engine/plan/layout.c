@@ -157,7 +157,7 @@ static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t
     kiln__text_puts(out, "]");
 }
 
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__entry **entry,
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
                              kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};
@@ -265,7 +265,7 @@ static kiln_status shape_buffer(kiln_plan *plan, kiln__plan_buffer *b, kiln_erro
     const kiln__buffer *buffer = b->buffer;
     const kiln_array *array = NULL;
     kiln__plan_input *input;
-    kiln__entry *entry;
+    kiln__plan_entry *entry;
     uint64_t bytes;
     kiln_status status = written_shape(plan, b, error);
     if (status == KILN_OK && (b->file || buffer->fill.kind == KILN__FILL_FILE)) {
@@ -319,7 +319,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
     kiln_status status = KILN_OK;
     const kiln_array *array;
     kiln__plan_input *input;
-    kiln__entry *entry;
+    kiln__plan_entry *entry;
     if (b->key)
         return KILN_OK;
     if (b->file || fill->kind == KILN__FILL_FILE) {
@@ -349,7 +349,7 @@ static kiln_status content_key(kiln_plan *plan, kiln__plan_buffer *b, kiln_error
 }
 
 /* Makes the entry of a fill by numbers. */
-static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__entry **entry, kiln_error **error)
+static kiln_status make_content(kiln_plan *plan, kiln__plan_buffer *b, kiln__plan_entry **entry, kiln_error **error)
 {
     kiln__fill_values values;
     kiln_array array;
@@ -403,7 +403,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *b, kiln_array
     status = content_key(plan, b, error);
     if (status != KILN_OK)
         return status;
-    kiln__entry *entry = kiln__shared_find(plan->shared, b->key);
+    kiln__plan_entry *entry = kiln__shared_find(plan->shared, b->key);
     if (!entry && (b->file || fill->kind == KILN__FILL_FILE))
         status = kiln__plan_file(plan, b->file, fill->text, &entry, error);
     else if (!entry)
@@ -535,7 +535,7 @@ static kiln_status kept_copy(kiln_plan *plan, kiln__plan_buffer *b, CUdeviceptr 
     if (status != KILN_OK)
         return status;
     kiln__text_printf(&key, "device %s", b->key);
-    kiln__entry *entry = key.failed ? NULL : kiln__shared_find(plan->shared, kiln__text_get(&key));
+    kiln__plan_entry *entry = key.failed ? NULL : kiln__shared_find(plan->shared, kiln__text_get(&key));
     if (entry) {
         *copy = entry->device;
     } else if (!key.failed && driver->cuMemAlloc_(copy, (size_t)b->bytes) == CUDA_SUCCESS) {

@@ -8,13 +8,13 @@
 /* ---- shared.c: what is made once and used by the plans of a sweep ----
  * Every plan has one; where none was given it is the plan's own. Entries are found by a key that says everything that
  * determines their content, so it does not matter which plan made them. */
-typedef struct kiln__entry {
-    struct kiln__entry *next;
+typedef struct kiln__plan_entry {
+    struct kiln__plan_entry *next;
     char *key;
     kiln__export *values;        /* an input's exports, a buffer's content (one array), a reference's outputs */
     CUdeviceptr device;          /* of a buffer's content: a copy that no kernel is given; 0: none */
     uint64_t device_bytes;
-} kiln__entry;
+} kiln__plan_entry;
 typedef struct kiln__device_block {
     CUdeviceptr pointer;
     uint64_t bytes;
@@ -23,7 +23,7 @@ struct kiln__shared {
     kiln_engine *engine;
     const kiln_allocator *mem;
     bool sweep;                  /* several plans: keeps contents and device memory */
-    kiln__entry *entries;
+    kiln__plan_entry *entries;
     kiln__device_block *spare;   /* device memory that plans have given back */
     size_t spare_count, spare_capacity;
     CUdeviceptr flush;           /* larger than the L2: written to between repetitions */
@@ -35,9 +35,9 @@ struct kiln__shared {
     void (*on_wait)(void *user, const char *why); /* likewise */
     void *on_wait_user;
 };
-kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key);
+kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key);
 /* Takes `values` over, also on failure. */
-kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__entry **entry,
+kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__plan_entry **entry,
                              kiln_error **error);
 /* Frees the entries whose key starts with `prefix`. */
 void kiln__shared_drop(kiln__shared *shared, const char *prefix);
@@ -70,7 +70,7 @@ typedef struct kiln__plan_kernel {
 
 typedef struct kiln__plan_input {
     const kiln__input *input;
-    kiln__entry *entry;          /* NULL: not made yet */
+    kiln__plan_entry *entry;          /* NULL: not made yet */
     bool making;
 } kiln__plan_input;
 
@@ -90,9 +90,9 @@ typedef struct kiln__plan_buffer {
     char *key;                   /* of its initial content; NULL: not worked out */
 } kiln__plan_buffer;
 
-typedef enum kiln__op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__op_kind;
-typedef struct kiln__op {
-    kiln__op_kind kind;
+typedef enum kiln__plan_op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__plan_op_kind;
+typedef struct kiln__plan_op {
+    kiln__plan_op_kind kind;
     union {
         struct {
             CUfunction function;
@@ -105,12 +105,12 @@ typedef struct kiln__op {
     } as;
     const kiln__step *step;
     const kiln__plan_kernel *kernel;
-} kiln__op;
+} kiln__plan_op;
 
 /* Steps worked out: what a launch of the plan does, without a single expression left. */
 typedef struct kiln__program {
     kiln__arena arena;           /* of the arguments */
-    kiln__op *ops;
+    kiln__plan_op *ops;
     size_t count, capacity;
     bool ready, swaps;
     unsigned *final;             /* where the names stand after it, if it swaps; of the plan's arena */
@@ -193,7 +193,7 @@ kiln_status kiln__plan_content(kiln_plan *plan, kiln__plan_buffer *buffer, kiln_
 kiln_status kiln__plan_download(kiln_plan *plan, const kiln__plan_buffer *buffer, kiln_array *array,
                                 kiln_error **error);
 /* The entry of a .npy file: `file` as given to a run, else as the spec names it, under the rules of trust. */
-kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__entry **entry,
+kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
                             kiln_error **error);
 /* Finishes a diag of evaluations: a look-up that failed for its own reason is what is reported. */
 kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status status, kiln_error **error);

@@ -29,19 +29,19 @@ void kiln__shared_on_wait(kiln__shared *shared, void (*notify)(void *user, const
     shared->on_wait_user = user;
 }
 
-kiln__entry *kiln__shared_find(kiln__shared *shared, const char *key)
+kiln__plan_entry *kiln__shared_find(kiln__shared *shared, const char *key)
 {
-    kiln__entry *entry = shared->entries;
+    kiln__plan_entry *entry = shared->entries;
     while (entry && strcmp(entry->key, key) != 0)
         entry = entry->next;
     return entry;
 }
 
-kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__entry **entry,
+kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export *values, kiln__plan_entry **entry,
                              kiln_error **error)
 {
     size_t length = strlen(key) + 1;
-    kiln__entry *made = kiln__calloc(shared->mem, 1, sizeof *made + length);
+    kiln__plan_entry *made = kiln__calloc(shared->mem, 1, sizeof *made + length);
     if (!made) {
         kiln__exports_free(shared->mem, values);
         return kiln__fail_memory(error);
@@ -61,7 +61,7 @@ static void free_device(const kiln__shared *shared, CUdeviceptr pointer)
         shared->engine->driver.cuMemFree_(pointer);
 }
 
-static void free_entry(kiln__shared *shared, kiln__entry *entry)
+static void free_entry(kiln__shared *shared, kiln__plan_entry *entry)
 {
     if (entry->device)
         free_device(shared, entry->device);
@@ -72,8 +72,8 @@ static void free_entry(kiln__shared *shared, kiln__entry *entry)
 void kiln__shared_drop(kiln__shared *shared, const char *prefix)
 {
     size_t length = strlen(prefix);
-    for (kiln__entry **at = &shared->entries; *at;) {
-        kiln__entry *entry = *at;
+    for (kiln__plan_entry **at = &shared->entries; *at;) {
+        kiln__plan_entry *entry = *at;
         if (strncmp(entry->key, prefix, length) != 0) {
             at = &entry->next;
             continue;

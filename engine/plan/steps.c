@@ -87,7 +87,7 @@ static kiln_status driver_failed(walk *w, CUresult result, const kiln__step *ste
 
 /* ---- one operation ---- */
 
-static CUresult run_clustered(const kiln__driver *driver, const kiln__op *op, CUstream stream)
+static CUresult run_clustered(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     CUlaunchAttribute attributes[2] = {
         {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -105,7 +105,7 @@ static CUresult run_clustered(const kiln__driver *driver, const kiln__op *op, CU
     return driver->cuLaunchKernelEx_(&config, op->as.launch.function, op->as.launch.args, NULL);
 }
 
-static inline CUresult run_op(const kiln__driver *driver, const kiln__op *op, CUstream stream)
+static inline CUresult run_op(const kiln__driver *driver, const kiln__plan_op *op, CUstream stream)
 {
     switch (op->kind) {
     case KILN__OP_LAUNCH:
@@ -133,7 +133,7 @@ static inline CUresult run_op(const kiln__driver *driver, const kiln__op *op, CU
     return driver->cuMemcpyDtoDAsync_(op->as.copy.to, op->as.copy.from, (size_t)op->as.copy.bytes, stream);
 }
 
-static kiln_status op_failed(walk *w, CUresult result, const kiln__op *op)
+static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
 {
     char what[400];
     if (op->kind == KILN__OP_LAUNCH)
@@ -162,7 +162,7 @@ static kiln_status look_at_time(walk *w)
 }
 
 /* Runs the operation, or keeps it. */
-static kiln_status emit(walk *w, const kiln__op *op)
+static kiln_status emit(walk *w, const kiln__plan_op *op)
 {
     kiln__program *program = w->program;
     if (!program) {
@@ -247,7 +247,7 @@ static kiln_status one_arg(walk *w, const kiln__plan_kernel *kernel, size_t inde
 }
 
 static kiln_status set_args(walk *w, const kiln__step *step, const kiln__plan_kernel *kernel, const kiln__scope *scope,
-                            kiln__op *op)
+                            kiln__plan_op *op)
 {
     size_t count = step->as.launch.arg_count;
     uint64_t *values = w->plan->values;
@@ -294,7 +294,7 @@ static kiln_status set_dims(walk *w, kiln__expr *const exprs[3], const kiln__sco
 
 /* Checks the block and the shared memory against the device and the kernel; raises the kernel's limit of dynamic
  * shared memory where it is needed. */
-static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__op *op)
+static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kernel *kernel, const kiln__plan_op *op)
 {
     const kiln_device_info *info = &w->plan->engine->info;
     const unsigned *block = op->as.launch.block;
@@ -331,7 +331,7 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
 {
     static const int64_t grid_most[3] = {INT32_MAX, 65535, 65535}, block_most[3] = {1024, 1024, 64};
     static const int64_t cluster_most[3] = {16, 16, 16};
-    kiln__op op = {.kind = KILN__OP_LAUNCH, .step = step};
+    kiln__plan_op op = {.kind = KILN__OP_LAUNCH, .step = step};
     kiln_status status;
     int64_t shared = 0;
     kiln__plan_kernel *kernel = find_kernel(w, step, scope, &status);
@@ -403,7 +403,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         return status;
     }
     size_t width = kiln__type_bytes(b->type);
-    kiln__op op = {
+    kiln__plan_op op = {
         .kind = KILN__OP_SET, .step = step, .as.set = {b->pointer, (uint32_t)element, (unsigned)width, b->elements}};
     if (width < 8)
         return emit(w, &op);
@@ -421,7 +421,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         status = emit(w, &op);
     }
     for (uint64_t done = 8; done < b->bytes && status == KILN_OK; done *= 2) {
-        kiln__op copy = {.kind = KILN__OP_COPY, .step = step,
+        kiln__plan_op copy = {.kind = KILN__OP_COPY, .step = step,
                          .as.copy = {b->pointer + done, b->pointer, done < b->bytes - done ? done : b->bytes - done}};
         status = emit(w, &copy);
     }
@@ -476,7 +476,7 @@ static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scop
         status = check_range(w, step, step->as.copy.to, to, to_offset, count);
     if (status != KILN_OK || count == 0)
         return status;
-    kiln__op op = {.kind = KILN__OP_COPY, .step = step,
+    kiln__plan_op op = {.kind = KILN__OP_COPY, .step = step,
                    .as.copy = {to->pointer + to_offset * size, from->pointer + from_offset * size, count * size}};
     return emit(w, &op);
 }
@@ -506,7 +506,7 @@ static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *sc
         return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
                        "%" PRIu64 " elements of '%s' are %" PRIu64 " bytes; the symbol '%s' has room for %zu", count,
                        step->as.symbol.from, count * size, step->as.symbol.symbol, room);
-    kiln__op op = {.kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
+    kiln__plan_op op = {.kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
     return count ? emit(w, &op) : KILN_OK;
 }
 

@@ -191,7 +191,7 @@ kiln_status kiln__plan_reference(kiln_plan *plan, const kiln__verify *verify, co
                                  kiln_error **error)
 {
     kiln__export *outputs = NULL;
-    kiln__entry *entry = NULL;
+    kiln__plan_entry *entry = NULL;
     if (verify->against == KILN__AGAINST_FILE) {
         kiln_status status = kiln__plan_file(plan, NULL, verify->name, &entry, error);
         if (status == KILN_OK)

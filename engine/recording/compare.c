@@ -80,7 +80,7 @@ kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_optio
     bool more = status == KILN_OK;
     while (more && (o->max_configurations == 0 || step.number < o->max_configurations) &&
            (!(o->max_seconds > 0) || step.clock < o->max_seconds)) {
-        const kiln__row *row = NULL;
+        const kiln__recording_row *row = NULL;
         status = kiln__replay_next(replay, &row, &step.clock, error);
         if (status != KILN_OK || !row)
             break;

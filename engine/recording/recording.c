@@ -81,7 +81,7 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
 }
 
 /* A time that is one, or the word for why there is none. */
-static kiln_status set_time(reading *in, kiln__row *row, const json_t *value, const char *word, double unit, size_t n)
+static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit, size_t n)
 {
     row->seconds = HUGE_VAL;
     if (word || !value || json_is_null(value) || json_is_string(value)) {
@@ -199,7 +199,7 @@ static kiln_status read_cache(reading *in, json_t *cache)
     json_t *entry;
     if (status == KILN_OK)
         json_object_foreach(cache, key, entry) {
-            kiln__row *row = &r->rows[r->row_count];
+            kiln__recording_row *row = &r->rows[r->row_count];
             row->compile = number(entry, "compile_time") / 1e3;
             row->verify = number(entry, "verification_time") / 1e3;
             row->benchmark = (json_object_get(entry, "benchmark_time") ? number(entry, "benchmark_time")
@@ -234,7 +234,7 @@ static const json_t *time_of(const json_t *result)
 static kiln_status read_result(reading *in, const json_t *result, double unit)
 {
     recording *r = in->r;
-    kiln__row *row = &r->rows[r->row_count];
+    kiln__recording_row *row = &r->rows[r->row_count];
     const json_t *times = json_object_get(result, "times"), *measured, *measurement = time_of(result);
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
     const char *own = json_string_value(json_object_get(measurement, "unit"));
@@ -340,7 +340,7 @@ static kiln_status make_points(reading *in)
     return KILN_OK;
 }
 
-const kiln__row *kiln__recording_row(const recording *r, const uint32_t *point)
+const kiln__recording_row *kiln__recording_find_row(const recording *r, const uint32_t *point)
 {
     return &r->rows[r->table[slot_of(r, point)] - 1];
 }

@@ -4,12 +4,12 @@
 
 #include "search.h"
 
-typedef struct kiln__row {
+typedef struct kiln__recording_row {
     uint32_t *positions;    /* of each param's value */
     double seconds;         /* HUGE_VAL: it failed */
     const char *failure;    /* the file's word for it; NULL: it did not */
     double compile, verify, benchmark; /* seconds that it cost */
-} kiln__row;
+} kiln__recording_row;
 
 typedef struct kiln__axis_values { const char *name; kiln_value *values; size_t count; } kiln__axis_values;
 
@@ -31,7 +31,7 @@ struct kiln_recording {
     bool cut_off;                                /* its end is missing: read as far as it goes */
     size_t param_count, row_count, failed;
     kiln__axis_values *params;
-    kiln__row *rows;                             /* no two of the same configuration */
+    kiln__recording_row *rows;                             /* no two of the same configuration */
     uint32_t *coords;                            /* of all rows: the part, which is 0, then the positions */
     uint32_t *table;                             /* row + 1 by hash of the coordinates */
     size_t table_size;
@@ -46,6 +46,6 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
 /* Fills in the baseline of a recording that is otherwise complete; false: no memory. */
 bool kiln__baseline_make(struct kiln_recording *recording);
 /* The row of a valid point. */
-const kiln__row *kiln__recording_row(const struct kiln_recording *recording, const uint32_t *point);
-static inline double kiln__row_cost(const kiln__row *row) { return row->compile + row->verify + row->benchmark; }
+const kiln__recording_row *kiln__recording_find_row(const struct kiln_recording *recording, const uint32_t *point);
+static inline double kiln__recording_row_cost(const kiln__recording_row *row) { return row->compile + row->verify + row->benchmark; }
 #endif

@@ -38,7 +38,7 @@ bool kiln__baseline_make(struct kiln_recording *r)
         return false;
     for (size_t i = 0; i < r->row_count; i++) {
         b->sorted[n++] = r->rows[i].seconds;
-        b->mean_cost += kiln__row_cost(&r->rows[i]) / (double)r->row_count;
+        b->mean_cost += kiln__recording_row_cost(&r->rows[i]) / (double)r->row_count;
     }
     if (ran == 0)
         return true;
@@ -109,7 +109,7 @@ void kiln__replay_free(kiln__replay *p)
     kiln__free(p->recording->mem, p);
 }
 
-kiln_status kiln__replay_next(kiln__replay *p, const kiln__row **row, double *clock, kiln_error **error)
+kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, double *clock, kiln_error **error)
 {
     bool found;
     kiln_status status = kiln__search_ask(p->search, p->point, &found, error);
@@ -117,8 +117,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__row **row, double *cl
         return status;
     *row = NULL;
     if (found) {
-        *row = kiln__recording_row(p->recording, p->point);
-        p->clock += kiln__row_cost(*row);
+        *row = kiln__recording_find_row(p->recording, p->point);
+        p->clock += kiln__recording_row_cost(*row);
         status = kiln__search_tell(p->search, p->point, (*row)->seconds, error);
     }
     *clock = p->clock;
@@ -133,7 +133,7 @@ static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy
 {
     const kiln__baseline *b = &r->baseline;
     kiln__replay *replay = NULL;
-    const kiln__row *row = NULL;
+    const kiln__recording_row *row = NULL;
     kiln_status status = kiln__replay_open(r, strategy, seed, &replay, error);
     double best = b->worst, clock = 0, share_of = b->worst;
     size_t step = 0, tried = 0;

@@ -15,7 +15,7 @@ kiln_status kiln__replay_open(const struct kiln_recording *recording, const kiln
                               kiln__replay **replay, kiln_error **error);
 void kiln__replay_free(kiln__replay *replay); /* NULL is fine */
 /* Tries the next configuration: *row is it, NULL at the end; *clock is the time when its result is there. */
-kiln_status kiln__replay_next(kiln__replay *replay, const kiln__row **row, double *clock, kiln_error **error);
+kiln_status kiln__replay_next(kiln__replay *replay, const kiln__recording_row **row, double *clock, kiln_error **error);
 
 enum { KILN__SCORE_SHARE = 100 }; /* configurations after which the share of the optimum is taken */
 /* Seeds 1 to `seeds` (at least 1). */

@@ -105,7 +105,7 @@ static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag
         else
             s->next[i] = kiln__random_below(&s->random, 2) ? best[i] : a[i];
     }
-    if (!alike || kiln__search_entry(s, s->next) != KILN__NO_ENTRY)
+    if (!alike || kiln__search_find(s, s->next) != KILN__NO_ENTRY)
         kiln__search_kick(s, 1); /* members of other variants, or all alike by now */
     return KILN_OK;
 }

@@ -12,9 +12,9 @@ typedef struct around {
     size_t capacity, count, at;
 } around;
 
-static const kiln__entry *entry_of(const kiln__search *s, const uint32_t *point)
+static const kiln__search_entry *entry_of(const kiln__search *s, const uint32_t *point)
 {
-    size_t entry = kiln__search_entry(s, point);
+    size_t entry = kiln__search_find(s, point);
     return entry == KILN__NO_ENTRY ? NULL : &s->entries[entry];
 }
 
@@ -54,7 +54,7 @@ static size_t better_of(const kiln__search *s, const around *a, bool *waiting)
     size_t best = a->current;
     *waiting = false;
     for (size_t i = 0; i < a->count; i++) {
-        size_t entry = kiln__search_entry(s, a->list + i * s->width);
+        size_t entry = kiln__search_find(s, a->list + i * s->width);
         if (entry == KILN__NO_ENTRY)
             continue;
         *waiting |= !s->entries[entry].told;
@@ -202,7 +202,7 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
     for (unsigned i = 0; i < WALK; i++) {
         memcpy(s->next, kiln__search_point(s, a->current), s->width * sizeof *s->next);
         kiln__search_kick(s, kiln__random_below(&s->random, 4) ? 1 : 2);
-        size_t known = kiln__search_entry(s, s->next);
+        size_t known = kiln__search_find(s, s->next);
         if (known == KILN__NO_ENTRY)
             break;
         if (s->entries[known].told && s->entries[known].value < HUGE_VAL && accepts(s, a, s->entries[known].value))

@@ -72,7 +72,7 @@ static size_t slot_of(const kiln__search *s, const uint32_t *point)
     return slot;
 }
 
-size_t kiln__search_entry(const kiln__search *s, const uint32_t *point)
+size_t kiln__search_find(const kiln__search *s, const uint32_t *point)
 {
     if (!s->table)
         return KILN__NO_ENTRY;
@@ -101,7 +101,7 @@ static bool add_entry(kiln__search *s, const uint32_t *point, uint32_t tag)
         !kiln__grow(s->mem, &s->entries, &s->entry_capacity, s->count + 1, sizeof *s->entries))
         return false;
     memcpy(s->coords + s->count * s->width, point, s->width * sizeof *point);
-    s->entries[s->count] = (kiln__entry){.value = HUGE_VAL, .tag = tag};
+    s->entries[s->count] = (kiln__search_entry){.value = HUGE_VAL, .tag = tag};
     s->table[slot_of(s, point)] = (uint32_t)s->count + 1;
     s->count++;
     return true;
@@ -122,7 +122,7 @@ kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
         kiln_status status = s->points->draw(s->points->user, &s->random, s->next, found, error);
         if (status != KILN_OK || !*found)
             return status;
-        *found = kiln__search_entry(s, s->next) == KILN__NO_ENTRY;
+        *found = kiln__search_find(s, s->next) == KILN__NO_ENTRY;
         if (*found)
             return KILN_OK;
     }
@@ -131,7 +131,7 @@ kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error)
         kiln_status status = s->points->at(s->points->user, number, s->next, error);
         if (status != KILN_OK)
             return status;
-        if (kiln__search_entry(s, s->next) == KILN__NO_ENTRY) {
+        if (kiln__search_find(s, s->next) == KILN__NO_ENTRY) {
             *found = true;
             return KILN_OK;
         }
@@ -204,7 +204,7 @@ kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln
     bool have = false, more = s->strategy->propose != NULL;
     for (unsigned i = 0; i < TRIES && more && !have; i++) {
         status = s->strategy->propose(s, s->state, &tag, &more, error);
-        if (status == KILN_OK && more && kiln__search_entry(s, s->next) == KILN__NO_ENTRY)
+        if (status == KILN_OK && more && kiln__search_find(s, s->next) == KILN__NO_ENTRY)
             status = kiln__search_holds(s, s->next, &have, error);
         if (status != KILN_OK)
             return status;
@@ -225,13 +225,13 @@ kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln
 
 kiln_status kiln__search_tell(kiln__search *s, const uint32_t *point, double value, kiln_error **error)
 {
-    size_t entry = kiln__search_entry(s, point);
+    size_t entry = kiln__search_find(s, point);
     if (entry == KILN__NO_ENTRY) {
         if (!add_entry(s, point, 0))
             return kiln__fail_memory(error);
         entry = s->count - 1;
     }
-    kiln__entry *e = &s->entries[entry];
+    kiln__search_entry *e = &s->entries[entry];
     if (e->told)
         return kiln__fail(s->mem, error, KILN_ERROR_ARGUMENT, "a configuration was told of twice");
     e->told = true;

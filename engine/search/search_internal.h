@@ -6,11 +6,11 @@
 
 #define KILN__NO_ENTRY SIZE_MAX
 
-typedef struct kiln__entry { /* a point that was given out or told of */
+typedef struct kiln__search_entry { /* a point that was given out or told of */
     double value;        /* HUGE_VAL: failed */
     uint32_t tag;        /* the strategy's own, given when it proposed the point; 0 for one drawn at random */
     bool told;
-} kiln__entry;
+} kiln__search_entry;
 
 struct kiln__strategy {
     const char *name;
@@ -32,7 +32,7 @@ struct kiln__search {
     uint64_t drawn;            /* of the shuffled (or plain) numbers */
     bool in_order;
     uint32_t *coords;          /* of the entries, width each, in the order in which they were given out */
-    kiln__entry *entries;
+    kiln__search_entry *entries;
     size_t count, coords_capacity, entry_capacity;
     uint32_t *table;           /* entry + 1 by hash; its size is a power of two */
     size_t table_size;
@@ -45,7 +45,7 @@ static inline const uint32_t *kiln__search_point(const kiln__search *s, size_t e
 {
     return s->coords + entry * s->width;
 }
-size_t kiln__search_entry(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: never given out */
+size_t kiln__search_find(const kiln__search *s, const uint32_t *point); /* KILN__NO_ENTRY: never given out */
 kiln_status kiln__search_holds(kiln__search *s, const uint32_t *point, bool *holds, kiln_error **error);
 /* The next random valid point that was not given out into s->next. */
 kiln_status kiln__search_draw(kiln__search *s, bool *found, kiln_error **error);

@@ -358,7 +358,7 @@ static bool ask_about(kiln__search *s, surrogate *f)
     for (size_t i = 0; i < f->near_count + looks; i++) {
         const uint32_t *point = i < f->near_count ? f->near + i * s->width
                                                   : f->pool + (start + i - f->near_count) % f->pool_count * s->width;
-        if (kiln__search_entry(s, point) == KILN__NO_ENTRY)
+        if (kiln__search_find(s, point) == KILN__NO_ENTRY)
             f->asked[f->asked_count++] = point;
     }
     return true;

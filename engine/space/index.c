@@ -90,7 +90,7 @@ static bool make_inputs(kiln__index *x)
 {
     for (size_t i = 0; i < x->params; i++) {
         const kiln__axis *axis = &x->space->axes[i];
-        kiln__node_kind kind = axis->count && axis->values[0].kind == KILN_TEXT ? KILN__NODE_TEXT : KILN__NODE_INT;
+        kiln__expr_node_kind kind = axis->count && axis->values[0].kind == KILN_TEXT ? KILN__NODE_TEXT : KILN__NODE_INT;
         x->values[i] = kiln__arena_alloc(&x->arena, (axis->count + 1) * sizeof **x->values);
         if (!x->values[i])
             return false;

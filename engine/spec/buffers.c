@@ -29,10 +29,10 @@ static const char *const type_names[] = {
 #undef KILN_X
 };
 
-static void read_type(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     if (node->kind != KILN__SCALAR) {
-        kiln__diag_add(r->diag, node->pos, "'type' must be a type such as f32, not %s", kiln__node_describe(node));
+        kiln__diag_add(r->diag, node->pos, "'type' must be a type such as f32, not %s", kiln__spec_node_describe(node));
         return;
     }
     for (size_t i = 0; i < KILN__COUNT(type_names); i++)
@@ -70,9 +70,9 @@ static void read_type(kiln__reader *r, const kiln__node *node, kiln__buffer *buf
     }
 }
 
-static void read_shape(kiln__reader *r, kiln__node *const *node, kiln__buffer *buffer)
+static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buffer *buffer)
 {
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, node, "'shape'", &items);
     if (count > KILN_MAX_DIMS) {
         kiln__diag_add(r->diag, (*node)->pos, "a shape of %zu dimensions; %d are the most", count, KILN_MAX_DIMS);
@@ -110,7 +110,7 @@ static int64_t name_seed(const char *name)
     return hash & 0x7fffffff;
 }
 
-static void read_fill(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+static void read_fill(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     static const char *const keys[] = {"value", "iota", "uniform", "normal", "zipf", "seed", NULL};
     kiln__fill *fill = &buffer->fill;
@@ -124,8 +124,8 @@ static void read_fill(kiln__reader *r, const kiln__node *node, kiln__buffer *buf
         return;
     size_t chosen = KILN__COUNT(fills);
     for (size_t f = 0; f < KILN__COUNT(fills); f++) {
-        kiln__node *values = kiln__node_get(node, fills[f].key);
-        kiln__node *const *items;
+        kiln__spec_node *values = kiln__spec_node_get(node, fills[f].key);
+        kiln__spec_node *const *items;
         if (!values)
             continue;
         if (chosen < KILN__COUNT(fills)) {
@@ -143,7 +143,7 @@ static void read_fill(kiln__reader *r, const kiln__node *node, kiln__buffer *buf
         fill->b = count > 1 ? kiln__read_expr(r, items[1], "a number of 'fill'", KILN__ALL_INPUTS)
                             : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
     }
-    const kiln__node *seed = kiln__node_get(node, "seed");
+    const kiln__spec_node *seed = kiln__spec_node_get(node, "seed");
     if (chosen == KILN__COUNT(fills)) {
         kiln__diag_add(r->diag, node->pos, "'fill' says nothing: a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
@@ -157,7 +157,7 @@ static void read_fill(kiln__reader *r, const kiln__node *node, kiln__buffer *buf
     }
 }
 
-static void read_from(kiln__reader *r, const kiln__node *node, kiln__buffer *buffer)
+static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     buffer->fill.pos = node->pos;
     buffer->fill.kind = KILN__FILL_FROM;
@@ -178,15 +178,15 @@ static void read_from(kiln__reader *r, const kiln__node *node, kiln__buffer *buf
                    root, near);
 }
 
-static void read_buffer(kiln__reader *r, const kiln__node *map, bool of_spec, kiln__buffer *buffer)
+static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spec, kiln__buffer *buffer)
 {
     static const char *const keys[] = {"type", "shape", "fill", "from", "file", "out", NULL};
     if (!kiln__read_map(r, map, "a buffer", keys))
         return;
-    const kiln__node *type = kiln__node_get(map, "type"), *out = kiln__node_get(map, "out");
-    const kiln__node *sources[] = {kiln__node_get(map, "fill"), kiln__node_get(map, "from"),
-                                   kiln__node_get(map, "file")};
-    kiln__node *shape = kiln__node_get(map, "shape");
+    const kiln__spec_node *type = kiln__spec_node_get(map, "type"), *out = kiln__spec_node_get(map, "out");
+    const kiln__spec_node *sources[] = {kiln__spec_node_get(map, "fill"), kiln__spec_node_get(map, "from"),
+                                   kiln__spec_node_get(map, "file")};
+    kiln__spec_node *shape = kiln__spec_node_get(map, "shape");
     if ((sources[0] != NULL) + (sources[1] != NULL) + (sources[2] != NULL) > 1)
         kiln__diag_add(r->diag, map->pos, "a buffer's content is one of 'fill', 'from' and 'file'");
     bool comes_with_data = sources[1] || sources[2];
@@ -214,7 +214,7 @@ static void read_buffer(kiln__reader *r, const kiln__node *map, bool of_spec, ki
 }
 
 /* The names have been declared. */
-kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__node *node, bool of_spec, size_t *count)
+kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count)
 {
     *count = node && node->kind == KILN__MAP && node->count <= KILN__MOST ? node->count : 0;
     kiln__buffer *buffers = *count ? kiln__read_array(r, *count, sizeof *buffers) : NULL;

@@ -8,16 +8,16 @@ struct kiln__edit {
     const kiln_allocator *mem;
     const kiln_spec *spec;
     kiln__arena arena;
-    kiln__node *root;
+    kiln__spec_node *root;
 };
 
 /* ---- nodes ---- */
 
 /* Without aliases: what stands in several places is there as often, so that a change of one leaves the others alone.
  * The reader has bounded depth and number. */
-static kiln__node *copy_node(kiln__arena *arena, const kiln__node *from)
+static kiln__spec_node *copy_node(kiln__arena *arena, const kiln__spec_node *from)
 {
-    kiln__node *made = kiln__arena_alloc(arena, sizeof *made);
+    kiln__spec_node *made = kiln__arena_alloc(arena, sizeof *made);
     if (!made)
         return NULL;
     *made = *from;
@@ -34,17 +34,17 @@ static kiln__node *copy_node(kiln__arena *arena, const kiln__node *from)
     return arena->failed ? NULL : made;
 }
 
-static kiln__node *make(kiln__edit *e, kiln__node_kind kind)
+static kiln__spec_node *make(kiln__edit *e, kiln__spec_node_kind kind)
 {
-    kiln__node *made = kiln__arena_alloc(&e->arena, sizeof *made);
+    kiln__spec_node *made = kiln__arena_alloc(&e->arena, sizeof *made);
     if (made)
         made->kind = kind;
     return made;
 }
 
-static kiln__node *scalar(kiln__edit *e, const char *text, bool quoted)
+static kiln__spec_node *scalar(kiln__edit *e, const char *text, bool quoted)
 {
-    kiln__node *made = make(e, KILN__SCALAR);
+    kiln__spec_node *made = make(e, KILN__SCALAR);
     if (!made)
         return NULL;
     made->text = kiln__arena_strdup(&e->arena, text);
@@ -53,24 +53,24 @@ static kiln__node *scalar(kiln__edit *e, const char *text, bool quoted)
     return made->text ? made : NULL;
 }
 
-static kiln__node *value_node(kiln__edit *e, kiln_value value)
+static kiln__spec_node *value_node(kiln__edit *e, kiln_value value)
 {
     kiln__text text = {.mem = e->mem};
     kiln__value_print(&text, value);
     if (text.failed)
         e->arena.failed = true;
-    kiln__node *made = scalar(e, kiln__text_get(&text), value.kind == KILN_TEXT);
+    kiln__spec_node *made = scalar(e, kiln__text_get(&text), value.kind == KILN_TEXT);
     kiln__text_free(&text);
     return made;
 }
 
 /* Every function below takes NULL nodes, which are what no memory leaves. */
-static void append(kiln__edit *e, kiln__node *node, kiln__node *key, kiln__node *item)
+static void append(kiln__edit *e, kiln__spec_node *node, kiln__spec_node *key, kiln__spec_node *item)
 {
     if (!node || !item || (node->kind == KILN__MAP && !key))
         return;
-    kiln__node **items = kiln__arena_alloc(&e->arena, (node->count + 1) * sizeof *items);
-    kiln__node **keys = key ? kiln__arena_alloc(&e->arena, (node->count + 1) * sizeof *keys) : NULL;
+    kiln__spec_node **items = kiln__arena_alloc(&e->arena, (node->count + 1) * sizeof *items);
+    kiln__spec_node **keys = key ? kiln__arena_alloc(&e->arena, (node->count + 1) * sizeof *keys) : NULL;
     if (!items || (key && !keys))
         return;
     for (size_t i = 0; i < node->count; i++) {
@@ -86,7 +86,7 @@ static void append(kiln__edit *e, kiln__node *node, kiln__node *key, kiln__node 
     node->count++;
 }
 
-static void set(kiln__edit *e, kiln__node *map, const char *key, kiln__node *item)
+static void set(kiln__edit *e, kiln__spec_node *map, const char *key, kiln__spec_node *item)
 {
     for (size_t i = 0; map && item && map->kind == KILN__MAP && i < map->count; i++)
         if (strcmp(map->keys[i]->text, key) == 0) {
@@ -96,7 +96,7 @@ static void set(kiln__edit *e, kiln__node *map, const char *key, kiln__node *ite
     append(e, map, scalar(e, key, false), item);
 }
 
-static void drop(kiln__node *map, const char *key)
+static void drop(kiln__spec_node *map, const char *key)
 {
     size_t kept = 0;
     for (size_t i = 0; map && map->kind == KILN__MAP && i < map->count; i++) {
@@ -110,9 +110,9 @@ static void drop(kiln__node *map, const char *key)
 }
 
 /* The mapping under `key`; made where there is none. */
-static kiln__node *map_in(kiln__edit *e, kiln__node *map, const char *key)
+static kiln__spec_node *map_in(kiln__edit *e, kiln__spec_node *map, const char *key)
 {
-    kiln__node *found = kiln__node_get(map, key);
+    kiln__spec_node *found = kiln__spec_node_get(map, key);
     if (found && found->kind == KILN__MAP)
         return found;
     found = make(e, KILN__MAP);
@@ -121,10 +121,10 @@ static kiln__node *map_in(kiln__edit *e, kiln__node *map, const char *key)
 }
 
 /* The part of the file that holds a variant's own things. */
-static kiln__node *section(kiln__edit *e, const char *variant)
+static kiln__spec_node *section(kiln__edit *e, const char *variant)
 {
-    kiln__node *variants = variant ? kiln__node_get(e->root, "variants") : NULL;
-    kiln__node *found = variants ? kiln__node_get(variants, variant) : NULL;
+    kiln__spec_node *variants = variant ? kiln__spec_node_get(e->root, "variants") : NULL;
+    kiln__spec_node *found = variants ? kiln__spec_node_get(variants, variant) : NULL;
     return found ? found : e->root;
 }
 
@@ -132,13 +132,13 @@ static kiln__node *section(kiln__edit *e, const char *variant)
 
 void kiln__edit_sizes(kiln__edit *e, const char *set_name, const kiln_setting *sizes, size_t count)
 {
-    kiln__node *list = make(e, e->spec->from_t1 ? KILN__LIST : KILN__MAP), *sets = make(e, KILN__MAP);
+    kiln__spec_node *list = make(e, e->spec->from_t1 ? KILN__LIST : KILN__MAP), *sets = make(e, KILN__MAP);
     if (count == 0)
         return;
     for (size_t i = 0; i < count; i++)
         append(e, list, e->spec->from_t1 ? NULL : scalar(e, sizes[i].name, false), value_node(e, sizes[i].value));
     if (e->spec->from_t1) {
-        set(e, kiln__node_get(e->root, "KernelSpecification"), "ProblemSize", list);
+        set(e, kiln__spec_node_get(e->root, "KernelSpecification"), "ProblemSize", list);
         return;
     }
     append(e, sets, scalar(e, set_name, false), list);
@@ -147,12 +147,12 @@ void kiln__edit_sizes(kiln__edit *e, const char *set_name, const kiln_setting *s
 
 static void t1_param(kiln__edit *e, const char *name, kiln_value value, bool only)
 {
-    kiln__node *params = kiln__node_get(kiln__node_get(e->root, "ConfigurationSpace"), "TuningParameters");
+    kiln__spec_node *params = kiln__spec_node_get(kiln__spec_node_get(e->root, "ConfigurationSpace"), "TuningParameters");
     for (size_t i = 0; params && params->kind == KILN__LIST && i < params->count; i++) {
-        const kiln__node *given = kiln__node_get(params->items[i], "Name");
+        const kiln__spec_node *given = kiln__spec_node_get(params->items[i], "Name");
         if (!given || given->kind != KILN__SCALAR || strcmp(given->text, name) != 0)
             continue;
-        kiln__node *values = make(e, KILN__LIST);
+        kiln__spec_node *values = make(e, KILN__LIST);
         append(e, values, NULL, value_node(e, value));
         if (only)
             set(e, params->items[i], "Values", values);
@@ -166,23 +166,23 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
         t1_param(e, name, value, only);
         return;
     }
-    kiln__node *params = kiln__node_get(section(e, variant), "params");
-    kiln__node *param = kiln__node_get(params, name);
+    kiln__spec_node *params = kiln__spec_node_get(section(e, variant), "params");
+    kiln__spec_node *param = kiln__spec_node_get(params, name);
     if (!param) {
-        params = kiln__node_get(e->root, "params");
-        param = kiln__node_get(params, name);
+        params = kiln__spec_node_get(e->root, "params");
+        param = kiln__spec_node_get(params, name);
     }
     if (!param || (param->kind == KILN__SCALAR && !only))
         return; /* one value alone is its own default */
     if (param->kind != KILN__MAP) {
-        kiln__node *map = make(e, KILN__MAP);
+        kiln__spec_node *map = make(e, KILN__MAP);
         set(e, map, "values", param);
         set(e, params, name, map);
         param = map;
     }
     if (only) {
         static const char *const range[] = {"from", "to", "step", "times"};
-        kiln__node *values = make(e, KILN__LIST);
+        kiln__spec_node *values = make(e, KILN__LIST);
         append(e, values, NULL, value_node(e, value));
         for (size_t i = 0; i < KILN__COUNT(range); i++)
             drop(param, range[i]);
@@ -194,7 +194,7 @@ void kiln__edit_param(kiln__edit *e, const char *variant, const char *name, kiln
 void kiln__edit_source(kiln__edit *e, const char *variant, const char *source)
 {
     if (e->spec->from_t1)
-        set(e, kiln__node_get(e->root, "KernelSpecification"), "KernelFile", scalar(e, source, true));
+        set(e, kiln__spec_node_get(e->root, "KernelSpecification"), "KernelFile", scalar(e, source, true));
     else
         set(e, section(e, variant), "source", scalar(e, source, true));
 }
@@ -205,7 +205,7 @@ void kiln__edit_buffer_file(kiln__edit *e, const char *variant, const char *buff
         set(e, map_in(e, map_in(e, e->root, "Kiln"), "Files"), buffer, scalar(e, file, true));
         return;
     }
-    kiln__node *map = kiln__node_get(kiln__node_get(section(e, variant), "buffers"), buffer);
+    kiln__spec_node *map = kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "buffers"), buffer);
     drop(map, "fill");
     drop(map, "from");
     set(e, map, "file", scalar(e, file, true));
@@ -214,22 +214,22 @@ void kiln__edit_buffer_file(kiln__edit *e, const char *variant, const char *buff
 void kiln__edit_input(kiln__edit *e, const char *variant, const char *input, const char *function,
                       const kiln_setting *args, size_t count)
 {
-    kiln__node *map = make(e, KILN__MAP);
+    kiln__spec_node *map = make(e, KILN__MAP);
     set(e, map, "host", scalar(e, function, false));
     for (size_t i = 0; i < count; i++)
         set(e, map, args[i].name, value_node(e, args[i].value));
-    set(e, kiln__node_get(section(e, variant), "inputs"), input, map);
+    set(e, kiln__spec_node_get(section(e, variant), "inputs"), input, map);
 }
 
 void kiln__edit_input_text(kiln__edit *e, const char *variant, const char *input, const char *arg, const char *text)
 {
-    set(e, kiln__node_get(kiln__node_get(section(e, variant), "inputs"), input), arg, scalar(e, text, true));
+    set(e, kiln__spec_node_get(kiln__spec_node_get(section(e, variant), "inputs"), input), arg, scalar(e, text, true));
 }
 
 void kiln__edit_verify(kiln__edit *e, const char *buffer, const char *file, bool exact, const char *rtol,
                        const char *atol)
 {
-    kiln__node *map = make(e, KILN__MAP), *against = make(e, KILN__MAP);
+    kiln__spec_node *map = make(e, KILN__MAP), *against = make(e, KILN__MAP);
     set(e, against, "file", scalar(e, file, true));
     set(e, map, "against", against);
     if (exact)
@@ -238,19 +238,19 @@ void kiln__edit_verify(kiln__edit *e, const char *buffer, const char *file, bool
         set(e, map, "rtol", scalar(e, rtol, true));
     if (!exact && atol)
         set(e, map, "atol", scalar(e, atol, true));
-    kiln__node *top = e->spec->from_t1 ? map_in(e, e->root, "Kiln") : e->root;
+    kiln__spec_node *top = e->spec->from_t1 ? map_in(e, e->root, "Kiln") : e->root;
     set(e, map_in(e, top, e->spec->from_t1 ? "Verify" : "verify"), buffer, map);
 }
 
 void kiln__edit_variant_first(kiln__edit *e, const char *variant)
 {
-    kiln__node *map = kiln__node_get(e->root, "variants");
+    kiln__spec_node *map = kiln__spec_node_get(e->root, "variants");
     size_t at = 0;
     while (map && at < map->count && strcmp(map->keys[at]->text, variant) != 0)
         at++;
     if (!map || at == map->count)
         return;
-    kiln__node *key = map->keys[at], *item = map->items[at];
+    kiln__spec_node *key = map->keys[at], *item = map->items[at];
     for (; at > 0; at--) {
         map->keys[at] = map->keys[at - 1];
         map->items[at] = map->items[at - 1];
@@ -261,7 +261,7 @@ void kiln__edit_variant_first(kiln__edit *e, const char *variant)
 
 void kiln__edit_variant_remove(kiln__edit *e, const char *variant)
 {
-    drop(kiln__node_get(e->root, "variants"), variant);
+    drop(kiln__spec_node_get(e->root, "variants"), variant);
 }
 
 /* ---- writing ---- */
@@ -274,7 +274,7 @@ static int add_bytes(void *user, unsigned char *bytes, size_t count)
 }
 
 /* A text that means the same in [] and {} as outside: there a comma or a bracket would end it. */
-static bool fits_flow(const kiln__node *node)
+static bool fits_flow(const kiln__spec_node *node)
 {
     if (node->kind != KILN__SCALAR || node->length == 0 || node->length > 60)
         return false;
@@ -283,7 +283,7 @@ static bool fits_flow(const kiln__node *node)
                             strncmp(node->text, "- ", 2) != 0);
 }
 
-static bool is_flow(const kiln__node *node)
+static bool is_flow(const kiln__spec_node *node)
 {
     for (size_t i = 0; i < node->count; i++)
         if (!fits_flow(node->items[i]) || (node->keys && !fits_flow(node->keys[i])))
@@ -291,7 +291,7 @@ static bool is_flow(const kiln__node *node)
     return true;
 }
 
-static bool emit(yaml_emitter_t *emitter, const kiln__node *node)
+static bool emit(yaml_emitter_t *emitter, const kiln__spec_node *node)
 {
     yaml_event_t event;
     bool flow = node->kind != KILN__SCALAR && is_flow(node);
@@ -324,7 +324,7 @@ static bool emit(yaml_emitter_t *emitter, const kiln__node *node)
     return yaml_mapping_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
 }
 
-static bool emit_document(yaml_emitter_t *emitter, const kiln__node *root)
+static bool emit_document(yaml_emitter_t *emitter, const kiln__spec_node *root)
 {
     yaml_event_t event;
     return yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING) && yaml_emitter_emit(emitter, &event) &&
@@ -370,7 +370,7 @@ kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, ki
     made->mem = mem;
     made->spec = spec;
     made->arena.mem = mem;
-    kiln__node *root = kiln__tree_parse(&scratch, &spec->file, &diag); /* as it was when the spec was loaded */
+    kiln__spec_node *root = kiln__tree_parse(&scratch, &spec->file, &diag); /* as it was when the spec was loaded */
     made->root = root ? copy_node(&made->arena, root) : NULL;
     bool fine = made->root && !made->arena.failed;
     /* Texts are the scratch arena's. */

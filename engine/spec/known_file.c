@@ -111,18 +111,18 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
 
 /* ---- reading ---- */
 
-static const char *read_text(kiln__reader *r, const kiln__node *map, const char *key, bool may_be_empty)
+static const char *read_text(kiln__reader *r, const kiln__spec_node *map, const char *key, bool may_be_empty)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     if (!node || (may_be_empty && node->kind == KILN__SCALAR && node->length == 0))
         return "";
     const char *text = kiln__read_text(r, node, key);
     return text ? text : "";
 }
 
-static const kiln_setting *read_settings(kiln__reader *r, const kiln__node *map, const char *key, size_t *count)
+static const kiln_setting *read_settings(kiln__reader *r, const kiln__spec_node *map, const char *key, size_t *count)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     *count = kiln__read_entries(r, node, key);
     kiln_setting *settings = kiln__read_array(r, *count + 1, sizeof *settings);
     for (size_t i = 0; settings && i < *count; i++) {
@@ -133,7 +133,7 @@ static const kiln_setting *read_settings(kiln__reader *r, const kiln__node *map,
     return settings;
 }
 
-static void read_seconds(kiln__reader *r, const kiln__node *node, kiln__known *known)
+static void read_seconds(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
 {
     char *end = NULL;
     known->seconds = node->kind == KILN__SCALAR && !node->quoted ? kiln__parse_double(node->text, &end) : 0;
@@ -143,7 +143,7 @@ static void read_seconds(kiln__reader *r, const kiln__node *node, kiln__known *k
     }
 }
 
-static void read_how(kiln__reader *r, const kiln__node *node, kiln__known *known)
+static void read_how(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
 {
     for (int how = 0; node->kind == KILN__SCALAR && how < KILN__HOW_COUNT; how++)
         if (strcmp(node->text, kiln__how_word((kiln__how)how)) == 0) {
@@ -153,7 +153,7 @@ static void read_how(kiln__reader *r, const kiln__node *node, kiln__known *known
     kiln__diag_add(r->diag, node->pos, "how must be one of: measured, estimated, simulated");
 }
 
-static void read_made(kiln__reader *r, const kiln__node *node, kiln__known *known)
+static void read_made(kiln__reader *r, const kiln__spec_node *node, kiln__known *known)
 {
     struct tm parts = {0};
     char *end = node->kind == KILN__SCALAR ? strptime(node->text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
@@ -164,7 +164,7 @@ static void read_made(kiln__reader *r, const kiln__node *node, kiln__known *know
         known->made = (int64_t)seconds * 1000000;
 }
 
-static void read_known(kiln__reader *r, const kiln__node *node, kiln__known_list *list)
+static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known_list *list)
 {
     static const char *const keys[] = {"spec", "device", "cc", "sizes", "variant", "params", "seconds", "how",
                                        "verified", "made", NULL};
@@ -180,26 +180,26 @@ static void read_known(kiln__reader *r, const kiln__node *node, kiln__known_list
     known.variant = read_text(r, node, "variant", true);
     known.sizes = read_settings(r, node, "sizes", &known.size_count);
     known.params = read_settings(r, node, "params", &known.param_count);
-    read_seconds(r, kiln__node_get(node, "seconds"), &known);
-    read_how(r, kiln__node_get(node, "how"), &known);
-    kiln__read_bool(r, kiln__node_get(node, "verified"), "verified", &known.verified);
-    read_made(r, kiln__node_get(node, "made"), &known);
+    read_seconds(r, kiln__spec_node_get(node, "seconds"), &known);
+    read_how(r, kiln__spec_node_get(node, "how"), &known);
+    kiln__read_bool(r, kiln__spec_node_get(node, "verified"), "verified", &known.verified);
+    read_made(r, kiln__spec_node_get(node, "made"), &known);
     if (known.sizes && known.params && !r->arena->failed && !kiln__known_add(list, &known))
         r->arena->failed = true;
 }
 
-static void read_root(kiln__reader *r, const kiln__node *root, kiln__known_list *list)
+static void read_root(kiln__reader *r, const kiln__spec_node *root, kiln__known_list *list)
 {
     static const char *const keys[] = {"kiln-best", "best", NULL};
     if (!kiln__read_map(r, root, "a file of best-known configurations", keys) ||
         !kiln__read_need(r, root, "the file", "kiln-best") || !kiln__read_need(r, root, "the file", "best"))
         return;
-    const kiln__node *version = kiln__node_get(root, "kiln-best"), *best = kiln__node_get(root, "best");
+    const kiln__spec_node *version = kiln__spec_node_get(root, "kiln-best"), *best = kiln__spec_node_get(root, "best");
     if (version->kind != KILN__SCALAR || strcmp(version->text, "1") != 0)
         kiln__diag_add(r->diag, version->pos, "this is kiln %s, which knows version %d of such files", KILN_VERSION,
                        VERSION);
     else if (best->kind != KILN__LIST)
-        kiln__diag_add(r->diag, best->pos, "best must be a list, not %s", kiln__node_describe(best));
+        kiln__diag_add(r->diag, best->pos, "best must be a list, not %s", kiln__spec_node_describe(best));
     else
         for (size_t i = 0; i < best->count && !r->arena->failed; i++)
             read_known(r, best->items[i], list);
@@ -213,7 +213,7 @@ kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const 
     kiln__source source = {name, text, length};
     kiln__reader r = {.arena = &scratch, .scratch = &scratch, .diag = &diag};
     size_t before = list->count;
-    const kiln__node *root = kiln__tree_parse(&scratch, &source, &diag);
+    const kiln__spec_node *root = kiln__tree_parse(&scratch, &source, &diag);
     if (root)
         read_root(&r, root, list);
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);

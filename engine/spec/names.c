@@ -63,7 +63,7 @@ static kiln__name *add_name(kiln__reader *r, const char *text, kiln__pos pos, ki
     return name;
 }
 
-void kiln__declare(kiln__reader *r, const kiln__node *key, kiln__name_kind kind, const kiln__param *param)
+void kiln__declare(kiln__reader *r, const kiln__spec_node *key, kiln__name_kind kind, const kiln__param *param)
 {
     kiln__name *name = add_name(r, key->text, key->pos, kind);
     if (name)
@@ -163,16 +163,16 @@ void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
         kiln__expr_eval(expr, NULL, &value, r->diag); /* a constant that cannot be computed is wrong at once */
 }
 
-static kiln__expr *parse(kiln__reader *r, const kiln__node *node, const char *what)
+static kiln__expr *parse(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
-        kiln__diag_add(r->diag, node->pos, "%s must be an expression, not %s", what, kiln__node_describe(node));
+        kiln__diag_add(r->diag, node->pos, "%s must be an expression, not %s", what, kiln__spec_node_describe(node));
         return NULL;
     }
     return kiln__expr_parse(r->arena, node->text, node->length, node->pos, 0, r->diag);
 }
 
-kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__node *node, const char *what, size_t inputs)
+kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__spec_node *node, const char *what, size_t inputs)
 {
     kiln__expr *expr = parse(r, node, what);
     if (expr)
@@ -188,7 +188,7 @@ static const char *lone_name(const kiln__expr *expr)
                : NULL;
 }
 
-kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__node *node, const char *what)
+kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     kiln__expr *expr = parse(r, node, what);
     const char *alone = expr ? lone_name(expr) : NULL;
@@ -209,10 +209,10 @@ kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__node *node, const char *
     return expr;
 }
 
-kiln__template *kiln__read_template(kiln__reader *r, const kiln__node *node, const char *what)
+kiln__template *kiln__read_template(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
-        kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__node_describe(node));
+        kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__spec_node_describe(node));
         return NULL;
     }
     kiln__template *made = kiln__template_parse(r->arena, node->text, node->length, node->pos, r->diag);
@@ -221,7 +221,7 @@ kiln__template *kiln__read_template(kiln__reader *r, const kiln__node *node, con
     return made;
 }
 
-const char *kiln__read_buffer_name(kiln__reader *r, const kiln__node *node, const char *what)
+const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     const char *text = kiln__read_text(r, node, what);
     if (!text)
@@ -239,10 +239,10 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__node *node, cons
 
 /* A host function's argument is an expression if all its names are known here, else a text (a path, a word). A lone
  * word that is almost a known name is more likely a slip. */
-static void read_host_arg(kiln__reader *r, const kiln__node *node, size_t inputs, bool buffers, kiln__arg *arg)
+static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
-        kiln__diag_add(r->diag, node->pos, "an argument must be a value or a name, not %s", kiln__node_describe(node));
+        kiln__diag_add(r->diag, node->pos, "an argument must be a value or a name, not %s", kiln__spec_node_describe(node));
         return;
     }
     kiln__diag quiet = {.mem = r->diag->mem};
@@ -280,7 +280,7 @@ static void read_host_arg(kiln__reader *r, const kiln__node *node, size_t inputs
     }
 }
 
-kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__node *map, const char *skip, size_t inputs, bool buffers,
+kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs, bool buffers,
                                 size_t *count)
 {
     *count = 0;
@@ -298,7 +298,7 @@ kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__node *map, const ch
     return args;
 }
 
-const char *kiln__read_host(kiln__reader *r, const kiln__node *node, const char *what, unsigned use)
+const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const char *what, unsigned use)
 {
     const char *name = kiln__read_text(r, node, what);
     if (!name || !r->hosts || r->hosts->known(r->hosts->user, name, use))

@@ -6,11 +6,11 @@
 #include "read.h"
 
 /* A plain word is a text, all else plain is an expression without names; what is quoted is a text. */
-bool kiln__read_value(kiln__reader *r, const kiln__node *node, const char *what, kiln_value *value)
+bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value)
 {
     if (node->kind != KILN__SCALAR || (node->length == 0 && !node->quoted)) {
         kiln__diag_add(r->diag, node->pos, "%s must be a number, true, false or a name, not %s", what,
-                       kiln__node_describe(node));
+                       kiln__spec_node_describe(node));
         return false;
     }
     value->kind = KILN_TEXT;
@@ -99,9 +99,9 @@ static bool room_for(kiln__reader *r, kiln__pos pos, size_t count)
     return false;
 }
 
-static void read_list(kiln__reader *r, kiln__node *const *node, kiln__param *param)
+static void read_list(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, node, "the values of a param", &items);
     if (count == 0) {
         if ((*node)->kind == KILN__LIST)
@@ -123,9 +123,9 @@ static void read_list(kiln__reader *r, kiln__node *const *node, kiln__param *par
 
 /* ---- ranges ---- */
 
-static bool read_number(kiln__reader *r, const kiln__node *map, const char *key, kiln_value *value)
+static bool read_number(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln_value *value)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     if (!kiln__read_value(r, node, key, value))
         return false;
     if (value->kind == KILN_INT || value->kind == KILN_FLOAT)
@@ -135,7 +135,7 @@ static bool read_number(kiln__reader *r, const kiln__node *map, const char *key,
 }
 
 /* How many values, or 0 and a message. */
-static size_t count_range(kiln__reader *r, const kiln__node *by, kiln_value from, kiln_value to, kiln_value step,
+static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value from, kiln_value to, kiln_value step,
                           bool times)
 {
     bool ints = from.kind == KILN_INT;
@@ -164,12 +164,12 @@ static size_t count_range(kiln__reader *r, const kiln__node *by, kiln_value from
     return 0;
 }
 
-static void read_range(kiln__reader *r, const kiln__node *map, kiln__param *param)
+static void read_range(kiln__reader *r, const kiln__spec_node *map, kiln__param *param)
 {
-    bool times = kiln__node_get(map, "times") != NULL;
-    const kiln__node *by = kiln__node_get(map, times ? "times" : "step");
+    bool times = kiln__spec_node_get(map, "times") != NULL;
+    const kiln__spec_node *by = kiln__spec_node_get(map, times ? "times" : "step");
     kiln_value bounds[3] = {{.kind = KILN_INT}, {.kind = KILN_INT}, {.kind = KILN_INT, .as.i = 1}};
-    if (times && kiln__node_get(map, "step")) {
+    if (times && kiln__spec_node_get(map, "step")) {
         kiln__diag_add(r->diag, by->pos, "a range goes by 'step' or by 'times', not both");
         return;
     }
@@ -203,9 +203,9 @@ static void read_range(kiln__reader *r, const kiln__node *map, kiln__param *para
 
 /* ---- one param ---- */
 
-kiln__template **kiln__read_options(kiln__reader *r, kiln__node *const *node, size_t *count)
+kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count)
 {
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     *count = kiln__read_items(r, node, "'options'", &items);
     kiln__template **options = *count ? kiln__read_array(r, *count, sizeof *options) : NULL;
     for (size_t i = 0; options && i < *count; i++)
@@ -215,7 +215,7 @@ kiln__template **kiln__read_options(kiln__reader *r, kiln__node *const *node, si
     return options;
 }
 
-static void read_default(kiln__reader *r, const kiln__node *node, kiln__param *param)
+static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__param *param)
 {
     kiln_value wanted;
     if (param->count == 0 || !kiln__read_value(r, node, "'default'", &wanted))
@@ -228,7 +228,7 @@ static void read_default(kiln__reader *r, const kiln__node *node, kiln__param *p
     kiln__diag_add(r->diag, node->pos, "the default of '%s' is not one of its values", param->name);
 }
 
-static void read_param(kiln__reader *r, kiln__node *const *node, kiln__param *param)
+static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
     static const char *const keys[] = {"values", "from", "to", "step", "times", "default", "options", NULL};
     if ((*node)->kind != KILN__MAP) {
@@ -237,14 +237,14 @@ static void read_param(kiln__reader *r, kiln__node *const *node, kiln__param *pa
     }
     if (!kiln__read_map(r, *node, "a param", keys))
         return;
-    kiln__node *values = kiln__node_get(*node, "values");
-    const char *range = kiln__node_get(*node, "from")    ? "from"
-                        : kiln__node_get(*node, "to")    ? "to"
-                        : kiln__node_get(*node, "step")  ? "step"
-                        : kiln__node_get(*node, "times") ? "times"
+    kiln__spec_node *values = kiln__spec_node_get(*node, "values");
+    const char *range = kiln__spec_node_get(*node, "from")    ? "from"
+                        : kiln__spec_node_get(*node, "to")    ? "to"
+                        : kiln__spec_node_get(*node, "step")  ? "step"
+                        : kiln__spec_node_get(*node, "times") ? "times"
                                                          : NULL;
     if (values && range)
-        kiln__diag_add(r->diag, kiln__node_key(*node, range)->pos, "a param has 'values' or a range, not both");
+        kiln__diag_add(r->diag, kiln__spec_node_key(*node, range)->pos, "a param has 'values' or a range, not both");
     else if (values && values->kind == KILN__MAP)
         kiln__diag_add(r->diag, values->pos, "'values' must be a list; a range stands in the param itself");
     else if (values)
@@ -254,12 +254,12 @@ static void read_param(kiln__reader *r, kiln__node *const *node, kiln__param *pa
     else
         kiln__diag_add(r->diag, (*node)->pos, "param '%s' has neither 'values' nor a range ('from', 'to')",
                        param->name);
-    const kiln__node *initial = kiln__node_get(*node, "default");
+    const kiln__spec_node *initial = kiln__spec_node_get(*node, "default");
     if (initial)
         read_default(r, initial, param);
 }
 
-kiln__param *kiln__read_params(kiln__reader *r, const kiln__node *node, size_t *count)
+kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count)
 {
     *count = kiln__read_entries(r, node, "'params'");
     kiln__param *params = *count ? kiln__read_array(r, *count, sizeof *params) : NULL;
@@ -280,7 +280,7 @@ kiln__param *kiln__read_params(kiln__reader *r, const kiln__node *node, size_t *
 
 /* ---- sizes ---- */
 
-static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__node *map)
+static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__spec_node *map)
 {
     bool same = true;
     for (size_t i = 0; i < map->count; i++) {
@@ -294,21 +294,21 @@ static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__no
         }
     }
     for (size_t k = 0; k < first->count; k++)
-        if (!kiln__node_get(map, first->settings[k].name)) {
+        if (!kiln__spec_node_get(map, first->settings[k].name)) {
             kiln__diag_add(r->diag, map->pos, "this size set misses '%s'", first->settings[k].name);
             same = false;
         }
     return same;
 }
 
-static void read_size(kiln__reader *r, const kiln__node *node, kiln_value *value)
+static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *value)
 {
     *value = (kiln_value){.kind = KILN_INT};
     if (kiln__read_value(r, node, "a size", value) && value->kind != KILN_INT && value->kind != KILN_FLOAT)
         kiln__diag_add(r->diag, node->pos, "a size must be a number");
 }
 
-static void read_size_set(kiln__reader *r, const kiln__node *key, const kiln__node *map, kiln__sizes *set,
+static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, kiln__sizes *set,
                           const kiln__sizes *first)
 {
     if (map->kind == KILN__SCALAR) {
@@ -327,7 +327,7 @@ static void read_size_set(kiln__reader *r, const kiln__node *key, const kiln__no
     for (size_t i = 0; i < set->count; i++) {
         if (first) { /* in the order of the first */
             set->settings[i].name = first->settings[i].name;
-            read_size(r, kiln__node_get(map, first->settings[i].name), &set->settings[i].value);
+            read_size(r, kiln__spec_node_get(map, first->settings[i].name), &set->settings[i].value);
             continue;
         }
         set->settings[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);
@@ -338,7 +338,7 @@ static void read_size_set(kiln__reader *r, const kiln__node *key, const kiln__no
     }
 }
 
-void kiln__read_sizes(kiln__reader *r, const kiln__node *node)
+void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node)
 {
     kiln_spec *spec = r->spec;
     size_t count = kiln__read_entries(r, node, "'sizes'");

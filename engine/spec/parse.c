@@ -20,7 +20,7 @@ typedef struct section {
 
 /* ---- lets ---- */
 
-static kiln__named_expr *read_named(kiln__reader *r, const kiln__node *map, const char *what, size_t inputs,
+static kiln__named_expr *read_named(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t inputs,
                                     size_t *count)
 {
     *count = kiln__read_entries(r, map, what);
@@ -99,7 +99,7 @@ static bool place_let(sorter *s, size_t i)
     return true;
 }
 
-static void read_lets(kiln__reader *r, const kiln__node *map, section *out)
+static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 {
     sorter s = {.r = r};
     if (!map || map->kind != KILN__MAP || map->count > KILN__MOST) /* said when the names were declared */
@@ -139,7 +139,7 @@ static void check_macro(kiln__reader *r, const char *name, kiln__pos pos)
 }
 
 /* A list of lets, or a map of names to expressions. */
-static void read_defines(kiln__reader *r, kiln__node *node, section *out)
+static void read_defines(kiln__reader *r, kiln__spec_node *node, section *out)
 {
     if (!node)
         return;
@@ -156,7 +156,7 @@ static void read_defines(kiln__reader *r, kiln__node *node, section *out)
         }
         return;
     }
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, &node, "'define'", &items);
     out->defines = kiln__read_array(r, count, sizeof *out->defines);
     if (!out->defines)
@@ -182,9 +182,9 @@ static void read_defines(kiln__reader *r, kiln__node *node, section *out)
     }
 }
 
-static void read_bake(kiln__reader *r, kiln__node *node, section *out)
+static void read_bake(kiln__reader *r, kiln__spec_node *node, section *out)
 {
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, &node, "'bake'", &items);
     out->bake = count ? kiln__read_array(r, count, sizeof *out->bake) : NULL;
     for (size_t i = 0; out->bake && i < count; i++) {
@@ -203,9 +203,9 @@ static void read_bake(kiln__reader *r, kiln__node *node, section *out)
 
 /* ---- a section ---- */
 
-static void read_where(kiln__reader *r, kiln__node *node, section *out)
+static void read_where(kiln__reader *r, kiln__spec_node *node, section *out)
 {
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, &node, "'where'", &items);
     if (count > 4 * KILN__MOST) {
         kiln__diag_add(r->diag, node->pos, "more than %d constraints", 4 * KILN__MOST);
@@ -217,61 +217,61 @@ static void read_where(kiln__reader *r, kiln__node *node, section *out)
             out->where_count++;
 }
 
-static void read_inputs(kiln__reader *r, const kiln__node *map, section *out, size_t before)
+static void read_inputs(kiln__reader *r, const kiln__spec_node *map, section *out, size_t before)
 {
     size_t count = map && map->kind == KILN__MAP && map->count <= KILN__MOST ? map->count : 0;
     out->inputs = count ? kiln__read_array(r, count, sizeof *out->inputs) : NULL;
     for (size_t i = 0; out->inputs && i < count; i++) {
-        const kiln__node *node = map->items[i];
+        const kiln__spec_node *node = map->items[i];
         kiln__input *input = &out->inputs[out->input_count++];
         input->name = kiln__arena_strdup(r->arena, map->keys[i]->text);
         input->pos = map->keys[i]->pos;
         if (node->kind != KILN__MAP) {
             kiln__diag_add(r->diag, node->pos, "an input must be a mapping such as {host: FUNCTION, ...}, not %s",
-                           kiln__node_describe(node));
+                           kiln__spec_node_describe(node));
             continue;
         }
         if (kiln__read_need(r, node, "an input", "host"))
-            input->function = kiln__read_host(r, kiln__node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
+            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
         r->for_input = true;
         input->args = kiln__read_host_args(r, node, "host", before + i, false, &input->arg_count);
         r->for_input = false;
     }
 }
 
-static void declare_all(kiln__reader *r, const kiln__node *map, const char *what, kiln__name_kind kind)
+static void declare_all(kiln__reader *r, const kiln__spec_node *map, const char *what, kiln__name_kind kind)
 {
     size_t count = kiln__read_entries(r, map, what);
     for (size_t i = 0; i < count; i++)
         kiln__declare(r, map->keys[i], kind, NULL);
 }
 
-static void read_section(kiln__reader *r, const kiln__node *map, bool of_spec, section *out)
+static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
 {
     size_t inputs = r->input_count;
-    const kiln__node *params = kiln__node_get(map, "params");
-    kiln__node *options = kiln__node_get(map, "options"), *before = kiln__node_get(map, "before_each");
+    const kiln__spec_node *params = kiln__spec_node_get(map, "params");
+    kiln__spec_node *options = kiln__spec_node_get(map, "options"), *before = kiln__spec_node_get(map, "before_each");
     out->params = kiln__read_params(r, params, &out->param_count);
-    declare_all(r, kiln__node_get(map, "let"), "'let'", KILN__NAME_LET);
-    declare_all(r, kiln__node_get(map, "inputs"), "'inputs'", KILN__NAME_INPUT);
-    declare_all(r, kiln__node_get(map, "buffers"), "'buffers'", KILN__NAME_BUFFER);
+    declare_all(r, kiln__spec_node_get(map, "let"), "'let'", KILN__NAME_LET);
+    declare_all(r, kiln__spec_node_get(map, "inputs"), "'inputs'", KILN__NAME_INPUT);
+    declare_all(r, kiln__spec_node_get(map, "buffers"), "'buffers'", KILN__NAME_BUFFER);
 
-    read_lets(r, kiln__node_get(map, "let"), out);
+    read_lets(r, kiln__spec_node_get(map, "let"), out);
     for (size_t i = 0; i < out->param_count; i++) {
-        const kiln__node *node = params->items[i];
-        kiln__node *of_param = kiln__node_get(node, "options");
+        const kiln__spec_node *node = params->items[i];
+        kiln__spec_node *of_param = kiln__spec_node_get(node, "options");
         check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
         out->params[i].options = kiln__read_options(r, &of_param, &out->params[i].option_count);
     }
-    read_where(r, kiln__node_get(map, "where"), out);
-    read_defines(r, kiln__node_get(map, "define"), out);
-    read_bake(r, kiln__node_get(map, "bake"), out);
+    read_where(r, kiln__spec_node_get(map, "where"), out);
+    read_defines(r, kiln__spec_node_get(map, "define"), out);
+    read_bake(r, kiln__spec_node_get(map, "bake"), out);
     out->options = kiln__read_options(r, &options, &out->option_count);
-    read_inputs(r, kiln__node_get(map, "inputs"), out, inputs);
-    out->buffers = kiln__read_buffers(r, kiln__node_get(map, "buffers"), of_spec, &out->buffer_count);
+    read_inputs(r, kiln__spec_node_get(map, "inputs"), out, inputs);
+    out->buffers = kiln__read_buffers(r, kiln__spec_node_get(map, "buffers"), of_spec, &out->buffer_count);
     if (before)
         out->before = kiln__read_steps(r, before, "'before_each'", &out->before_count);
-    out->metrics = read_named(r, kiln__node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->metrics = read_named(r, kiln__spec_node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
 }
 
 /* ---- variants ---- */
@@ -329,9 +329,9 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
                                variant->defines[i].name, variant->defines[k].pos.line);
 }
 
-static void read_steps_or_launch(kiln__reader *r, const kiln__node *map, kiln__variant *variant)
+static void read_steps_or_launch(kiln__reader *r, const kiln__spec_node *map, kiln__variant *variant)
 {
-    kiln__node *launch = kiln__node_get(map, "launch"), *steps = kiln__node_get(map, "steps");
+    kiln__spec_node *launch = kiln__spec_node_get(map, "launch"), *steps = kiln__spec_node_get(map, "steps");
     if (launch && steps)
         kiln__diag_add(r->diag, steps->pos, "a variant has 'launch' or 'steps', not both");
     else if (launch)
@@ -348,7 +348,7 @@ static bool good_label(const char *name)
     return length > 0 && length < 64 && name[length] == '\0';
 }
 
-static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__node *map, const section *shared,
+static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
     static const char *const keys[] = {"about", "contender", "source", "params", "let", "where", "define", "bake",
@@ -363,8 +363,8 @@ static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__nod
         kiln__diag_add(r->diag, key->pos, "'%.70s' is no name for a variant: letters, digits, '_' and '-'", key->text);
     if (!kiln__read_map(r, map, "a variant", keys))
         return;
-    const kiln__node *about = kiln__node_get(map, "about"), *source = kiln__node_get(map, "source");
-    const kiln__node *contender = kiln__node_get(map, "contender");
+    const kiln__spec_node *about = kiln__spec_node_get(map, "about"), *source = kiln__spec_node_get(map, "source");
+    const kiln__spec_node *contender = kiln__spec_node_get(map, "contender");
     if (about)
         variant->about = kiln__read_text(r, about, "'about'");
     if (contender)
@@ -383,7 +383,7 @@ static void read_variant(kiln__reader *r, const kiln__node *key, const kiln__nod
 }
 
 /* A spec with one variant may have its launch at the top, without `variants:`. */
-static void read_only_variant(kiln__reader *r, const kiln__node *root, const section *shared)
+static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, const section *shared)
 {
     static const section none;
     kiln_spec *spec = r->spec;
@@ -401,13 +401,13 @@ static void read_only_variant(kiln__reader *r, const kiln__node *root, const sec
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
-static void read_variants(kiln__reader *r, const kiln__node *root, const section *shared)
+static void read_variants(kiln__reader *r, const kiln__spec_node *root, const section *shared)
 {
     kiln_spec *spec = r->spec;
-    const kiln__node *map = kiln__node_get(root, "variants");
-    const kiln__node *alone = kiln__node_key(root, "launch");
+    const kiln__spec_node *map = kiln__spec_node_get(root, "variants");
+    const kiln__spec_node *alone = kiln__spec_node_key(root, "launch");
     if (!alone)
-        alone = kiln__node_key(root, "steps");
+        alone = kiln__spec_node_key(root, "steps");
     if (!map && alone) {
         read_only_variant(r, root, shared);
         return;
@@ -433,7 +433,7 @@ static void read_variants(kiln__reader *r, const kiln__node *root, const section
 
 /* ---- verification ---- */
 
-static void read_against(kiln__reader *r, const kiln__node *map, kiln__verify *verify)
+static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
     static const char *const keys[] = {"host", "variant", "file", NULL};
     if (!kiln__read_map(r, map, "'against'", keys))
@@ -442,8 +442,8 @@ static void read_against(kiln__reader *r, const kiln__node *map, kiln__verify *v
         kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
         return;
     }
-    const kiln__node *host = kiln__node_get(map, "host"), *variant = kiln__node_get(map, "variant");
-    const kiln__node *file = kiln__node_get(map, "file");
+    const kiln__spec_node *host = kiln__spec_node_get(map, "host"), *variant = kiln__spec_node_get(map, "variant");
+    const kiln__spec_node *file = kiln__spec_node_get(map, "file");
     if (host) {
         verify->against = KILN__AGAINST_HOST;
         verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
@@ -463,14 +463,14 @@ static void read_against(kiln__reader *r, const kiln__node *map, kiln__verify *v
     }
 }
 
-static kiln__expr *read_tolerance(kiln__reader *r, const kiln__node *map, const char *key, kiln__pos pos)
+static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln__pos pos)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     return node ? kiln__read_expr(r, node, key, KILN__ALL_INPUTS)
                 : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
 }
 
-static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__node *map,
+static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map,
                             const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
 {
     static const char *const keys[] = {"against", "rtol", "atol", "exact", NULL};
@@ -494,16 +494,16 @@ static void read_verify_one(kiln__reader *r, const kiln__node *key, const kiln__
     if (!kiln__read_map(r, map, "a verification", keys))
         return;
     if (kiln__read_need(r, map, "a verification", "against"))
-        read_against(r, kiln__node_get(map, "against"), verify);
-    const kiln__node *exact = kiln__node_get(map, "exact");
+        read_against(r, kiln__spec_node_get(map, "against"), verify);
+    const kiln__spec_node *exact = kiln__spec_node_get(map, "exact");
     if (exact && kiln__read_bool(r, exact, "'exact'", &verify->exact) && verify->exact &&
-        (kiln__node_get(map, "rtol") || kiln__node_get(map, "atol")))
+        (kiln__spec_node_get(map, "rtol") || kiln__spec_node_get(map, "atol")))
         kiln__diag_add(r->diag, exact->pos, "'exact' leaves no room for 'rtol' or 'atol'");
     verify->rtol = read_tolerance(r, map, "rtol", key->pos);
     verify->atol = read_tolerance(r, map, "atol", key->pos);
 }
 
-void kiln__read_verify(kiln__reader *r, const kiln__node *map, const kiln__buffer *buffers, size_t buffer_count)
+void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count)
 {
     kiln_spec *spec = r->spec;
     size_t count = kiln__read_entries(r, map, "'verify'");
@@ -514,9 +514,9 @@ void kiln__read_verify(kiln__reader *r, const kiln__node *map, const kiln__buffe
 
 /* ---- the whole ---- */
 
-static void read_version(kiln__reader *r, const kiln__node *root)
+static void read_version(kiln__reader *r, const kiln__spec_node *root)
 {
-    const kiln__node *version = kiln__node_get(root, "kiln");
+    const kiln__spec_node *version = kiln__spec_node_get(root, "kiln");
     if (!version)
         kiln__diag_add(r->diag, root->pos, "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
                        "the format");
@@ -524,7 +524,7 @@ static void read_version(kiln__reader *r, const kiln__node *root)
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
 }
 
-void kiln__read_spec(kiln__reader *r, const kiln__node *root)
+void kiln__read_spec(kiln__reader *r, const kiln__spec_node *root)
 {
     static const char *const keys[] = {"kiln", "name", "title", "about", "source", "sizes", "params", "let", "where",
                                        "define", "bake", "options", "inputs", "buffers", "before_each", "metrics",
@@ -532,8 +532,8 @@ void kiln__read_spec(kiln__reader *r, const kiln__node *root)
     kiln_spec *spec = r->spec;
     if (!kiln__read_map(r, root, "the spec", keys))
         return;
-    const kiln__node *name = kiln__node_get(root, "name"), *title = kiln__node_get(root, "title");
-    const kiln__node *about = kiln__node_get(root, "about"), *source = kiln__node_get(root, "source");
+    const kiln__spec_node *name = kiln__spec_node_get(root, "name"), *title = kiln__spec_node_get(root, "title");
+    const kiln__spec_node *about = kiln__spec_node_get(root, "about"), *source = kiln__spec_node_get(root, "source");
     section shared = {0};
     read_version(r, root);
     if (kiln__read_need(r, root, "the spec", "name") && (spec->name = kiln__read_text(r, name, "'name'")) &&
@@ -542,12 +542,12 @@ void kiln__read_spec(kiln__reader *r, const kiln__node *root)
     spec->title = title ? kiln__read_text(r, title, "'title'") : "";
     spec->about = about ? kiln__read_text(r, about, "'about'") : "";
     spec->source = source ? kiln__read_text(r, source, "'source'") : NULL;
-    kiln__read_sizes(r, kiln__node_get(root, "sizes"));
+    kiln__read_sizes(r, kiln__spec_node_get(root, "sizes"));
     read_section(r, root, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
     read_variants(r, root, &shared);
-    kiln__read_verify(r, kiln__node_get(root, "verify"), shared.buffers, shared.buffer_count);
+    kiln__read_verify(r, kiln__spec_node_get(root, "verify"), shared.buffers, shared.buffer_count);
 }
 
 /* Everything but the spec itself is freed here. */
@@ -594,7 +594,7 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
     kiln__diag diag = {.mem = mem};
     kiln__arena scratch = {.mem = mem};
     kiln__reader r = {.spec = spec, .arena = &spec->arena, .scratch = &scratch, .diag = &diag, .hosts = hosts};
-    kiln__node *root = spec->arena.failed ? NULL : kiln__tree_parse(&scratch, &spec->file, &diag);
+    kiln__spec_node *root = spec->arena.failed ? NULL : kiln__tree_parse(&scratch, &spec->file, &diag);
     if (root && kiln__is_t1(root))
         kiln__read_t1(&r, root);
     else if (root)

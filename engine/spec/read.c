@@ -7,12 +7,12 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
     return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* count is bounded by the nodes of the file */
 }
 
-bool kiln__read_map(kiln__reader *r, const kiln__node *node, const char *what, const char *const *keys)
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
 {
     size_t count = 0;
     if (node->kind != KILN__MAP) {
         kiln__diag_add(r->diag, node->pos, "%s must be a mapping ('key: value'), not %s", what,
-                       kiln__node_describe(node));
+                       kiln__spec_node_describe(node));
         return false;
     }
     while (keys[count])
@@ -39,21 +39,21 @@ bool kiln__read_map(kiln__reader *r, const kiln__node *node, const char *what, c
     return true;
 }
 
-bool kiln__read_need(kiln__reader *r, const kiln__node *map, const char *what, const char *key)
+bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
 {
-    if (kiln__node_get(map, key))
+    if (kiln__spec_node_get(map, key))
         return true;
     kiln__diag_add(r->diag, map->pos, "%s misses the key '%s'", what, key);
     return false;
 }
 
-size_t kiln__read_entries(kiln__reader *r, const kiln__node *node, const char *what)
+size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     if (!node)
         return 0;
     if (node->kind != KILN__MAP) {
         kiln__diag_add(r->diag, node->pos, "%s must be a mapping ('name: value'), not %s", what,
-                       kiln__node_describe(node));
+                       kiln__spec_node_describe(node));
         return 0;
     }
     if (node->count > KILN__MOST) {
@@ -63,7 +63,7 @@ size_t kiln__read_entries(kiln__reader *r, const kiln__node *node, const char *w
     return node->count;
 }
 
-size_t kiln__read_items(kiln__reader *r, kiln__node *const *node, const char *what, kiln__node *const **items)
+size_t kiln__read_items(kiln__reader *r, kiln__spec_node *const *node, const char *what, kiln__spec_node *const **items)
 {
     *items = NULL;
     if (!*node)
@@ -80,15 +80,15 @@ size_t kiln__read_items(kiln__reader *r, kiln__node *const *node, const char *wh
     return (*node)->count;
 }
 
-const char *kiln__read_text(kiln__reader *r, const kiln__node *node, const char *what)
+const char *kiln__read_text(kiln__reader *r, const kiln__spec_node *node, const char *what)
 {
     if (node->kind == KILN__SCALAR && node->length > 0)
         return kiln__arena_strdup(r->arena, node->text);
-    kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__node_describe(node));
+    kiln__diag_add(r->diag, node->pos, "%s must be a text, not %s", what, kiln__spec_node_describe(node));
     return NULL;
 }
 
-bool kiln__read_bool(kiln__reader *r, const kiln__node *node, const char *what, bool *value)
+bool kiln__read_bool(kiln__reader *r, const kiln__spec_node *node, const char *what, bool *value)
 {
     bool yes = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "true") == 0;
     bool no = node->kind == KILN__SCALAR && !node->quoted && strcmp(node->text, "false") == 0;

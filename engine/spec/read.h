@@ -41,59 +41,59 @@ typedef struct kiln__reader {
 /* ---- nodes (read.c) ---- */
 
 /* True if `node` is a mapping; says so if not. Reports keys that are not among `keys` (NULL-terminated). */
-bool kiln__read_map(kiln__reader *r, const kiln__node *node, const char *what, const char *const *keys);
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
 /* True if it is there; says `what` misses `key` if not. */
-bool kiln__read_need(kiln__reader *r, const kiln__node *map, const char *what, const char *key);
+bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key);
 /* A mapping of names to anything, at most KILN__MOST: lets, buffers. NULL node: 0 entries. */
-size_t kiln__read_entries(kiln__reader *r, const kiln__node *node, const char *what);
+size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* The items of a list; a single value counts as a list of one. *items is NULL and 0 returned for a NULL node. */
-size_t kiln__read_items(kiln__reader *r, kiln__node *const *node, const char *what, kiln__node *const **items);
+size_t kiln__read_items(kiln__reader *r, kiln__spec_node *const *node, const char *what, kiln__spec_node *const **items);
 /* A scalar as text, in the spec's arena; NULL (and a message) if it is none or empty. */
-const char *kiln__read_text(kiln__reader *r, const kiln__node *node, const char *what);
-bool kiln__read_bool(kiln__reader *r, const kiln__node *node, const char *what, bool *value);
+const char *kiln__read_text(kiln__reader *r, const kiln__spec_node *node, const char *what);
+bool kiln__read_bool(kiln__reader *r, const kiln__spec_node *node, const char *what, bool *value);
 void *kiln__read_array(kiln__reader *r, size_t count, size_t size); /* zeroed, in the spec's arena */
 
 /* ---- names and expressions (names.c) ---- */
 
 /* Adds a name to the namespace; says so if it is taken, no name at all, or a word of the language. */
-void kiln__declare(kiln__reader *r, const kiln__node *key, kiln__name_kind kind, const kiln__param *param);
+void kiln__declare(kiln__reader *r, const kiln__spec_node *key, kiln__name_kind kind, const kiln__param *param);
 void kiln__declare_text(kiln__reader *r, const char *text, kiln__pos pos, kiln__name_kind kind);
 const kiln__name *kiln__find_name(const kiln__reader *r, const char *text);
 const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned kinds); /* kinds: 1 << KILN__NAME_x */
 
 /* Parses and checks that every name in it is known here. NULL after an error. `inputs`: how many of the inputs are made
  * by the time the value is needed. */
-kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__node *node, const char *what, size_t inputs);
+kiln__expr *kiln__read_expr(kiln__reader *r, const kiln__spec_node *node, const char *what, size_t inputs);
 void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs);
-kiln__template *kiln__read_template(kiln__reader *r, const kiln__node *node, const char *what);
+kiln__template *kiln__read_template(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* A launch's or host function's argument: as kiln__read_expr, and the whole may be the name of a buffer. */
-kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__node *node, const char *what);
+kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* The name of a buffer; NULL and a message if there is none of that name. */
-const char *kiln__read_buffer_name(kiln__reader *r, const kiln__node *node, const char *what);
-kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__node *map, const char *skip, size_t inputs, bool buffers,
+const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what);
+kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs, bool buffers,
                                 size_t *count);
-const char *kiln__read_host(kiln__reader *r, const kiln__node *node, const char *what, unsigned use);
+const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const char *what, unsigned use);
 
 /* ---- sections ---- */
 
-kiln__param *kiln__read_params(kiln__reader *r, const kiln__node *node, size_t *count);          /* params.c */
+kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count);          /* params.c */
 /* One value as params and sizes have them: a number, true or false, a name, a quoted text, a constant expression. */
-bool kiln__read_value(kiln__reader *r, const kiln__node *node, const char *what, kiln_value *value);
-void kiln__read_sizes(kiln__reader *r, const kiln__node *node);
+bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value);
+void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node);
 bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *values, size_t count);
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
-kiln__template **kiln__read_options(kiln__reader *r, kiln__node *const *node, size_t *count);
+kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
-kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__node *node, bool of_spec, size_t *count); /* buffers.c */
-kiln__step *kiln__read_steps(kiln__reader *r, kiln__node *node, const char *what, size_t *count);      /* steps.c */
-kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__node *node, size_t *count);
+kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count); /* buffers.c */
+kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);      /* steps.c */
+kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
 /* `verify:`, of those of the buffers that are outputs (parse.c). */
-void kiln__read_verify(kiln__reader *r, const kiln__node *map, const kiln__buffer *buffers, size_t buffer_count);
+void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count);
 
 /* The whole of a T1 file; `root` has been recognised as one. */
-void kiln__read_t1(kiln__reader *r, const kiln__node *root); /* t1.c */
-bool kiln__is_t1(const kiln__node *root);
-void kiln__read_spec(kiln__reader *r, const kiln__node *root); /* parse.c */
+void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root); /* t1.c */
+bool kiln__is_t1(const kiln__spec_node *root);
+void kiln__read_spec(kiln__reader *r, const kiln__spec_node *root); /* parse.c */
 
 #endif

@@ -7,22 +7,22 @@ static kiln__expr *one(kiln__reader *r, kiln__pos pos)
     return kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, pos);
 }
 
-static kiln__expr *optional(kiln__reader *r, const kiln__node *map, const char *key)
+static kiln__expr *optional(kiln__reader *r, const kiln__spec_node *map, const char *key)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     return node ? kiln__read_expr(r, node, key, KILN__ALL_INPUTS) : NULL;
 }
 
-static kiln__expr *needed(kiln__reader *r, const kiln__node *map, const char *what, const char *key)
+static kiln__expr *needed(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
 {
     return kiln__read_need(r, map, what, key) ? optional(r, map, key) : NULL;
 }
 
 /* [x, y, z], shorter ones filled up with 1. */
-static void read_extent(kiln__reader *r, const kiln__node *map, const char *key, kiln__expr *extent[3])
+static void read_extent(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln__expr *extent[3])
 {
-    kiln__node *node = kiln__node_get(map, key);
-    kiln__node *const *items;
+    kiln__spec_node *node = kiln__spec_node_get(map, key);
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, &node, key, &items);
     if (!node)
         return;
@@ -35,25 +35,25 @@ static void read_extent(kiln__reader *r, const kiln__node *map, const char *key,
         extent[i] = i < count ? kiln__read_expr(r, items[i], key, KILN__ALL_INPUTS) : one(r, node->pos);
 }
 
-static void read_launch(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"kernel", "grid", "block", "cluster", "shared", "cooperative", "args", NULL};
     step->kind = KILN__STEP_LAUNCH;
     if (!kiln__read_map(r, map, "a launch", keys))
         return;
     if (kiln__read_need(r, map, "a launch", "kernel"))
-        step->as.launch.kernel = kiln__read_template(r, kiln__node_get(map, "kernel"), "'kernel'");
+        step->as.launch.kernel = kiln__read_template(r, kiln__spec_node_get(map, "kernel"), "'kernel'");
     if (kiln__read_need(r, map, "a launch", "grid"))
         read_extent(r, map, "grid", step->as.launch.grid);
     if (kiln__read_need(r, map, "a launch", "block"))
         read_extent(r, map, "block", step->as.launch.block);
     read_extent(r, map, "cluster", step->as.launch.cluster);
     step->as.launch.shared = optional(r, map, "shared");
-    const kiln__node *cooperative = kiln__node_get(map, "cooperative");
+    const kiln__spec_node *cooperative = kiln__spec_node_get(map, "cooperative");
     if (cooperative)
         kiln__read_bool(r, cooperative, "'cooperative'", &step->as.launch.cooperative);
-    kiln__node *args = kiln__node_get(map, "args");
-    kiln__node *const *items;
+    kiln__spec_node *args = kiln__spec_node_get(map, "args");
+    kiln__spec_node *const *items;
     if (!kiln__read_need(r, map, "a launch", "args"))
         return;
     size_t count = kiln__read_items(r, &args, "'args'", &items);
@@ -65,12 +65,12 @@ static void read_launch(kiln__reader *r, const kiln__node *map, kiln__step *step
         step->as.launch.args[i] = kiln__read_arg(r, items[i], "an argument");
 }
 
-static const char *needed_buffer(kiln__reader *r, const kiln__node *map, const char *what, const char *key)
+static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
 {
-    return kiln__read_need(r, map, what, key) ? kiln__read_buffer_name(r, kiln__node_get(map, key), key) : NULL;
+    return kiln__read_need(r, map, what, key) ? kiln__read_buffer_name(r, kiln__spec_node_get(map, key), key) : NULL;
 }
 
-static void read_fill_step(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_fill_step(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"buffer", "value", NULL};
     step->kind = KILN__STEP_FILL;
@@ -80,7 +80,7 @@ static void read_fill_step(kiln__reader *r, const kiln__node *map, kiln__step *s
     step->as.fill.value = needed(r, map, "a fill", "value");
 }
 
-static void read_copy(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"from", "to", "count", "from_offset", "to_offset", NULL};
     step->kind = KILN__STEP_COPY;
@@ -93,20 +93,20 @@ static void read_copy(kiln__reader *r, const kiln__node *map, kiln__step *step)
     step->as.copy.to_offset = optional(r, map, "to_offset");
 }
 
-static void read_symbol(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_symbol(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"name", "from", "count", "offset", NULL};
     step->kind = KILN__STEP_SYMBOL;
     if (!kiln__read_map(r, map, "a symbol", keys))
         return;
     if (kiln__read_need(r, map, "a symbol", "name"))
-        step->as.symbol.symbol = kiln__read_text(r, kiln__node_get(map, "name"), "'name'");
+        step->as.symbol.symbol = kiln__read_text(r, kiln__spec_node_get(map, "name"), "'name'");
     step->as.symbol.from = needed_buffer(r, map, "a symbol", "from");
     step->as.symbol.count = optional(r, map, "count");
     step->as.symbol.offset = optional(r, map, "offset");
 }
 
-static void read_swap(kiln__reader *r, const kiln__node *node, kiln__step *step)
+static void read_swap(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
 {
     step->kind = KILN__STEP_SWAP;
     if (node->kind != KILN__LIST || node->count != 2) {
@@ -119,25 +119,25 @@ static void read_swap(kiln__reader *r, const kiln__node *node, kiln__step *step)
         kiln__diag_add(r->diag, node->pos, "'%s' is swapped with itself", step->as.swap.a);
 }
 
-static void read_host(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_host(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"call", "args", NULL};
     step->kind = KILN__STEP_HOST;
     if (!kiln__read_map(r, map, "a host step", keys))
         return;
     if (kiln__read_need(r, map, "a host step", "call"))
-        step->as.host.function = kiln__read_host(r, kiln__node_get(map, "call"), "'call'", KILN_HOST_STEP);
-    step->as.host.args = kiln__read_host_args(r, kiln__node_get(map, "args"), NULL, KILN__ALL_INPUTS, true,
+        step->as.host.function = kiln__read_host(r, kiln__spec_node_get(map, "call"), "'call'", KILN_HOST_STEP);
+    step->as.host.args = kiln__read_host_args(r, kiln__spec_node_get(map, "args"), NULL, KILN__ALL_INPUTS, true,
                                               &step->as.host.arg_count);
 }
 
-static kiln__step *read_inner(kiln__reader *r, const kiln__node *map, const char *what, size_t *count)
+static kiln__step *read_inner(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t *count)
 {
-    return kiln__read_need(r, map, what, "steps") ? kiln__read_steps(r, kiln__node_get(map, "steps"), "'steps'", count)
+    return kiln__read_need(r, map, what, "steps") ? kiln__read_steps(r, kiln__spec_node_get(map, "steps"), "'steps'", count)
                                                   : NULL;
 }
 
-static void read_repeat(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"times", "index", "steps", NULL};
     step->kind = KILN__STEP_REPEAT;
@@ -145,7 +145,7 @@ static void read_repeat(kiln__reader *r, const kiln__node *map, kiln__step *step
         return;
     step->as.repeat.times = needed(r, map, "a repeat", "times");
     size_t names = r->name_count;
-    const kiln__node *index = kiln__node_get(map, "index");
+    const kiln__spec_node *index = kiln__spec_node_get(map, "index");
     if (index && (step->as.repeat.index = kiln__read_text(r, index, "'index'")))
         kiln__declare_text(r, step->as.repeat.index, index->pos, KILN__NAME_LOOP);
     step->as.repeat.steps = read_inner(r, map, "a repeat", &step->as.repeat.step_count);
@@ -153,7 +153,7 @@ static void read_repeat(kiln__reader *r, const kiln__node *map, kiln__step *step
 }
 
 /* NAME: buffer[element], or NAME: buffer for its first element. */
-static void read_read(kiln__reader *r, const kiln__node *node, struct kiln__read *read)
+static void read_read(kiln__reader *r, const kiln__spec_node *node, struct kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
         read->buffer = kiln__read_buffer_name(r, node, "what is read");
@@ -166,7 +166,7 @@ static void read_read(kiln__reader *r, const kiln__node *node, struct kiln__read
         kiln__diag_add(r->diag, node->pos, "what is read is one element of a buffer, such as size[0]");
         return;
     }
-    kiln__node name = {.kind = KILN__SCALAR, .pos = node->pos}, element = name;
+    kiln__spec_node name = {.kind = KILN__SCALAR, .pos = node->pos}, element = name;
     name.length = (size_t)(open - node->text);
     name.text = kiln__arena_strndup(r->scratch, node->text, name.length);
     element.pos.column += (unsigned)name.length + 1;
@@ -178,13 +178,13 @@ static void read_read(kiln__reader *r, const kiln__node *node, struct kiln__read
     read->element = kiln__read_expr(r, &element, "the element's number", KILN__ALL_INPUTS);
 }
 
-static void read_while(kiln__reader *r, const kiln__node *map, kiln__step *step)
+static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
     static const char *const keys[] = {"read", "cond", "at_most", "steps", NULL};
     step->kind = KILN__STEP_WHILE;
     if (!kiln__read_map(r, map, "a while", keys))
         return;
-    const kiln__node *reads = kiln__node_get(map, "read");
+    const kiln__spec_node *reads = kiln__spec_node_get(map, "read");
     size_t names = r->name_count;
     step->as.loop.at_most = needed(r, map, "a while", "at_most");
     if (kiln__read_need(r, map, "a while", "read")) {
@@ -209,11 +209,11 @@ static void read_while(kiln__reader *r, const kiln__node *map, kiln__step *step)
     r->name_count = names;
 }
 
-static const struct { const char *key; void (*read)(kiln__reader *, const kiln__node *, kiln__step *); } kinds[] = {
+static const struct { const char *key; void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *); } kinds[] = {
     {"launch", read_launch}, {"fill", read_fill_step}, {"copy", read_copy},     {"symbol", read_symbol},
     {"swap", read_swap},     {"host", read_host},      {"repeat", read_repeat}, {"while", read_while}};
 
-static void read_step(kiln__reader *r, const kiln__node *node, kiln__step *step)
+static void read_step(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
 {
     static const char *const keys[] = {"launch", "fill", "copy", "symbol", "swap", "host", "repeat", "while", NULL};
     step->pos = node->pos;
@@ -228,12 +228,12 @@ static void read_step(kiln__reader *r, const kiln__node *node, kiln__step *step)
             kinds[k].read(r, node->items[0], step);
 }
 
-kiln__step *kiln__read_steps(kiln__reader *r, kiln__node *node, const char *what, size_t *count)
+kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count)
 {
     *count = 0;
     if (node->kind != KILN__LIST || node->count == 0) {
         kiln__diag_add(r->diag, node->pos, "%s must be a list with at least one step, not %s", what,
-                       node->kind == KILN__LIST ? "an empty one" : kiln__node_describe(node));
+                       node->kind == KILN__LIST ? "an empty one" : kiln__spec_node_describe(node));
         return NULL;
     }
     kiln__step *steps = kiln__read_array(r, node->count, sizeof *steps);
@@ -246,7 +246,7 @@ kiln__step *kiln__read_steps(kiln__reader *r, kiln__node *node, const char *what
 }
 
 /* `launch:` in the place of `steps:`, for the most common kind of variant. */
-kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__node *node, size_t *count)
+kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count)
 {
     kiln__step *step = kiln__read_array(r, 1, sizeof *step);
     if (!step)

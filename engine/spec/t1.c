@@ -63,32 +63,32 @@ static kiln__expr *parse(t1 *t, const char *text, kiln__pos pos)
     return expr;
 }
 
-static kiln__expr *read_expr(t1 *t, const kiln__node *node, const char *what)
+static kiln__expr *read_expr(t1 *t, const kiln__spec_node *node, const char *what)
 {
     if (node->kind == KILN__SCALAR && node->length > 0)
         return parse(t, node->text, node->pos);
-    kiln__diag_add(t->r->diag, node->pos, "%s must be an expression, not %s", what, kiln__node_describe(node));
+    kiln__diag_add(t->r->diag, node->pos, "%s must be an expression, not %s", what, kiln__spec_node_describe(node));
     return NULL;
 }
 
-static const kiln__node *list_of(t1 *t, const kiln__node *map, const char *key)
+static const kiln__spec_node *list_of(t1 *t, const kiln__spec_node *map, const char *key)
 {
-    const kiln__node *node = kiln__node_get(map, key);
+    const kiln__spec_node *node = kiln__spec_node_get(map, key);
     if (!node || node->kind == KILN__LIST)
         return node;
-    kiln__diag_add(t->r->diag, node->pos, "'%s' must be a list, not %s", key, kiln__node_describe(node));
+    kiln__diag_add(t->r->diag, node->pos, "'%s' must be a list, not %s", key, kiln__spec_node_describe(node));
     return NULL;
 }
 
-static const char *text_of(t1 *t, const kiln__node *map, const char *what, const char *key)
+static const char *text_of(t1 *t, const kiln__spec_node *map, const char *what, const char *key)
 {
-    return kiln__read_need(t->r, map, what, key) ? kiln__read_text(t->r, kiln__node_get(map, key), key) : NULL;
+    return kiln__read_need(t->r, map, what, key) ? kiln__read_text(t->r, kiln__spec_node_get(map, key), key) : NULL;
 }
 
 /* ---- the search space ---- */
 
 /* "[1, 2] + list(range(4, 9))", or an array of JSON. */
-static void read_values(t1 *t, const kiln__node *node, kiln__param *param)
+static void read_values(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln__reader *r = t->r;
     enum { MOST = 1 << 16 };
@@ -122,7 +122,7 @@ static void read_values(t1 *t, const kiln__node *node, kiln__param *param)
 }
 
 /* Files in circulation have defaults that are no value of their parameter; the first value stands in for those. */
-static void read_default(t1 *t, const kiln__node *node, kiln__param *param)
+static void read_default(t1 *t, const kiln__spec_node *node, kiln__param *param)
 {
     kiln_value wanted;
     if (node && node->kind == KILN__LIST && node->count == 1)
@@ -134,47 +134,47 @@ static void read_default(t1 *t, const kiln__node *node, kiln__param *param)
             param->initial = i;
 }
 
-static void read_space(t1 *t, const kiln__node *space)
+static void read_space(t1 *t, const kiln__spec_node *space)
 {
     kiln__reader *r = t->r;
     if (!kiln__read_need(r, space, "'ConfigurationSpace'", "TuningParameters"))
         return;
-    const kiln__node *params = list_of(t, space, "TuningParameters"), *where = list_of(t, space, "Conditions");
+    const kiln__spec_node *params = list_of(t, space, "TuningParameters"), *where = list_of(t, space, "Conditions");
     if (params && params->count > KILN__MOST) {
         kiln__diag_add(r->diag, params->pos, "more than %d parameters", KILN__MOST);
         return;
     }
     t->variant->params = kiln__read_array(r, params ? params->count : 0, sizeof *t->variant->params);
     for (size_t i = 0; t->variant->params && params && i < params->count; i++) {
-        const kiln__node *node = params->items[i];
+        const kiln__spec_node *node = params->items[i];
         const char *name = text_of(t, node, "a tuning parameter", "Name");
         if (!name || !kiln__read_need(r, node, "a tuning parameter", "Values"))
             continue;
         kiln__param *param = &t->variant->params[t->variant->param_count++];
         param->name = name;
-        param->pos = kiln__node_get(node, "Name")->pos;
-        read_values(t, kiln__node_get(node, "Values"), param);
-        read_default(t, kiln__node_get(node, "Default"), param);
+        param->pos = kiln__spec_node_get(node, "Name")->pos;
+        read_values(t, kiln__spec_node_get(node, "Values"), param);
+        read_default(t, kiln__spec_node_get(node, "Default"), param);
         kiln__declare_text(r, name, param->pos, KILN__NAME_PARAM);
     }
     size_t count = where ? where->count : 0;
     t->variant->where = kiln__read_array(r, count, sizeof *t->variant->where);
     for (size_t i = 0; t->variant->where && i < count; i++) {
-        const kiln__node *node = where->items[i];
+        const kiln__spec_node *node = where->items[i];
         if (node->kind == KILN__MAP && !kiln__read_need(r, node, "a condition", "Expression"))
             continue;
         if (node->kind == KILN__MAP)
-            node = kiln__node_get(node, "Expression");
+            node = kiln__spec_node_get(node, "Expression");
         kiln__expr *expr = read_expr(t, node, "a condition");
         if (expr)
             t->variant->where[t->variant->where_count++] = expr;
     }
 }
 
-static void read_problem(t1 *t, kiln__node *node)
+static void read_problem(t1 *t, kiln__spec_node *node)
 {
     kiln__reader *r = t->r;
-    kiln__node *const *items;
+    kiln__spec_node *const *items;
     size_t count = kiln__read_items(r, &node, "'ProblemSize'", &items);
     kiln__sizes *set = kiln__read_array(r, 1, sizeof *set);
     t->problem = kiln__read_array(r, count, sizeof *t->problem);
@@ -205,21 +205,21 @@ static kiln__expr *number(t1 *t, int64_t value, kiln__pos pos)
     return kiln__expr_constant(t->r->arena, (kiln_value){.kind = KILN_INT, .as.i = value}, pos);
 }
 
-static kiln__expr *read_block(t1 *t, const kiln__node *kernel, int axis)
+static kiln__expr *read_block(t1 *t, const kiln__spec_node *kernel, int axis)
 {
     static const char *const usual[] = {"block_size_x", "block_size_y", "block_size_z"};
-    const kiln__node *node = kiln__node_get(kiln__node_get(kernel, "LocalSize"), axes[axis]);
+    const kiln__spec_node *node = kiln__spec_node_get(kiln__spec_node_get(kernel, "LocalSize"), axes[axis]);
     if (node)
         return read_expr(t, node, "'LocalSize'");
     return kiln__find_name(t->r, usual[axis]) ? parse(t, usual[axis], kernel->pos) : number(t, 1, kernel->pos);
 }
 
-static kiln__expr *read_grid(t1 *t, const kiln__node *kernel, int axis, const kiln__expr *block)
+static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, const kiln__expr *block)
 {
     static const char *const keys[] = {"GridDivX", "GridDivY", "GridDivZ"};
-    const kiln__node *divisors = list_of(t, kernel, keys[axis]);
-    const kiln__node *global = kiln__node_get(kiln__node_get(kernel, "GlobalSize"), axes[axis]);
-    const kiln__node *type = kiln__node_get(kernel, "GlobalSizeType");
+    const kiln__spec_node *divisors = list_of(t, kernel, keys[axis]);
+    const kiln__spec_node *global = kiln__spec_node_get(kiln__spec_node_get(kernel, "GlobalSize"), axes[axis]);
+    const kiln__spec_node *type = kiln__spec_node_get(kernel, "GlobalSizeType");
     bool threads = type && type->kind == KILN__SCALAR && strcmp(type->text, "CUDA") != 0;
     bool problem = (size_t)axis < t->problem_count;
     kiln__text text = {.mem = t->r->diag->mem};
@@ -280,9 +280,9 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
     return false;
 }
 
-static void read_vector_fill(t1 *t, const kiln__node *node, kiln__buffer *buffer)
+static void read_vector_fill(t1 *t, const kiln__spec_node *node, kiln__buffer *buffer)
 {
-    const kiln__node *type = kiln__node_get(node, "FillType"), *value = kiln__node_get(node, "FillValue");
+    const kiln__spec_node *type = kiln__spec_node_get(node, "FillType"), *value = kiln__spec_node_get(node, "FillValue");
     kiln__fill *fill = &buffer->fill;
     const char *text = type && type->kind == KILN__SCALAR ? type->text : "Constant";
     fill->pos = type ? type->pos : node->pos;
@@ -300,19 +300,19 @@ static void read_vector_fill(t1 *t, const kiln__node *node, kiln__buffer *buffer
     }
 }
 
-static void read_vector(t1 *t, const kiln__node *node, const char *name, kiln_type type, int lanes)
+static void read_vector(t1 *t, const kiln__spec_node *node, const char *name, kiln_type type, int lanes)
 {
     kiln__reader *r = t->r;
     kiln__buffer *buffer = &t->variant->buffers[t->variant->buffer_count];
-    const kiln__node *out = kiln__node_get(node, "Output");
+    const kiln__spec_node *out = kiln__spec_node_get(node, "Output");
     if (!kiln__read_need(r, node, "a vector argument", "Size"))
         return;
     buffer->name = name;
-    buffer->pos = kiln__node_get(node, "Name")->pos;
+    buffer->pos = kiln__spec_node_get(node, "Name")->pos;
     buffer->type = type;
     buffer->type_known = true;
     buffer->dims = lanes > 1 ? 2 : 1;
-    buffer->shape[0] = read_expr(t, kiln__node_get(node, "Size"), "'Size'");
+    buffer->shape[0] = read_expr(t, kiln__spec_node_get(node, "Size"), "'Size'");
     if (lanes > 1)
         buffer->shape[1] = number(t, lanes, buffer->pos);
     const char *extent = buffer->shape[0] ? kiln__expr_text(buffer->shape[0]) : "?";
@@ -324,11 +324,11 @@ static void read_vector(t1 *t, const kiln__node *node, const char *name, kiln_ty
     t->variant->buffer_count++;
 }
 
-static kiln__expr *read_scalar(t1 *t, const kiln__node *node, kiln_type type)
+static kiln__expr *read_scalar(t1 *t, const kiln__spec_node *node, kiln_type type)
 {
     if (!kiln__read_need(t->r, node, "a scalar argument", "FillValue"))
         return NULL;
-    kiln__expr *expr = read_expr(t, kiln__node_get(node, "FillValue"), "'FillValue'");
+    kiln__expr *expr = read_expr(t, kiln__spec_node_get(node, "FillValue"), "'FillValue'");
     kiln_value value;
     bool is_float = type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
     if (!expr || !is_float || !kiln__expr_is_constant(expr, &value) || value.kind != KILN_INT)
@@ -337,17 +337,17 @@ static kiln__expr *read_scalar(t1 *t, const kiln__node *node, kiln_type type)
     return kiln__expr_constant(t->r->arena, value, kiln__expr_pos(expr));
 }
 
-static void read_argument(t1 *t, const kiln__node *node, kiln__step *steps, kiln__step *launch)
+static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps, kiln__step *launch)
 {
     kiln__reader *r = t->r;
     const char *name = text_of(t, node, "an argument", "Name"), *type_text = text_of(t, node, "an argument", "Type");
-    const kiln__node *memory = kiln__node_get(node, "MemoryType"), *where = kiln__node_get(node, "MemType");
+    const kiln__spec_node *memory = kiln__spec_node_get(node, "MemoryType"), *where = kiln__spec_node_get(node, "MemType");
     kiln_type type = KILN_f32;
     int lanes = 1;
     if (!name || !type_text)
         return;
     if (!read_type(type_text, &type, &lanes))
-        kiln__diag_add(r->diag, kiln__node_get(node, "Type")->pos, "unknown type '%s'", type_text);
+        kiln__diag_add(r->diag, kiln__spec_node_get(node, "Type")->pos, "unknown type '%s'", type_text);
     if (memory && memory->kind == KILN__SCALAR && strcmp(memory->text, "Scalar") == 0) {
         launch->as.launch.args[launch->as.launch.arg_count++] = read_scalar(t, node, type);
         return;
@@ -360,13 +360,13 @@ static void read_argument(t1 *t, const kiln__node *node, kiln__step *steps, kiln
         symbol->as.symbol.symbol = symbol->as.symbol.from = name;
     }
     launch->as.launch.args[launch->as.launch.arg_count++] =
-        kiln__expr_parse(r->arena, name, strlen(name), kiln__node_get(node, "Name")->pos, 0, r->diag);
+        kiln__expr_parse(r->arena, name, strlen(name), kiln__spec_node_get(node, "Name")->pos, 0, r->diag);
 }
 
-static void read_launch(t1 *t, const kiln__node *kernel)
+static void read_launch(t1 *t, const kiln__spec_node *kernel)
 {
     kiln__reader *r = t->r;
-    const kiln__node *arguments = list_of(t, kernel, "Arguments"), *shared = kiln__node_get(kernel, "SharedMemory");
+    const kiln__spec_node *arguments = list_of(t, kernel, "Arguments"), *shared = kiln__spec_node_get(kernel, "SharedMemory");
     size_t count = arguments ? arguments->count : 0;
     kiln__step launch = {.kind = KILN__STEP_LAUNCH, .pos = kernel->pos};
     kiln__step *steps = kiln__read_array(r, count + 1, sizeof *steps);
@@ -374,7 +374,7 @@ static void read_launch(t1 *t, const kiln__node *kernel)
     launch.as.launch.args = kiln__read_array(r, count, sizeof *launch.as.launch.args);
     if (!steps || !t->variant->buffers || !launch.as.launch.args)
         return;
-    const kiln__node *name = kiln__node_get(kernel, "KernelName");
+    const kiln__spec_node *name = kiln__spec_node_get(kernel, "KernelName");
     if (kiln__read_need(r, kernel, "'KernelSpecification'", "KernelName"))
         launch.as.launch.kernel = kiln__read_template(r, name, "'KernelName'");
     for (int axis = 0; axis < 3; axis++) {
@@ -390,29 +390,29 @@ static void read_launch(t1 *t, const kiln__node *kernel)
     r->spec->buffer_count = t->variant->buffer_count;
 }
 
-static void read_kernel(t1 *t, const kiln__node *kernel)
+static void read_kernel(t1 *t, const kiln__spec_node *kernel)
 {
     kiln__reader *r = t->r;
-    const kiln__node *language = kiln__node_get(kernel, "Language");
+    const kiln__spec_node *language = kiln__spec_node_get(kernel, "Language");
     if (language && language->kind == KILN__SCALAR && strcmp(language->text, "CUDA") != 0) {
         t->variant->about = kiln__arena_printf(r->arena, "The kernel is written in %.40s: only the search space can be "
                                                "used.", language->text);
         return;
     }
     r->spec->source = text_of(t, kernel, "'KernelSpecification'", "KernelFile");
-    kiln__node *options = kiln__node_get(kernel, "CompilerOptions");
+    kiln__spec_node *options = kiln__spec_node_get(kernel, "CompilerOptions");
     t->variant->options = kiln__read_options(r, &options, &t->variant->option_count);
     read_launch(t, kernel);
 }
 
 /* What a captured problem adds to its file: data for vectors, and what outputs are compared with. */
-static void read_kiln(t1 *t, const kiln__node *map)
+static void read_kiln(t1 *t, const kiln__spec_node *map)
 {
     static const char *const keys[] = {"Files", "Verify", NULL};
     kiln__reader *r = t->r;
     if (!map || !kiln__read_map(r, map, "'Kiln'", keys))
         return;
-    const kiln__node *files = kiln__node_get(map, "Files");
+    const kiln__spec_node *files = kiln__spec_node_get(map, "Files");
     size_t count = kiln__read_entries(r, files, "'Files'");
     for (size_t i = 0; i < count; i++) {
         size_t b = 0;
@@ -426,20 +426,20 @@ static void read_kiln(t1 *t, const kiln__node *map)
         *fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = files->items[i]->pos};
         fill->text = kiln__read_text(r, files->items[i], "a file");
     }
-    kiln__read_verify(r, kiln__node_get(map, "Verify"), t->variant->buffers, t->variant->buffer_count);
+    kiln__read_verify(r, kiln__spec_node_get(map, "Verify"), t->variant->buffers, t->variant->buffer_count);
 }
 
-bool kiln__is_t1(const kiln__node *root)
+bool kiln__is_t1(const kiln__spec_node *root)
 {
-    return kiln__node_get(root, "ConfigurationSpace") && !kiln__node_get(root, "kiln");
+    return kiln__spec_node_get(root, "ConfigurationSpace") && !kiln__spec_node_get(root, "kiln");
 }
 
-void kiln__read_t1(kiln__reader *r, const kiln__node *root)
+void kiln__read_t1(kiln__reader *r, const kiln__spec_node *root)
 {
     kiln_spec *spec = r->spec;
-    const kiln__node *name = kiln__node_get(kiln__node_get(root, "General"), "BenchmarkName");
-    const kiln__node *space = kiln__node_get(root, "ConfigurationSpace");
-    const kiln__node *kernel = kiln__node_get(root, "KernelSpecification");
+    const kiln__spec_node *name = kiln__spec_node_get(kiln__spec_node_get(root, "General"), "BenchmarkName");
+    const kiln__spec_node *space = kiln__spec_node_get(root, "ConfigurationSpace");
+    const kiln__spec_node *kernel = kiln__spec_node_get(root, "KernelSpecification");
     spec->from_t1 = true;
     spec->variants = kiln__read_array(r, 1, sizeof *spec->variants);
     if (!spec->variants)
@@ -458,7 +458,7 @@ void kiln__read_t1(kiln__reader *r, const kiln__node *root)
         kiln__diag_add(r->diag, space->pos, "'ConfigurationSpace' must be a mapping");
         return;
     }
-    read_problem(&t, kiln__node_get(kernel, "ProblemSize"));
+    read_problem(&t, kiln__spec_node_get(kernel, "ProblemSize"));
     read_space(&t, space);
     if (kernel && kernel->kind != KILN__MAP)
         kiln__diag_add(r->diag, kernel->pos, "'KernelSpecification' must be a mapping");
@@ -466,5 +466,5 @@ void kiln__read_t1(kiln__reader *r, const kiln__node *root)
         read_kernel(&t, kernel);
     else
         spec->variants->about = "The file has no kernel: only the search space can be used.";
-    read_kiln(&t, kiln__node_get(root, "Kiln"));
+    read_kiln(&t, kiln__spec_node_get(root, "Kiln"));
 }

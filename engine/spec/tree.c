@@ -5,16 +5,16 @@
 
 typedef struct anchor {
     const char *name;
-    kiln__node *node; /* NULL while it is being read: an alias to what contains it */
+    kiln__spec_node *node; /* NULL while it is being read: an alias to what contains it */
     size_t below;
     struct anchor *next;
 } anchor;
 
 /* A collection being read. */
 typedef struct frame {
-    kiln__node *node;
+    kiln__spec_node *node;
     size_t capacity;
-    kiln__node *key; /* MAP: the key whose value comes next */
+    kiln__spec_node *key; /* MAP: the key whose value comes next */
     anchor *anchor;
     bool flow;       /* written in [] or {} */
     size_t room;     /* of the last item's text, where that has been joined; else 0 */
@@ -32,7 +32,7 @@ typedef struct builder {
     size_t anchor_count;
     frame frames[KILN__TREE_DEPTH];
     size_t depth;
-    kiln__node *root;
+    kiln__spec_node *root;
 } builder;
 
 static kiln__pos place(builder *b, yaml_mark_t mark)
@@ -64,11 +64,11 @@ static void fail(builder *b, kiln__pos pos, const char *text)
 }
 
 /* Appends to an array in the arena. */
-static bool append(builder *b, kiln__node ***array, size_t count, size_t capacity, kiln__node *node)
+static bool append(builder *b, kiln__spec_node ***array, size_t count, size_t capacity, kiln__spec_node *node)
 {
     if (count == capacity || !*array) {
         size_t wanted = capacity ? capacity * 2 : 4;
-        kiln__node **fresh = kiln__arena_alloc(b->arena, wanted * sizeof *fresh);
+        kiln__spec_node **fresh = kiln__arena_alloc(b->arena, wanted * sizeof *fresh);
         if (!fresh)
             return false;
         if (count)
@@ -79,7 +79,7 @@ static bool append(builder *b, kiln__node ***array, size_t count, size_t capacit
     return true;
 }
 
-static bool is_plain(const kiln__node *node)
+static bool is_plain(const kiln__spec_node *node)
 {
     return node->kind == KILN__SCALAR && !node->quoted && !node->anchored;
 }
@@ -88,7 +88,7 @@ static bool is_plain(const kiln__node *node)
  * "1". A plain text with an open parenthesis is therefore not finished: what follows belongs to it. */
 static bool is_open(const frame *top)
 {
-    const kiln__node *last = top->flow && top->node->count ? top->node->items[top->node->count - 1] : NULL;
+    const kiln__spec_node *last = top->flow && top->node->count ? top->node->items[top->node->count - 1] : NULL;
     if (!last || !is_plain(last))
         return false;
     long depth = 0;
@@ -97,9 +97,9 @@ static bool is_open(const frame *top)
     return depth > 0;
 }
 
-static void join(builder *b, frame *top, const kiln__node *more)
+static void join(builder *b, frame *top, const kiln__spec_node *more)
 {
-    kiln__node *last = top->node->items[top->node->count - 1];
+    kiln__spec_node *last = top->node->items[top->node->count - 1];
     size_t length = last->length + 2 + more->length;
     if (length > 4096) {
         fail(b, last->pos, "a parenthesis is opened here and not closed");
@@ -121,9 +121,9 @@ static void join(builder *b, frame *top, const kiln__node *more)
     last->length = length;
 }
 
-static void add_to_map(builder *b, frame *top, kiln__node *node)
+static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
 {
-    kiln__node *map = top->node;
+    kiln__spec_node *map = top->node;
     if (!top->key) {
         if (node->kind != KILN__SCALAR) {
             fail(b, node->pos, "a key must be a plain word");
@@ -164,7 +164,7 @@ static void add_to_map(builder *b, frame *top, kiln__node *node)
 }
 
 /* Gives a finished node to what is around it. */
-static void deliver(builder *b, kiln__node *node)
+static void deliver(builder *b, kiln__spec_node *node)
 {
     if (b->depth == 0) {
         b->root = node;
@@ -200,7 +200,7 @@ static void deliver(builder *b, kiln__node *node)
     top->node->count++;
 }
 
-static anchor *declare(builder *b, const yaml_char_t *name, kiln__node *node)
+static anchor *declare(builder *b, const yaml_char_t *name, kiln__spec_node *node)
 {
     if (!name)
         return NULL;
@@ -236,14 +236,14 @@ static void alias(builder *b, const yaml_event_t *event)
     b->failed = true;
 }
 
-static kiln__node *make_node(builder *b, kiln__node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
+static kiln__spec_node *make_node(builder *b, kiln__spec_node_kind kind, yaml_mark_t mark, const yaml_char_t *tag)
 {
     kiln__pos pos = place(b, mark);
     if (++b->nodes > KILN__TREE_NODES)
         fail(b, pos, "a file of more than 200000 values");
     if (tag)
         kiln__diag_add(b->diag, pos, "tags such as '%s' are not supported", (const char *)tag);
-    kiln__node *node = b->failed ? NULL : kiln__arena_alloc(b->arena, sizeof *node);
+    kiln__spec_node *node = b->failed ? NULL : kiln__arena_alloc(b->arena, sizeof *node);
     if (!node) {
         b->failed = true;
         return NULL;
@@ -256,7 +256,7 @@ static kiln__node *make_node(builder *b, kiln__node_kind kind, yaml_mark_t mark,
 
 static void scalar(builder *b, const yaml_event_t *event)
 {
-    kiln__node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
+    kiln__spec_node *node = make_node(b, KILN__SCALAR, event->start_mark, event->data.scalar.tag);
     if (!node)
         return;
     node->length = event->data.scalar.length;
@@ -277,10 +277,10 @@ static void scalar(builder *b, const yaml_event_t *event)
     deliver(b, node);
 }
 
-static void open_collection(builder *b, kiln__node_kind kind, const yaml_event_t *event)
+static void open_collection(builder *b, kiln__spec_node_kind kind, const yaml_event_t *event)
 {
     bool list = kind == KILN__LIST;
-    kiln__node *node = make_node(b, kind, event->start_mark,
+    kiln__spec_node *node = make_node(b, kind, event->start_mark,
                                  list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
     if (!node)
         return;
@@ -354,7 +354,7 @@ static void broken_yaml(builder *b, const yaml_parser_t *parser)
                    parser->context ? parser->context : "");
 }
 
-kiln__node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
+kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag)
 {
     builder b = {.arena = arena, .source = source, .diag = diag, .ascii = true};
     for (size_t i = 0; i < source->length; i++)
@@ -387,7 +387,7 @@ kiln__node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kil
     return b.root;
 }
 
-static size_t find(const kiln__node *map, const char *key)
+static size_t find(const kiln__spec_node *map, const char *key)
 {
     size_t i = 0;
     while (i < map->count && strcmp(map->keys[i]->text, key) != 0)
@@ -395,7 +395,7 @@ static size_t find(const kiln__node *map, const char *key)
     return i;
 }
 
-kiln__node *kiln__node_get(const kiln__node *map, const char *key)
+kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key)
 {
     if (!map || map->kind != KILN__MAP)
         return NULL;
@@ -403,7 +403,7 @@ kiln__node *kiln__node_get(const kiln__node *map, const char *key)
     return i < map->count ? map->items[i] : NULL;
 }
 
-const kiln__node *kiln__node_key(const kiln__node *map, const char *key)
+const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const char *key)
 {
     if (!map || map->kind != KILN__MAP)
         return NULL;
@@ -411,7 +411,7 @@ const kiln__node *kiln__node_key(const kiln__node *map, const char *key)
     return i < map->count ? map->keys[i] : NULL;
 }
 
-const char *kiln__node_describe(const kiln__node *node)
+const char *kiln__spec_node_describe(const kiln__spec_node *node)
 {
     switch (node->kind) {
     case KILN__LIST:

@@ -5,29 +5,29 @@
 
 #include "base.h"
 
-typedef enum kiln__node_kind { KILN__SCALAR, KILN__LIST, KILN__MAP } kiln__node_kind;
+typedef enum kiln__spec_node_kind { KILN__SCALAR, KILN__LIST, KILN__MAP } kiln__spec_node_kind;
 
-typedef struct kiln__node {
-    kiln__node_kind kind;
+typedef struct kiln__spec_node {
+    kiln__spec_node_kind kind;
     bool quoted;            /* SCALAR: 'so', "so" or a block: never a number, a boolean or a name */
     bool anchored;          /* SCALAR: may stand in several places, by aliases */
     kiln__pos pos;          /* of the first character; of a quoted text behind the quote */
     const char *text;       /* SCALAR: NUL-terminated, without NUL bytes in it */
     size_t length;
     size_t count;           /* LIST, MAP: how many */
-    struct kiln__node **items;
-    struct kiln__node **keys; /* MAP: scalars, all different */
+    struct kiln__spec_node **items;
+    struct kiln__spec_node **keys; /* MAP: scalars, all different */
     size_t weight, height;  /* nodes below and including it, and levels; aliases counted as what they stand for */
-} kiln__node;
+} kiln__spec_node;
 
 enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 };
 
 /* The tree of source->text in `arena`, or NULL where even the YAML is broken (said in diag) or memory is out
  * (arena->failed). Duplicate keys and the like are said in diag, and the tree is there all the same. */
-kiln__node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
+kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 
-kiln__node *kiln__node_get(const kiln__node *map, const char *key); /* NULL: not there, or `map` is none */
-const kiln__node *kiln__node_key(const kiln__node *map, const char *key);
-const char *kiln__node_describe(const kiln__node *node); /* "a list", for messages */
+kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key); /* NULL: not there, or `map` is none */
+const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const char *key);
+const char *kiln__spec_node_describe(const kiln__spec_node *node); /* "a list", for messages */
 
 #endif

@@ -52,7 +52,7 @@ static void put_real(kiln__text *out, double value)
     kiln__text_puts(out, room);
 }
 
-static void put_row(kiln__text *out, const kiln__row *row)
+static void put_row(kiln__text *out, const kiln__store_row *row)
 {
 #define TEXT(name) put_text(out, row->name), kiln__text_puts(out, ",");
 #define WHOLE(name) kiln__text_printf(out, "%lld,", (long long)row->name);
@@ -80,8 +80,8 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
     kiln__text_puts(&lines, "\n");
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
-        kiln__row row;
-        const char *wrong = kiln__store_row(statement, &row);
+        kiln__store_row row;
+        const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong) {
             status = kiln__store_bad_row(store, &row, wrong, error);
             break;
@@ -195,7 +195,7 @@ static bool read_real(const char *text, double *value)
     return end != text && *end == '\0';
 }
 
-static bool read_times(reader *r, char *text, kiln__row *row)
+static bool read_times(reader *r, char *text, kiln__store_row *row)
 {
     size_t room = 1;
     for (const char *at = text; *at; at++)
@@ -214,7 +214,7 @@ static bool read_times(reader *r, char *text, kiln__row *row)
     return times != NULL;
 }
 
-static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
+static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 {
     unsigned line = r->line;
     bool last = false;
@@ -228,7 +228,7 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 #define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")
 #define WHOLE(name) FIELD(name, read_whole(field, &row->name), "a whole number")
 #define REAL(name) FIELD(name, read_real(field, &row->name), "a number")
-    *row = (kiln__row){0};
+    *row = (kiln__store_row){0};
     KILN__STORE_COLUMNS_1(KILN__COLUMN)
     if (!r->first) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
@@ -240,7 +240,7 @@ static kiln_status read_row(reader *r, kiln__row *row, kiln_error **error)
 #undef FIELD
     if (!last)
         return bad(r, line, error, "the line has more fields than the heading", NULL);
-    const char *why = kiln__row_unfit(&r->arena, row);
+    const char *why = kiln__store_row_unfit(&r->arena, row);
     if (r->arena.failed)
         return kiln__fail_memory(error);
     return why ? bad(r, line, error, why, row->key) : KILN_OK;
@@ -264,7 +264,7 @@ static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_er
 {
     kiln_status status = read_heading(r, error);
     while (status == KILN_OK && *r->at) {
-        kiln__row row;
+        kiln__store_row row;
         bool mine = false;
         status = read_row(r, &row, error);
         int code = status == KILN_OK ? kiln__store_insert(r->store, &row, &mine) : SQLITE_DONE;

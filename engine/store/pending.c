@@ -37,9 +37,9 @@ static int add_all(kiln_store *store, uint64_t *count, int *read)
     *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1, &statement,
                                NULL);
     while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
-        kiln__row row;
+        kiln__store_row row;
         /* A row that is not as this library writes it is left out rather than in everyone's way. */
-        bool fit = kiln__store_row(statement, &row) == NULL;
+        bool fit = kiln__store_read_row(statement, &row) == NULL;
         code = fit ? kiln__store_insert(store, &row, NULL) : SQLITE_DONE;
         *count += fit && code == SQLITE_DONE;
     }
@@ -123,7 +123,7 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
     return status;
 }
 
-kiln_status kiln__pending_add(kiln_store *store, const kiln__row *row, kiln_error **error)
+kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kiln_error **error)
 {
     kiln_error *why = NULL;
     kiln_status status = store->pending ? KILN_OK : begin(store, &why);

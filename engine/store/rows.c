@@ -7,7 +7,7 @@
 
 /* ---- a row and a statement ---- */
 
-static int bind(sqlite3_stmt *statement, const kiln__row *row)
+static int bind(sqlite3_stmt *statement, const kiln__store_row *row)
 {
     int at = 0, code = SQLITE_OK;
 #define TEXT(name) if (code == SQLITE_OK) code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
@@ -29,7 +29,7 @@ static const char *text_column(sqlite3_stmt *statement, int column)
     return text ? text : "";
 }
 
-const char *kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
+const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 {
     const char *bad = NULL;
     int at = 0;
@@ -56,7 +56,7 @@ const char *kiln__store_row(sqlite3_stmt *statement, kiln__row *row)
     return row->status < 0 || row->status > INT_MAX ? "status" : bad;
 }
 
-kiln_status kiln__store_bad_row(kiln_store *store, const kiln__row *row, const char *column, kiln_error **error)
+kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error)
 {
     return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: not a Kiln store, or damaged: sample '%.40s' has something else "
                       "than belongs there in %s; move the store away or give another one (--store)", store->path, row->key,
@@ -65,7 +65,7 @@ kiln_status kiln__store_bad_row(kiln_store *store, const kiln__row *row, const c
 
 /* ---- adding ---- */
 
-int kiln__store_insert(kiln_store *store, const kiln__row *row, bool *taken)
+int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken)
 {
     int code = bind(store->insert, row);
     if (code == SQLITE_OK)
@@ -85,7 +85,7 @@ static kiln_status check_writable(kiln_store *store, kiln_error **error)
 }
 
 /* The insertion, into a new database where the old one turns out to be damaged. SQLite's code. */
-static int insert_sound(kiln_store *store, const kiln__row *row, bool *taken, kiln_status *status, kiln_error **error)
+static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status, kiln_error **error)
 {
     int code = kiln__store_insert(store, row, taken);
     if (!kiln__store_is_damage(code))
@@ -94,7 +94,7 @@ static int insert_sound(kiln_store *store, const kiln__row *row, bool *taken, ki
     return *status == KILN_OK ? kiln__store_insert(store, row, taken) : SQLITE_DONE;
 }
 
-kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken, kiln_error **error)
+kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error)
 {
     pthread_mutex_lock(&store->lock);
     store->hurry = store->late;
@@ -113,7 +113,7 @@ kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken
     return status;
 }
 
-const char *kiln__row_unfit(kiln__arena *arena, const kiln__row *row)
+const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row)
 {
     kiln_setting *settings;
     size_t count;
@@ -128,7 +128,7 @@ const char *kiln__row_unfit(kiln__arena *arena, const kiln__row *row)
 /* ---- finding ---- */
 
 /* The row with copies of all it points to. */
-static bool keep_row(kiln__arena *arena, const kiln__row *from, kiln__row *row)
+static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__store_row *row)
 {
     *row = *from;
 #define TEXT(name) row->name = kiln__arena_strdup(arena, from->name);
@@ -146,22 +146,22 @@ static bool keep_row(kiln__arena *arena, const kiln__row *from, kiln__row *row)
 }
 
 /* *bad: the column that makes the row one of no use. */
-static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found, const char **bad)
+static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found, const char **bad)
 {
-    kiln__row here;
+    kiln__store_row here;
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
     if (code == SQLITE_OK)
         code = sqlite3_step(store->find);
     *found = code == SQLITE_ROW;
     if (*found) {
-        *bad = kiln__store_row(store->find, &here);
+        *bad = kiln__store_read_row(store->find, &here);
         code = keep_row(arena, &here, row) ? SQLITE_DONE : SQLITE_NOMEM;
     }
     sqlite3_reset(store->find);
     return code;
 }
 
-kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found,
+kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error)
 {
     pthread_mutex_lock(&store->lock);
@@ -242,7 +242,7 @@ _Static_assert(0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE)
                "what a version of the schema has stays: new columns are a new version (KILN__STORE_VERSION)");
 #undef ONE
 
-void kiln__row_result(const kiln__row *row, kiln_result *result)
+void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 {
     *result = (kiln_result){0};
 #define GET(kind, name, unit, text) result->name = GET_##kind(row->name);
@@ -257,7 +257,7 @@ void kiln__row_result(const kiln__row *row, kiln_result *result)
     KILN__STORE_RESULT(GET)
 }
 
-void kiln__row_set_result(kiln__row *row, const kiln_result *result)
+void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 {
 #define TEXT(name) row->name = result->name; /* a result has none */
 #define WHOLE(name) row->name = (int64_t)result->name;
@@ -268,7 +268,7 @@ void kiln__row_set_result(kiln__row *row, const kiln_result *result)
 #undef REAL
 }
 
-static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn each, void *user, bool *enough,
+static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_record_fn each, void *user, bool *enough,
                         kiln_error **error)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -280,7 +280,7 @@ static kiln_status show(kiln_store *store, const kiln__row *row, kiln_record_fn 
         .times = row->times, .time_count = row->time_count, .made = row->made,
     };
 #undef COPY
-    kiln__row_result(row, &record.result);
+    kiln__store_row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
                 kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);
     kiln_status status = KILN_OK;
@@ -313,8 +313,8 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, k
     while (code == SQLITE_ROW && status == KILN_OK && !enough) {
         code = sqlite3_step(statement);
         if (code == SQLITE_ROW) {
-            kiln__row row;
-            const char *bad = kiln__store_row(statement, &row);
+            kiln__store_row row;
+            const char *bad = kiln__store_read_row(statement, &row);
             status = bad ? kiln__store_bad_row(store, &row, bad, error) : show(store, &row, each, user, &enough, error);
         }
     }

@@ -33,7 +33,7 @@
 #define KILN__COLUMN_KNOWN(name) REAL(name)
 
 /* A row; every text is given ("" for none). */
-typedef struct kiln__row {
+typedef struct kiln__store_row {
 #define TEXT(name) const char *name;
 #define WHOLE(name) int64_t name;
 #define REAL(name) double name;
@@ -43,11 +43,11 @@ typedef struct kiln__row {
 #undef REAL
     const double *times;
     size_t time_count;
-} kiln__row;
+} kiln__store_row;
 
 /* The part of a row that is a result. */
-void kiln__row_result(const kiln__row *row, kiln_result *result);
-void kiln__row_set_result(kiln__row *row, const kiln_result *result);
+void kiln__store_row_result(const kiln__store_row *row, kiln_result *result);
+void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result);
 
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
@@ -58,12 +58,12 @@ kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log
 /* Writes a row. Where there is one of its key, the one made later stays; *taken (may be NULL): it was this one. When it
  * returns, the row is in the database, or in a file beside it while another process has that locked, and the end of this
  * process cannot undo it. */
-kiln_status kiln__store_add(kiln_store *store, const kiln__row *row, bool *taken, kiln_error **error);
+kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
 /* Brings into the database what waits beside it; `wait`: for another process as long as at the opening, not just a
  * moment. KILN_ERROR_TIMEOUT: how many samples still wait, and where. */
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error);
 /* The reusable row of a key, its texts in `arena`. *found false: there is none. */
-kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__row *row, bool *found,
+kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
 
 /* Settings as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reads back exactly, kinds included. */

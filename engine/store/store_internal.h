@@ -49,13 +49,13 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error);
 /* Moves the database aside, tells the log, and opens a new one. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error);
 /* SQLITE_DONE: taken or not, see *taken; else SQLite's code. */
-int kiln__store_insert(kiln_store *store, const kiln__row *row, bool *taken);
+int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken);
 /* What of a foreign row others could not rely on; NULL: nothing, or no memory (arena->failed). */
-const char *kiln__row_unfit(kiln__arena *arena, const kiln__row *row);
+const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row);
 /* The row that a statement over KILN__STORE_LIST stands on; it points into the statement. NULL, or the column whose value
  * is of a kind that no store has there. */
-const char *kiln__store_row(sqlite3_stmt *statement, kiln__row *row);
-kiln_status kiln__store_bad_row(kiln_store *store, const kiln__row *row, const char *column, kiln_error **error);
+const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row);
+kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error);
 /* A statement over rows that `filter` lets through: "<head> WHERE ... <tail>", bound. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error);
@@ -70,7 +70,7 @@ kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, k
 
 /* ---- samples that wait for another process (pending.c); under the lock ---- */
 
-kiln_status kiln__pending_add(kiln_store *store, const kiln__row *row, kiln_error **error);
+kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kiln_error **error);
 int kiln__pending_settle(kiln_store *store); /* adds them all, if the lock is free; where it did, `pending` is NULL */
 uint64_t kiln__pending_count(const kiln_store *store);
 kiln_status kiln__pending_collect(kiln_store *store, kiln_error **error); /* what others have left */

@@ -84,7 +84,7 @@ static json_t *setting_value(writer *w, kiln_value value)
 /* ---- a row as a result ---- */
 
 /* The row itself. Its times are there where the runtimes, which are milliseconds, do not give them exactly. */
-static json_t *whole_row(writer *w, const kiln__row *row)
+static json_t *whole_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;
     bool exact = row->status == KILN_OK;
@@ -126,12 +126,12 @@ static json_t *timestamp(writer *w, int64_t made)
     return string(w, text);
 }
 
-static double time_of(const kiln__row *row)
+static double time_of(const kiln__store_row *row)
 {
     return row->measured || row->estimated ? row->seconds : row->host_seconds;
 }
 
-static json_t *measurements_of(writer *w, const kiln__row *row, const char *word)
+static json_t *measurements_of(writer *w, const kiln__store_row *row, const char *word)
 {
     json_t *list = json_array();
     double seconds = time_of(row);
@@ -145,7 +145,7 @@ static json_t *measurements_of(writer *w, const kiln__row *row, const char *word
     return list;
 }
 
-static json_t *make_result(writer *w, const kiln__row *row, const kiln_setting *params, size_t count)
+static json_t *make_result(writer *w, const kiln__store_row *row, const kiln_setting *params, size_t count)
 {
     json_t *result = json_object(), *configuration = json_object(), *times = json_object(), *runs = json_array();
     json_t *objectives = json_array();
@@ -235,11 +235,11 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
 {
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        kiln__row row;
+        kiln__store_row row;
         kiln__arena scratch = {.mem = store->mem};
         kiln_setting *params = NULL;
         size_t param_count = 0;
-        const char *wrong = kiln__store_row(statement, &row);
+        const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong)
             return kiln__store_bad_row(store, &row, wrong, error);
         if (!of->spec)
@@ -341,7 +341,7 @@ static bool read_real(const json_t *value, double *number)
     return end && end != json_string_value(value) && !*end;
 }
 
-static bool read_times(reader *r, const json_t *list, double unit, kiln__row *row)
+static bool read_times(reader *r, const json_t *list, double unit, kiln__store_row *row)
 {
     double *times = kiln__arena_alloc(&r->arena, (json_array_size(list) + 1) * sizeof *times);
     const json_t *value;
@@ -360,7 +360,7 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__row *ro
 }
 
 /* The row that this library wrote. A column that a file lacks is that of another version, and has nothing in it. */
-static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__row *row)
+static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__store_row *row)
 {
     const json_t *value, *times = json_object_get(own, "times");
 #define TEXT(name)                                                                                                     \
@@ -411,7 +411,7 @@ static const char *print_settings(reader *r, const kiln_setting *settings, size_
     return kept ? kept : "";
 }
 
-static kiln_status read_configuration(reader *r, const json_t *configuration, kiln__row *row)
+static kiln_status read_configuration(reader *r, const json_t *configuration, kiln__store_row *row)
 {
     kiln_setting *params = kiln__arena_alloc(&r->arena, (json_object_size(configuration) + 1) * sizeof *params);
     const char *name;
@@ -470,7 +470,7 @@ static const char *text_or(const json_t *object, const char *key, const char *ot
     return text && *text ? text : otherwise;
 }
 
-static kiln_status read_outcome(reader *r, const json_t *result, kiln__row *row)
+static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;
     const char *invalidity = text_or(result, "invalidity", "correct");
@@ -505,13 +505,13 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__row *row)
     return KILN_OK;
 }
 
-static kiln_status read_foreign(reader *r, const json_t *result, kiln__row *row)
+static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *configuration = json_object_get(result, "configuration");
     char *key = kiln__arena_alloc(&r->arena, 33);
     if (!json_is_object(configuration))
         return bad(r, "it has no configuration", NULL);
-    *row = (kiln__row){.variant = "default", .inputs = "", .run = "imported", .device_id = "", .uuid = "", .cc = "",
+    *row = (kiln__store_row){.variant = "default", .inputs = "", .run = "imported", .device_id = "", .uuid = "", .cc = "",
                        .driver = "", .nvrtc = "", .kiln = "", .source_key = "", .message = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
@@ -538,9 +538,9 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__row *row)
 static kiln_status read_result(reader *r, const json_t *result, bool *taken)
 {
     const json_t *own = json_object_get(result, "kiln");
-    kiln__row row = {0};
+    kiln__store_row row = {0};
     kiln_status status = json_is_object(own) ? read_own(r, result, own, &row) : read_foreign(r, result, &row);
-    const char *why = status == KILN_OK && !r->arena.failed ? kiln__row_unfit(&r->arena, &row) : NULL;
+    const char *why = status == KILN_OK && !r->arena.failed ? kiln__store_row_unfit(&r->arena, &row) : NULL;
     if (status == KILN_OK && r->arena.failed)
         return kiln__fail_memory(r->error);
     if (why)

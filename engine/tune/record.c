@@ -213,7 +213,7 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
 }
 
 /* Stores of earlier builds have the death of a compile worker as an answer that stands. */
-static bool died_before_marks(const kiln__row *row)
+static bool died_before_marks(const kiln__store_row *row)
 {
     return row->status == KILN_ERROR_COMPILE && (strstr(row->message, ": the compiler crashed: ") != NULL ||
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
@@ -227,7 +227,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     const kiln_run_options *run = kiln__tune_run(r->options);
     if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller wants more of the run than its sample */
         return false;
-    kiln__row row;
+    kiln__store_row row;
     bool found = false;
     kiln_error *why = NULL;
     for (size_t i = 0; i < r->device_count && !found; i++) {
@@ -243,7 +243,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     if (!found || died_before_marks(&row))
         return false;
     kiln_result result;
-    kiln__row_result(&row, &result);
+    kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
     sample->result = result;
@@ -293,10 +293,10 @@ static int64_t now_us(void)
 }
 
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
-                     const recorder_device *at, const kiln_error *why, kiln__row *row)
+                     const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {
     const kiln_device_info *info = &r->engine->info;
-    *row = (kiln__row){
+    *row = (kiln__store_row){
         .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
         .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = at->id, .uuid = at->uuid,
         .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
@@ -304,7 +304,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .reusable = *identity->source && is_reusable(sample->status, why),
         .made = now_us(), .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
-    kiln__row_set_result(row, &sample->result);
+    kiln__store_row_set_result(row, &sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
@@ -312,7 +312,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
 {
     if (!r)
         return;
-    kiln__row row;
+    kiln__store_row row;
     kiln__text params = {.mem = r->engine->mem};
     kiln_error *why = NULL;
     kiln__settings_print(&params, sample->params, sample->param_count);

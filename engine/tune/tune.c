@@ -386,7 +386,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
 {
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
-    kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
+    kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
     kiln_status status = run_code(s, taken, &trial, &taken->sample->result, &why), lost = KILN_OK;
     if (is_fatal(status)) {
         forget(taken);
@@ -477,7 +477,7 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
                 continue;
             flying->start = kiln__now_ns();
             flying->place = i;
-            kiln__trial trial = {.give_up_above = kiln__trial_bound(s->options, s->tuning->best)};
+            kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
             status = kiln__runner_begin(runner, flying->sample, &trial, &flying->made, error);
         }
         if (status != KILN_OK)

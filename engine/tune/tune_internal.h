@@ -38,14 +38,14 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 /* ---- how long a sample is measured (trial.c) ---- */
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
-    double give_up_above;        /* as in kiln_run_options */
+    double stop_early_above;     /* give_up_above of kiln_run_options */
     double timeout;              /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
-/* Whether the sweep gives up on clearly slower configurations. Not where something else than time is looked for, energy
+/* Whether the sweep stops clearly slower configurations early. Not where something else than time is looked for, energy
  * for one, because what is slow may take little of it, nor where the number of repetitions is given. */
-bool kiln__trial_gives_up(const kiln_tune_options *options);
-/* What a sample is given up above, with `best` (NULL: none) as the best so far; 0: it is not. */
+bool kiln__trial_stops_early(const kiln_tune_options *options);
+/* Time above which a sample is stopped early, with `best` (NULL: none) as the best so far; 0: never. */
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best);
 /* How its samples are run. */
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options);
@@ -156,8 +156,8 @@ void kiln__recorder_free(kiln__recorder *recorder);
 kiln_status kiln__recorder_identify(kiln__recorder *recorder, const kiln_sample *sample, const kiln__config *config,
                                     const kiln__code_job *code, kiln__identity *identity, kiln_error **error);
 /* Fills in the sample as the store has it from any of the sweep's devices; *status and *message are how it ended, the
- * message of `arena`. False: it has to be made. One that was given up is taken where it would be given up again above
- * `bound`. */
+ * message of `arena`. False: it has to be made. One that was stopped early is taken where it would be stopped early again
+ * above `bound`. */
 bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message);
 /* The times of the sample that is added next; they need not be aligned. */

@@ -17,19 +17,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     size_t failed = 0;
     for (size_t n = 0; n < r->row_count; n++) {
-        if (kiln__recording_row(r, r->coords + n * r->points.width) != &r->rows[n])
+        if (kiln__recording_find_row(r, r->coords + n * r->points.width) != &r->rows[n])
             __builtin_trap();
         for (size_t i = 0; i < r->param_count; i++)
             if (r->rows[n].positions[i] >= r->params[i].count)
                 __builtin_trap();
         failed += r->rows[n].failure != NULL;
-        if ((r->rows[n].failure != NULL) != (r->rows[n].seconds == HUGE_VAL) || !(kiln__row_cost(&r->rows[n]) >= 0))
+        if ((r->rows[n].failure != NULL) != (r->rows[n].seconds == HUGE_VAL) || !(kiln__recording_row_cost(&r->rows[n]) >= 0))
             __builtin_trap();
     }
     if (r->row_count == 0 || failed != r->failed)
         __builtin_trap();
     kiln__replay *replay = NULL;
-    const kiln__row *row;
+    const kiln__recording_row *row;
     double clock;
     if (kiln__replay_open(r, kiln__strategy_find(NULL), size, &replay, NULL) != KILN_OK)
         __builtin_trap();

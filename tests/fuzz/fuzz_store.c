@@ -76,7 +76,7 @@ static void read_all(kiln_store *store)
         expect(kiln_store_export(store, NULL, path, formats[i], NULL, &error), &error);
     }
     kiln__arena arena = {0};
-    kiln__row row;
+    kiln__store_row row;
     bool found;
     expect(kiln__store_find(store, KEY, &arena, &row, &found, &error), &error);
     kiln__arena_free(&arena);
@@ -85,7 +85,7 @@ static void read_all(kiln_store *store)
 static void write_some(kiln_store *store)
 {
     static const double times[] = {1, 2};
-    kiln__row row = {.key = KEY, .spec = "s", .variant = "v", .params = "A=1", .sizes = "N=1", .inputs = "", .run = "",
+    kiln__store_row row = {.key = KEY, .spec = "s", .variant = "v", .params = "A=1", .sizes = "N=1", .inputs = "", .run = "",
                      .device = "", .device_id = "", .uuid = "", .cc = "", .driver = "", .nvrtc = "", .kiln = "",
                      .source_key = "", .message = "", .made = INT64_MAX, .times = times, .time_count = 2};
     kiln_store_filter filter = {.size = sizeof filter, .spec = "s"};

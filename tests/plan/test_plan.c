@@ -910,7 +910,7 @@ static void test_sweep_heals(void)
     for (int round = 0; round < 3; round++) {
         CHECK_OK(fake_plan_of(engine, spec, NULL, &plan, &error), error);
         kiln__plan_share(plan, shared);
-        for (kiln__entry *e = shared->entries; e; e = e->next)
+        for (kiln__plan_entry *e = shared->entries; e; e = e->next)
             if (round == 1 && e->device)
                 ((float *)(uintptr_t)e->device)[0] = -5;
         kiln_status status = kiln_plan_run(plan, NULL, NULL, NULL);

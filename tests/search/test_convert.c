@@ -56,7 +56,7 @@ static void same_search(const kiln__document *a, const kiln__document *b)
     size_t different = 0;
     for (size_t i = 0; i < x->row_count; i++)
         different += !near(x->rows[i].seconds, y->rows[i].seconds) ||
-                     !near(kiln__row_cost(&x->rows[i]), kiln__row_cost(&y->rows[i]));
+                     !near(kiln__recording_row_cost(&x->rows[i]), kiln__recording_row_cost(&y->rows[i]));
     CHECK(different == 0);
     kiln_recording_free(x);
     kiln_recording_free(y);

@@ -32,16 +32,16 @@ static void check_cache(const struct kiln_recording *r, size_t rows)
     CHECK_TEXT(r->params[2].name, "how");
     CHECK(r->params[0].count == 3 && r->params[0].values[2].as.i == 4);
     CHECK(near(r->rows[0].seconds, 4e-3) && near(r->rows[0].compile, 10e-3) && near(r->rows[0].verify, 1e-3));
-    CHECK(near(kiln__row_cost(&r->rows[0]), 20.5e-3));
+    CHECK(near(kiln__recording_row_cost(&r->rows[0]), 20.5e-3));
     CHECK_TEXT(r->rows[2].failure, "CompilationFailedConfig");
-    CHECK(r->rows[2].seconds == HUGE_VAL && near(kiln__row_cost(&r->rows[2]), 20e-3));
+    CHECK(r->rows[2].seconds == HUGE_VAL && near(kiln__recording_row_cost(&r->rows[2]), 20e-3));
     if (rows < 4)
         return;
     CHECK(r->params[1].count == 2 && r->params[1].values[0].kind == KILN_FLOAT);
     CHECK(r->params[1].values[1].kind == KILN_BOOL);
     const uint32_t last[] = {0, 2, 1, 1}, absent[] = {0, 0, 1, 1};
     bool holds;
-    CHECK(kiln__recording_row(r, last) == &r->rows[3]);
+    CHECK(kiln__recording_find_row(r, last) == &r->rows[3]);
     CHECK(r->points.holds(r->points.user, last, &holds, NULL) == KILN_OK && holds);
     CHECK(r->points.holds(r->points.user, absent, &holds, NULL) == KILN_OK && !holds);
     CHECK(r->points.parts[0].axes[0].ordered && !r->points.parts[0].axes[2].ordered);

@@ -50,12 +50,12 @@ static inline void teardown(fixture *f)
 }
 
 /* A row that is different in each of its fields from that of another number. */
-static inline kiln__row row_of(unsigned number, char key[33], double times[3])
+static inline kiln__store_row row_of(unsigned number, char key[33], double times[3])
 {
     snprintf(key, 33, "%032x", number);
     for (unsigned i = 0; i < 3; i++)
         times[i] = (number + i) / 3.0;
-    return (kiln__row){
+    return (kiln__store_row){
         .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = "BLOCK=32 MODE=\"a, \\\"b\\\"\"",
         .sizes = "N=512", .inputs = "i", .run = "verify", .device = "Some GPU, made up", .device_id = "cuda:0",
         .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s",
@@ -73,7 +73,7 @@ static inline bool add_number(kiln_store *store, unsigned number)
     char key[33];
     double times[3];
     kiln_error *error = NULL;
-    kiln__row row = row_of(number, key, times);
+    kiln__store_row row = row_of(number, key, times);
     kiln_status status = kiln__store_add(store, &row, NULL, &error);
     if (status != KILN_OK)
         fprintf(stderr, "%u: %s\n", number, kiln_error_message(error));

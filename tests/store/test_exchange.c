@@ -50,7 +50,7 @@ static void add(kiln_store *store, unsigned number)
     snprintf(params, sizeof params, number % 2 ? "BLOCK=%u SCALE=0.5" : "BLOCK=%u FAST=true MODE=\"a \\\"b\\\"\"", number);
     for (unsigned i = 0; i < 3; i++)
         times[i] = (number + i + 1) / 3e5; /* not all of them come back from milliseconds */
-    kiln__row row = {
+    kiln__store_row row = {
         .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = params,
         .sizes = number == 5 ? "" : "M=512 N=64", .inputs = "i", .run = "verify", .device = "A GPU", .device_id = "cuda:0",
         .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s", .status = end,
@@ -109,7 +109,7 @@ static void no_formulas(void)
     setup(&f);
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         snprintf(key, sizeof key, "%032zx", i);
-        kiln__row row = {.key = key, .spec = "s", .variant = "v", .params = "", .sizes = "", .inputs = "", .run = "",
+        kiln__store_row row = {.key = key, .spec = "s", .variant = "v", .params = "", .sizes = "", .inputs = "", .run = "",
                          .device = cases[i].text, .device_id = "before", .uuid = "", .cc = "", .driver = "", .nvrtc = "",
                          .kiln = "", .source_key = "", .message = cases[i].text, .seconds = -1.5, .made = 1};
         CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
@@ -186,7 +186,7 @@ static void one_problem_a_file(void)
     kiln_error_free(error);
     error = NULL;
     add(f.store, 0);
-    kiln__row row = {.key = key, .spec = "matmul", .variant = "odd", .params = "", .sizes = "M=512 N=65", .inputs = "",
+    kiln__store_row row = {.key = key, .spec = "matmul", .variant = "odd", .params = "", .sizes = "M=512 N=65", .inputs = "",
                      .run = "", .device = "A GPU", .device_id = "", .uuid = "", .cc = "", .driver = "", .nvrtc = "",
                      .kiln = "", .source_key = "", .message = "", .seconds = 1, .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);

@@ -22,7 +22,7 @@ static void a_row_comes_back_whole(void)
     char key[33];
     double times[3];
     kiln_error *error = NULL;
-    kiln__row row = row_of(7, key, times), got;
+    kiln__store_row row = row_of(7, key, times), got;
     kiln__arena arena = {0};
     bool found = true, taken = false;
     CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
@@ -50,7 +50,7 @@ static void of_two_with_a_key_the_later_stays(void)
     char key[33];
     double times[3];
     kiln_error *error = NULL;
-    kiln__row row = row_of(1, key, times), got;
+    kiln__store_row row = row_of(1, key, times), got;
     kiln__arena arena = {0};
     bool found, taken;
     CHECK(add_number(f.store, 1));
@@ -297,7 +297,7 @@ static void older_databases_and_files(void)
     run_sql(f.path, version_1);
     open_store(&f, KILN_STORE_READ); /* nothing is changed: seen through a view */
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
-    kiln__row row;
+    kiln__store_row row;
     kiln__arena arena = {0};
     bool found = false;
     CHECK_OK(kiln__store_find(f.store, "00000000000000000000000000000abc", &arena, &row, &found, &error), error);
@@ -390,7 +390,7 @@ static void a_full_disk(void)
     double times[3];
     static double many[1 << 17];
     kiln_error *error = NULL;
-    kiln__row row = row_of(2, key, times);
+    kiln__store_row row = row_of(2, key, times);
     row.times = many;
     row.time_count = KILN__COUNT(many);
     CHECK(add_number(f.store, 1));
@@ -415,7 +415,7 @@ static void a_file_that_cannot_grow(void)
     static double many[1 << 17];
     kiln_error *error = NULL;
     CHECK(add_number(f.store, 1));
-    kiln__row row = row_of(2, key, times);
+    kiln__store_row row = row_of(2, key, times);
     row.times = many;
     row.time_count = KILN__COUNT(many);
     pid_t child = fork();
@@ -543,7 +543,7 @@ static void nothing_is_lost_by_sigkill(void)
         char key[33];
         double times[3];
         bool found = false;
-        kiln__row want = row_of(n, key, times), got;
+        kiln__store_row want = row_of(n, key, times), got;
         kiln_error *error = NULL;
         CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
         CHECK(found && got.seconds == want.seconds && memcmp(got.times, times, sizeof times) == 0);
@@ -606,7 +606,7 @@ static int print_times(void)
         char key[33];
         double times[3];
         static double many[100];
-        kiln__row row = row_of(n, key, times);
+        kiln__store_row row = row_of(n, key, times);
         row.times = many;
         row.time_count = KILN__COUNT(many);
         if (kiln__store_add(f.store, &row, NULL, &error) != KILN_OK)
@@ -619,7 +619,7 @@ static int print_times(void)
     for (unsigned n = 0; n < COUNT; n++) {
         char key[33];
         double times[3];
-        kiln__row row = row_of(n * 7919u % COUNT, key, times);
+        kiln__store_row row = row_of(n * 7919u % COUNT, key, times);
         bool found;
         if (kiln__store_find(f.store, key, &arena, &row, &found, &error) != KILN_OK || !found)
             return 1;

@@ -50,7 +50,7 @@ static bool has_number(kiln_store *store, unsigned number)
     double times[3];
     kiln_error *error = NULL;
     kiln__arena arena = {0};
-    kiln__row want = row_of(number, key, times), got;
+    kiln__store_row want = row_of(number, key, times), got;
     bool found = false;
     CHECK_OK(kiln__store_find(store, key, &arena, &got, &found, &error), error);
     found = found && got.seconds == want.seconds && memcmp(got.times, times, sizeof times) == 0;
@@ -276,7 +276,7 @@ static void values_of_other_kinds(void)
     setup(&f);
     char key[33], csv[128], json[128];
     double times[3];
-    kiln__row row = row_of(1, key, times), got;
+    kiln__store_row row = row_of(1, key, times), got;
     snprintf(csv, sizeof csv, "%s/x.csv", f.folder);
     snprintf(json, sizeof json, "%s/x.json", f.folder);
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
@@ -362,7 +362,7 @@ static void a_store_that_is_removed(void)
     char key[33];
     double times[3];
     kiln_error *error = NULL;
-    kiln__row row = row_of(4, key, times);
+    kiln__store_row row = row_of(4, key, times);
     CHECK(kiln__store_add(f.store, &row, NULL, &error) == KILN_ERROR_IO);
     CHECK(strstr(kiln_error_message(error), "/sub") != NULL);
     kiln_error_free(error);

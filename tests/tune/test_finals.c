@@ -35,7 +35,7 @@ static kiln_status measure(void *user, const kiln_sample *sample, const kiln__tr
     device *d = user;
     size_t number = number_of(sample);
     *ends = d->ends == (int)number;
-    CHECK(trial->again >= 3 && trial->give_up_above == 0);
+    CHECK(trial->again >= 3 && trial->stop_early_above == 0);
     if (*ends || d->fails == (int)number)
         return kiln__fail(NULL, error, *ends ? KILN_ERROR_INTERRUPTED : KILN_ERROR_TIMEOUT, "as told");
     if (d->nap)

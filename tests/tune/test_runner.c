@@ -41,7 +41,7 @@ static void write_open(kiln__text *message)
 static void write_run(kiln__text *message)
 {
     kiln__runner_request request = {.variant = "plain", .params = settings, .param_count = KILN__COUNT(settings),
-                                    .trial = {.give_up_above = 0.375, .again = 5}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+                                    .trial = {.stop_early_above = 0.375, .again = 5}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
 }
 
@@ -131,10 +131,10 @@ static void a_result_comes_back_whole(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_result(message.data + skip, message.length - skip, &got));
 #define SAME(kind, name, unit, text) CHECK(got.result.name == sent.name);
     KILN_RESULT_MAP(SAME)
-    kiln__row row = {0};
+    kiln__store_row row = {0};
     kiln_result kept;
-    kiln__row_set_result(&row, &sent);
-    kiln__row_result(&row, &kept);
+    kiln__store_row_set_result(&row, &sent);
+    kiln__store_row_result(&row, &kept);
 #undef SAME
 #define SAME(kind, name, unit, text) CHECK(kept.name == sent.name);
     KILN__STORE_RESULT(SAME)
@@ -167,7 +167,7 @@ static void messages_come_back(void)
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
     CHECK_TEXT(got.variant, "plain");
     check_settings(got.params, got.param_count);
-    CHECK(got.trial.give_up_above == 0.375 && got.trial.again == 5);
+    CHECK(got.trial.stop_early_above == 0.375 && got.trial.again == 5);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
     write_result(&result);
     kiln__runner_answer answer;

@@ -557,7 +557,7 @@ static void suggests_in_an_uncounted_space(void)
 
 /* What is clearly slower is given up, checked all the same, and not taken from the store for measured in whole. False
  * where the counts of what was given up are others: a busy host may have disturbed a time. */
-static bool gives_up(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
+static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
 {
     static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};
     static const struct { const char *const *variants; size_t count; unsigned flags, stopped, reused; } sweeps[] = {
@@ -565,7 +565,7 @@ static bool gives_up(const fixture *f, const kiln_spec *spec, double budget, uns
         {all, 3, 0, 4, 6},
         {slower, 1, 0, 0, 0},                      /* contenders here */
         {all, 3, 0, 2, 6},
-        {all, 3, KILN_TUNE_NO_GIVE_UP, 0, 4},      /* the two that were given up are made again */
+        {all, 3, KILN_TUNE_NO_GIVE_UP, 0, 4},      /* the two that were stopped early are made again */
         {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP, 0, 0},
     };
     kiln_error *error = NULL;
@@ -602,7 +602,7 @@ static bool gives_up(const fixture *f, const kiln_spec *spec, double budget, uns
     return as_expected;
 }
 
-static void gives_up_what_is_slower(void)
+static void stops_early_what_is_slower(void)
 {
     fixture f;
     setup(&f);
@@ -617,7 +617,7 @@ static void gives_up_what_is_slower(void)
     double budget = fmax(0.15, 4 * slow->result.host_seconds);
     kiln_tuning_free(first);
     unsigned attempt = 0;
-    while (attempt < 6 && !gives_up(&f, spec, budget, attempt))
+    while (attempt < 6 && !stops_early(&f, spec, budget, attempt))
         attempt++;
     CHECK(attempt < 6);
     kiln_spec_free(spec);
@@ -691,7 +691,7 @@ static const check_case cases[] = {
     {"an uncounted space", takes_from_an_uncounted_space},
     {"asks while it looks", asks_while_it_looks},
     {"suggests in an uncounted space", suggests_in_an_uncounted_space},
-    {"gives up what is slower", gives_up_what_is_slower},
+    {"stops early what is slower", stops_early_what_is_slower},
     {"holds finals", holds_finals},
     {"survives no memory", survives_no_memory},
 };

@@ -7,7 +7,7 @@
  * the events. Events resolve about half a microsecond. Where nothing has to happen between repetitions, short ones are
  * therefore timed in batches of at least 100 microseconds, and a sample is the batch's mean.
  *
- * Where the caller says what it would give up above, a configuration that is clearly slower ends early, with the
+ * Where the caller gives a time above which to stop early, a configuration that is clearly slower ends with the
  * repetitions that it has had by then.
  *
  * On the simulated device there is nothing to measure but the time of the host, which is reported as such; the estimate of a
@@ -22,11 +22,11 @@ enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define BATCH 100e-6
 #define GROUP_SECONDS 50e-3 /* of repetitions between two looks at the precision, or as many as are wanted at least */
 
-/* After one repetition of more than GIVE_UP_ONCE times the bound, or GIVE_UP_COUNT that are all above it. A GPU that was
- * idle takes a few milliseconds to raise its clocks, so not before GIVE_UP_SECONDS of measuring. */
-enum { GIVE_UP_COUNT = 3 };
-#define GIVE_UP_ONCE 2
-#define GIVE_UP_SECONDS 5e-3
+/* After one repetition of more than STOP_EARLY_ONCE times the bound, or STOP_EARLY_COUNT that are all above it. A GPU that was
+ * idle takes a few milliseconds to raise its clocks, so not before STOP_EARLY_SECONDS of measuring. */
+enum { STOP_EARLY_COUNT = 3 };
+#define STOP_EARLY_ONCE 2
+#define STOP_EARLY_SECONDS 5e-3
 
 typedef struct timer {
     kiln_plan *plan;
@@ -147,30 +147,30 @@ static double seconds_since(uint64_t start)
     return (double)(kiln__now_ns() - start) * 1e-9;
 }
 
-static bool is_hopeless(const double *samples, unsigned count, double spent, double bound)
+static bool is_clearly_slower(const double *samples, unsigned count, double spent, double bound)
 {
-    if (!(bound > 0) || count == 0 || spent < GIVE_UP_SECONDS)
+    if (!(bound > 0) || count == 0 || spent < STOP_EARLY_SECONDS)
         return false;
     double shortest = samples[0];
     for (unsigned i = 1; i < count; i++)
         shortest = samples[i] < shortest ? samples[i] : shortest;
-    return shortest > (count < GIVE_UP_COUNT ? GIVE_UP_ONCE : 1) * bound;
+    return shortest > (count < STOP_EARLY_COUNT ? STOP_EARLY_ONCE : 1) * bound;
 }
 
-/* A few repetitions that do not count, and the batch that their time asks for; *hopeless: that was enough, and they do. */
-static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[GIVE_UP_COUNT],
-                           unsigned *count, bool *hopeless)
+/* A few repetitions that do not count, and the batch that their time asks for; *stop_early: that was enough, and they do. */
+static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start, double samples[STOP_EARLY_COUNT],
+                           unsigned *count, bool *stop_early)
 {
     kiln_status status = KILN_OK;
     double each = 0;
     t->batch = 1;
     *count = 0;
-    *hopeless = false;
-    while (*count < GIVE_UP_COUNT && status == KILN_OK && !*hopeless &&
+    *stop_early = false;
+    while (*count < STOP_EARLY_COUNT && status == KILN_OK && !*stop_early &&
            (*count == 0 || bound > 0 || seconds_since(start) < 0.1 * budget)) {
         status = group(t, 1, &samples[*count]);
         each = samples[(*count)++];
-        *hopeless = status == KILN_OK && is_hopeless(samples, *count, seconds_since(start), bound);
+        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, seconds_since(start), bound);
     }
     if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
         double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
@@ -183,13 +183,13 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
                           kiln_result *result)
 {
     double budget = options->budget > 0 ? options->budget : 1;
-    double precision = options->precision > 0 ? options->precision : 0.01, warm[GIVE_UP_COUNT];
+    double precision = options->precision > 0 ? options->precision : 0.01, warm[STOP_EARLY_COUNT];
     unsigned least = options->min_repetitions ? options->min_repetitions : 7, count = 0, warmed = 0;
-    bool hopeless = false;
+    bool stop_early = false;
     uint64_t start = kiln__now_ns();
     least = least < most ? least : most;
-    kiln_status status = warm_up(t, budget, options->give_up_above, start, warm, &warmed, &hopeless);
-    if (status == KILN_OK && hopeless) {
+    kiln_status status = warm_up(t, budget, options->give_up_above, start, warm, &warmed, &stop_early);
+    if (status == KILN_OK && stop_early) {
         result->stopped_early = 1;
         result->repetitions = warmed;
         if (!kiln__plan_keep_times(t->plan, warm, warmed))
@@ -279,7 +279,7 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
         return kiln__fail_memory(error);
     samples[0] = first;
     while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
-        if (is_hopeless(samples, count, first + seconds_since(start), options->give_up_above)) {
+        if (is_clearly_slower(samples, count, first + seconds_since(start), options->give_up_above)) {
             result->stopped_early = 1;
             break;
         }

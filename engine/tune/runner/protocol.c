@@ -135,7 +135,7 @@ void kiln__runner_write_run(kiln__text *message, const kiln__runner_request *req
     kiln__wire_begin(message, KILN__RUNNER_RUN);
     kiln__wire_string(message, request->variant);
     write_settings(message, request->params, request->param_count);
-    kiln__wire_real(message, request->trial.give_up_above);
+    kiln__wire_real(message, request->trial.stop_early_above);
     kiln__wire_real(message, request->trial.timeout);
     kiln__wire_number(message, request->trial.again);
     kiln__wire_bytes(message, unit->ptx, unit->ptx_length);
@@ -151,7 +151,7 @@ bool kiln__runner_read_run(const char *body, size_t length, kiln__arena *arena, 
     kiln__unit *unit = &request->unit;
     request->variant = kiln__wire_read_string(&in);
     request->params = read_settings(&in, arena, &request->param_count);
-    request->trial.give_up_above = kiln__wire_read_real(&in);
+    request->trial.stop_early_above = kiln__wire_read_real(&in);
     request->trial.timeout = kiln__wire_read_real(&in);
     request->trial.again = (unsigned)read_small(&in, UINT_MAX);
     unit->ptx = kiln__wire_read_bytes(&in, &unit->ptx_length);

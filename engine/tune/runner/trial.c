@@ -1,8 +1,8 @@
-/* trial.c - how long a sample is measured: a configuration that is clearly slower than the best so far is given up early. */
+/* trial.c - how long a sample is measured: one that is clearly slower than the best so far is stopped early. */
 #include "tune_internal.h"
 
 /* Far enough above the best that no noise of a few repetitions makes up for it; near enough that most of a space lies above. */
-#define GIVE_UP_FACTOR 1.5
+#define STOP_EARLY_FACTOR 1.5
 
 const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
 {
@@ -10,7 +10,7 @@ const kiln_run_options *kiln__tune_run(const kiln_tune_options *options)
     return options->run ? options->run : &defaults;
 }
 
-bool kiln__trial_gives_up(const kiln_tune_options *options)
+bool kiln__trial_stops_early(const kiln_tune_options *options)
 {
     const kiln_run_options *run = kiln__tune_run(options);
     bool exactly = run->min_repetitions > 0 && run->min_repetitions == run->max_repetitions;
@@ -20,15 +20,15 @@ bool kiln__trial_gives_up(const kiln_tune_options *options)
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
-    if (!best || best->result.estimated || !kiln__trial_gives_up(options)) /* an estimate says nothing of host times */
+    if (!best || best->result.estimated || !kiln__trial_stops_early(options)) /* an estimate says nothing of host times */
         return 0;
-    return GIVE_UP_FACTOR * kiln__result_seconds(&best->result);
+    return STOP_EARLY_FACTOR * kiln__result_seconds(&best->result);
 }
 
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)
 {
     kiln_run_options run = *sweep;
-    run.give_up_above = trial->give_up_above;
+    run.give_up_above = trial->stop_early_above;
     if (trial->timeout != 0)
         run.sample_timeout = trial->timeout;
     if (trial->again) {
