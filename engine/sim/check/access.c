@@ -796,9 +796,7 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (kind == VM_SEE_NOTHING)
         return m;
     const ptx_insn *in = &function->ptx->insns[i->insn];
-    switch ((enum vm_check_see)(kind & ~VM_SEE_SPECIAL)) {
-    case VM_SEE_LOAD: case VM_SEE_STORE: case VM_SEE_ATOMIC: case VM_SEE_COPY: case VM_SEE_OTHER:
-        return vm_check_access(w, i, m, kind);
+    switch ((enum vm_check_see)kind) {
     case VM_SEE_COMMIT:
         vm_check_commit(w, m);
         return m;
@@ -815,8 +813,8 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return vm_check_free_call(w, i, m);
     case VM_SEE_ASYNC:
         return vm_check_async(w, i, in, m);
-    case VM_SEE_NOTHING:
+    case VM_SEE_LOAD: case VM_SEE_STORE: case VM_SEE_ATOMIC: case VM_SEE_COPY: case VM_SEE_OTHER: case VM_SEE_NOTHING:
         break;
     }
-    return m;
+    return vm_check_access(w, i, m, kind); /* what is VM_SEE_SPECIAL is one, too */
 }

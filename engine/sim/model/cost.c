@@ -30,19 +30,35 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
             visit(b, k, b->f->elements[o->index + e].index, result);
 }
 
-/* The registers of an instruction; its results are those of the first operand, if it has any. */
+/* The first operand is a result. What it says of an [address] does not matter: that is none. */
+static bool has_result(const ptx_insn *in)
+{
+    switch (ptx_effect_of(in)) {
+    case PTX_EFFECT_STORE: case PTX_EFFECT_REDUCTION: case PTX_EFFECT_COPY: case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
+        return false;
+    case PTX_EFFECT_BARRIER:
+        return ptx_has(in, PTX_MOD_RED);
+    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_LOAD: case PTX_EFFECT_ATOMIC: case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE:
+    case PTX_EFFECT_COMMIT: case PTX_EFFECT_WAIT: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE: case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_FENCE: case PTX_EFFECT_PROXY_FENCE: case PTX_EFFECT_CLUSTER_ARRIVE: case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP:
+        return true;
+    }
+    return true;
+}
+
 static void visit_registers(builder *b, uint32_t k, visitor visit)
 {
     const ptx_insn *in = &b->f->insns[k];
-    bool has_result = !(in->op == PTX_OP_ST || in->op == PTX_OP_RED || in->op == PTX_OP_BRA || in->op == PTX_OP_BRX ||
-                        in->op == PTX_OP_CALL || in->op == PTX_OP_RET || in->op == PTX_OP_CP_ASYNC ||
-                        in->op == PTX_OP_BAR_WARP || in->op == PTX_OP_PREFETCH ||
-                        ((in->op == PTX_OP_BAR || in->op == PTX_OP_BARRIER) && !ptx_has(in, PTX_MOD_RED)));
+    bool first_is_result = has_result(in);
     if (in->guard != PTX_NO_PRED)
         visit(b, k, in->guard, false);
     for (uint32_t n = 0; n < in->operand_count; n++) {
         const ptx_operand *o = &in->operands[n];
-        bool result = n == 0 && has_result;
+        bool result = n == 0 && first_is_result;
         if (o->kind == PTX_OPERAND_REG)
             visit(b, k, o->index, result);
         else if (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_REG)
