@@ -223,18 +223,6 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-static const kiln_setting *keep(kiln__arena *arena, const kiln_setting *settings, size_t count)
-{
-    kiln_setting *kept = kiln__arena_alloc(arena, (count + 1) * sizeof *kept);
-    for (size_t i = 0; kept && i < count; i++) {
-        kept[i] = settings[i];
-        kept[i].name = kiln__arena_strdup(arena, settings[i].name);
-        if (settings[i].value.kind == KILN_TEXT)
-            kept[i].value.as.text = kiln__arena_strdup(arena, settings[i].value.as.text);
-    }
-    return kept;
-}
-
 /* An answer of a whole configuration; `candidate` NULL: nothing is known of it. */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
@@ -246,13 +234,13 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     b->from = candidate ? candidate->from : KILN_BEST_DEFAULT;
     b->variant = kiln__arena_strdup(&made->arena, config->variant->name);
     b->param_count = config->variant->param_count;
-    b->params = keep(&made->arena, config->params, b->param_count);
+    b->params = kiln__settings_copy(&made->arena, config->params, b->param_count);
     b->size_count = config->size_count;
-    b->sizes = keep(&made->arena, config->sizes, b->size_count);
+    b->sizes = kiln__settings_copy(&made->arena, config->sizes, b->size_count);
     if (candidate) {
         const kiln__known *known = candidate->known;
         b->known_size_count = known->size_count;
-        b->known_sizes = keep(&made->arena, known->sizes, known->size_count);
+        b->known_sizes = kiln__settings_copy(&made->arena, known->sizes, known->size_count);
         b->device = kiln__arena_strdup(&made->arena, known->device);
         b->cc = kiln__arena_strdup(&made->arena, known->cc);
         b->distance = candidate->distance;

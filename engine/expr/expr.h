@@ -77,6 +77,8 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
 void kiln__value_print(kiln__text *out, kiln_value value);
+/* A copy with names and texts of its own. No memory: arena->failed. */
+kiln_setting *kiln__settings_copy(kiln__arena *arena, const kiln_setting *settings, size_t count);
 /* strtod and the shortest text that reads back the same, as in the C locale, whatever the process has set. */
 double kiln__parse_double(const char *text, char **end);
 void kiln__print_double(char *room, size_t size, double value);

@@ -37,13 +37,7 @@ static int by_name(const void *a, const void *b)
 /* A copy, sorted by name. */
 static const kiln_setting *keep_settings(kiln__arena *arena, const kiln_setting *settings, size_t count)
 {
-    kiln_setting *kept = kiln__arena_alloc(arena, (count + 1) * sizeof *kept);
-    for (size_t i = 0; kept && i < count; i++) {
-        kept[i] = settings[i];
-        kept[i].name = kiln__arena_strdup(arena, settings[i].name);
-        if (settings[i].value.kind == KILN_TEXT)
-            kept[i].value.as.text = kiln__arena_strdup(arena, settings[i].value.as.text);
-    }
+    kiln_setting *kept = kiln__settings_copy(arena, settings, count);
     if (kept && !arena->failed && count > 1)
         qsort(kept, count, sizeof *kept, by_name);
     return kept;

@@ -42,19 +42,12 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
 {
     kiln__arena *arena = &tuning->arena;
     drawn *made = kiln__arena_alloc(arena, sizeof *made);
-    kiln_setting *copy = kiln__arena_alloc(arena, (count + 1) * sizeof *copy);
-    if (!made || !copy)
+    if (!made)
         return NULL;
     made->order = tuning->drawn++;
     kiln_sample *sample = &made->sample;
     sample->variant = kiln__arena_strdup(arena, variant);
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = params[i];
-        copy[i].name = kiln__arena_strdup(arena, params[i].name);
-        if (params[i].value.kind == KILN_TEXT)
-            copy[i].value.as.text = kiln__arena_strdup(arena, params[i].value.as.text);
-    }
-    sample->params = copy;
+    sample->params = kiln__settings_copy(arena, params, count);
     sample->param_count = count;
     sample->message = sample->device = "";
     sample->contender = 1;
