@@ -1,8 +1,8 @@
 #!/bin/bash
-# coverage.sh [--table] [--html FOLDER]: how many lines and branches of engine/ the suites run, a room a line and in all.
-# Builds build/coverage (cmake --preset coverage; gcc), runs the suites, reads what they counted with gcovr. --table only
-# prints what the last run counted; --html writes a page a file as well. Suites only: the catalogue, golden runs and fuzz
-# targets would raise the figures without a statement that expects anything of a line.
+# coverage.sh [--table] [--html FOLDER]: how many lines and branches of engine/ the suites run, by room and in all.
+# Builds build/coverage (cmake --preset coverage; gcc), runs the suites, reads what they counted with gcovr.
+# --table only prints what the last run counted; --html writes a page for each file as well. Suites only: the
+# catalogue and the fuzz targets run many lines without a test that expects anything of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/coverage

@@ -1,6 +1,6 @@
 #!/bin/bash
-# lint.sh [CHECK...] [--changed REF] [FILE...]: static checks of engine/ and tools/, or of the .c files that are named or
-# differ from REF. It needs build/dev configured (cmake --preset dev), for the flags of each file. Exit 1: findings.
+# lint.sh [CHECK...] [--changed REF] [FILE...]: static checks of engine/ and tools/, or of the .c files that are named
+# or differ from REF. It needs build/dev configured (cmake --preset dev), for the flags of each file. Exit 1: findings.
 #
 #   cppcheck         warning, performance, portability
 #   tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
@@ -22,8 +22,9 @@ while [ $# -gt 0 ]; do
     cppcheck | tidy | clang-analyzer | gcc-analyzer | format) checks+=("$1") ;;
     --changed)
         shift
-        mapfile -t files < <(git diff --name-only --diff-filter=d "${1:?--changed needs a REF}" -- 'engine/*.c' 'tools/*.c')
-        [ ${#files[@]} -gt 0 ] || { echo "lint.sh: no .c file of engine/ or tools/ differs from $1"; exit 0; } ;;
+        ref=${1:?--changed needs a REF}
+        mapfile -t files < <(git diff --name-only --diff-filter=d "$ref" -- 'engine/*.c' 'tools/*.c')
+        [ ${#files[@]} -gt 0 ] || { echo "lint.sh: no .c file of engine/ or tools/ differs from $ref"; exit 0; } ;;
     *.c | *.h) files+=("$1") ;;
     *) echo "lint.sh: unknown argument '$1'; lint.sh --help lists the checks" >&2; exit 2 ;;
     esac
@@ -60,8 +61,8 @@ with open(work + "/files", "w") as out:
 with open(work + "/commands", "w") as out:
     for entry in chosen.values():
         command = re.sub(r" -o \S+ -c ", " -o /dev/null -c ", re.sub(r" -W\S+", "", entry["command"]))
-        # Off: uninitialised values. It reports every slot of a stack machine (expr/eval.c) and every out parameter that is
-        # filled where the call succeeded; valgrind and clang's analyzer look for the same.
+        # Off: uninitialised values. It reports every slot of a stack machine (expr/eval.c) and every out parameter that
+        # is filled where the call succeeded; valgrind and clang's analyzer look for the same.
         out.write(f"cd {entry['directory']} && {command} -fanalyzer -Wno-analyzer-use-of-uninitialized-value\n")
 PYTHON
 echo "$(wc -l <"$work/files") files"
@@ -87,8 +88,9 @@ for check in "${checks[@]}"; do
     case $check in
     cppcheck)
         need cppcheck cppcheck
-        cppcheck --project="$work/compile_commands.json" --enable=warning,performance,portability --inline-suppr -j "$jobs" \
-            --std=c11 --quiet --template='{file}:{line}: {severity}: {message} [{id}]' 2>&1 >/dev/null | report cppcheck ;;
+        cppcheck --project="$work/compile_commands.json" --enable=warning,performance,portability --inline-suppr \
+            -j "$jobs" --std=c11 --quiet --template='{file}:{line}: {severity}: {message} [{id}]' \
+            2>&1 >/dev/null | report cppcheck ;;
     tidy) tidy tidy '-clang-analyzer-*' ;;
     clang-analyzer) tidy clang-analyzer '-bugprone-*,-cert-*' ;;
     gcc-analyzer)

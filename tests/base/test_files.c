@@ -24,7 +24,7 @@ static char folder[64], before[4096];
 
 static void enter(void)
 {
-    alarm(60); /* whatever waits for a FIFO's other end fails the test here */
+    alarm(280); /* whatever waits for a FIFO's other end fails the test here */
     snprintf(folder, sizeof folder, "/tmp/kiln-files-XXXXXX");
     CHECK(getcwd(before, sizeof before) != NULL);
     CHECK(mkdtemp(folder) != NULL);
@@ -223,7 +223,7 @@ static void alone(job run)
     pid_t child = fork();
     if (child == 0) {
         unsigned failed = CU_get_number_of_failures();
-        alarm(60);
+        alarm(280);
         run();
         fflush(NULL);
         _exit(CU_get_number_of_failures() != failed);

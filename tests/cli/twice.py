@@ -1,5 +1,5 @@
-"""twice.py SIGNAL COMMAND...: runs the command, a sweep of many.yaml, and when the store has a sample of it sends it the signal
-twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
+"""twice.py SIGNAL COMMAND...: runs the command, a sweep of many.yaml, and when the store has a sample of it sends it
+the signal twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
 import os, signal, subprocess, sys, time
 
 process = subprocess.Popen(sys.argv[2:], start_new_session=True)

@@ -675,7 +675,7 @@ static void what_is_no_file_is_no_store(void)
     fixture f;
     struct stat info;
     setup(&f);
-    alarm(60); /* a hang is a failure */
+    alarm(280); /* a hang is a failure */
     for (size_t i = 0; i < KILN__COUNT(parts); i++)
         for (unsigned kind = 0; kind < 4; kind++) {
             char part[140], name[100];

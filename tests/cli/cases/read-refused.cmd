@@ -22,7 +22,7 @@ for kind in fifo zero; do
         "report --replay bad/x.json.gz" "compare-strategies bad/x.json" "results --store bad/x.db" \
         "tune add -m 1 --store bad/x.db" "results --store bad/samples.db" "report add --vega vega/vega.min.js" \
         "report add --vega vega" "list -I bad"; do
-        timeout -s KILL 60 kiln $command >out 2>err
+        timeout -s KILL 280 kiln $command >out 2>err
         code=$?
         echo "$code $command: $(cat err out | tr -s '\n ' ' ' |
             grep -oE 'is a (FIFO .named pipe.|character device), not a regular file|is neither a folder.*|has neither.*' | head -n 1)"

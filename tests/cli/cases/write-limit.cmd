@@ -7,7 +7,7 @@ for command in "report --replay space.json -o out/file" "results convert space.j
     "tune add -v plain -q --no-store --no-cache --csv out/file" "run add -s N=4000 -q --no-cache --output z=out/file" \
     "inspect add --no-cache --ptx=out/file"; do
     echo old >out/file
-    (ulimit -f 1 && exec timeout -s KILL 60 kiln $command >/dev/null 2>err)
+    (ulimit -f 1 && exec timeout -s KILL 280 kiln $command >/dev/null 2>err)
     echo "$? $command: $(cat out/*), $(ls -A out | wc -l) file"
     sed 's/^.*out/out/' err
 done

@@ -11,7 +11,7 @@ mkfifo fifo && mkdir folder && echo old >old && ln -s old link && ln -s "$device
 try() {
     for target in fifo folder link "$device" to-device; do
         case $target in "$device") name=DEVICE ;; *) name=$target ;; esac
-        timeout -s KILL 60 kiln $(echo "$*" | sed "s|@|$target|") >out 2>err
+        timeout -s KILL 280 kiln $(echo "$*" | sed "s|@|$target|") >out 2>err
         code=$?
         sed -E "s#^(kiln: |wrote )?.*(is a FIFO|is a folder|is a symbolic link|is a character device).*#\2#" err >said
         echo "$code $name: $(grep -E '^is a ' said || cat err out)"
@@ -26,7 +26,7 @@ for command in "report add -o @" "report --replay space.json -o @" "compare-stra
 done
 for command in "run add --capture" "report add --gnuplot"; do
     for target in fifo link to-device; do
-        timeout -s KILL 60 kiln $command $target >/dev/null 2>err
+        timeout -s KILL 280 kiln $command $target >/dev/null 2>err
         echo "$? $command $target: $(sed 's/.*: //' err)"
     done
 done
