@@ -27,7 +27,7 @@ template <class First, class... Rest> struct choice<0, First, Rest...> {
 };
 template <unsigned index, class... Types> using choose = typename choice<index, Types...>::type;
 
-// An operator: the type of its items, the item that changes nothing, and the item that two make.
+// An operator: the type of its items, the identity (the item that changes nothing), and the item that two make.
 template <class T> struct Plus {
     typedef T item;
     static __device__ __forceinline__ T identity()
@@ -65,7 +65,8 @@ template <unsigned block> __device__ __forceinline__ offset grid_threads()
     return (offset)gridDim.x * block;
 }
 
-// Of blocks in one dimension.
+// Of blocks in one dimension. Of others lane_id holds where a row of threads is whole warps, and warp_id counts within
+// it.
 __device__ __forceinline__ unsigned lane_id()
 {
     return threadIdx.x % WARP;
@@ -115,58 +116,24 @@ template <class T> __device__ __forceinline__ void store_quad(T *to, vec<T, 4> q
     *(vec<T, 4> *)to = quad;
 }
 
-// A guarded load: elements `first` to first + 3, of which those from `end` on are not there and count as 0; none of
-// them is where not `inside`. `from` is the address of the first.
-template <class T, class Index>
-__device__ __forceinline__ vec<T, 4> load_quad_guarded(const T *from, bool inside, Index first, Index end)
-{
-    vec<T, 4> quad;
-    quad.x = inside && first + 0 < end ? from[0] : 0;
-    quad.y = inside && first + 1 < end ? from[1] : 0;
-    quad.z = inside && first + 2 < end ? from[2] : 0;
-    quad.w = inside && first + 3 < end ? from[3] : 0;
-    return quad;
-}
-
-// A guarded store: what would lie at `end` or behind it is left out.
-template <class T, class Index>
-__device__ __forceinline__ void store_quad_guarded(T *to, vec<T, 4> quad, Index first, Index end)
-{
-    if (first + 0 < end)
-        to[0] = quad.x;
-    if (first + 1 < end)
-        to[1] = quad.y;
-    if (first + 2 < end)
-        to[2] = quad.z;
-    if (first + 3 < end)
-        to[3] = quad.w;
-}
-
-// A vector's elements as an array in registers.
-template <class T> __device__ __forceinline__ void unpack(T *to, vec<T, 4> quad)
+// A vector's elements as an array in registers, and back.
+__device__ __forceinline__ void unpack(float *to, float4 quad)
 {
     to[0] = quad.x, to[1] = quad.y, to[2] = quad.z, to[3] = quad.w;
 }
 
-// A number of 32 bits as its bits, and back.
-__device__ __forceinline__ unsigned bits_of(unsigned value)
+template <unsigned count> __device__ __forceinline__ vec<float, count> pack(const float *from);
+template <> __device__ __forceinline__ float pack<1>(const float *from)
 {
-    return value;
+    return from[0];
 }
-
-__device__ __forceinline__ unsigned bits_of(float value)
+template <> __device__ __forceinline__ float2 pack<2>(const float *from)
 {
-    return __float_as_uint(value);
+    return {from[0], from[1]};
 }
-
-template <class T> __device__ __forceinline__ T value_of(unsigned bits);
-template <> __device__ __forceinline__ unsigned value_of<unsigned>(unsigned bits)
+template <> __device__ __forceinline__ float4 pack<4>(const float *from)
 {
-    return bits;
-}
-template <> __device__ __forceinline__ float value_of<float>(unsigned bits)
-{
-    return __uint_as_float(bits);
+    return {from[0], from[1], from[2], from[3]};
 }
 
 // ---- cache modifiers ----
@@ -194,7 +161,7 @@ __device__ __forceinline__ void prefetch_l2(const void *at)
 
 // ---- warps: all 32 lanes must call together ----
 
-// The value of the lane `distance` before this one, or behind it; a lane that has no such neighbour gets its own. An
+// The value of the lane `distance` before this one, or after it; a lane that has no such neighbour gets its own. An
 // item of more than one word has functions of its own of these names, beside its type.
 template <class T> __device__ __forceinline__ T shuffle_up(T mine, unsigned distance)
 {
