@@ -15,9 +15,11 @@
 // least. On GPUs of today the bytes take longer up to about 7 x 7; what a kernel is about is that each point is read
 // MASK_H * MASK_W times, and that it takes instructions to do so.
 //
-// MASK_H and MASK_W are macros, so that all loops over the mask are written out, and so are the knobs. A spec sets
-// them; the defaults serve an editor and a compiler that is given none. A kernel is compiled where its own macro
-// CONVOLUTION_<NAME> is set, or where CONVOLUTION_ONE is not.
+// MASK_H and MASK_W are macros, so that all loops over the mask are written out, and so are the tuning parameters. A
+// spec sets them; the defaults are for an editor or a compiler that is given none. A kernel is compiled where its own
+// macro CONVOLUTION_<NAME> is set, or where CONVOLUTION_ONE is not.
+
+#include "common.cuh"
 
 #ifndef MASK_H
 #define MASK_H 5 // rows of the mask
@@ -47,8 +49,6 @@
 #define RIM_H (MASK_H / 2) // rows above and below an image's point that it takes
 #define RIM_W (MASK_W / 2)
 
-typedef unsigned long long offset;
-
 // The place of a block's tile, numbered across first.
 struct Tile {
     unsigned row, column;
@@ -56,7 +56,7 @@ struct Tile {
 
 __device__ __forceinline__ Tile tile_of_block(unsigned width, unsigned tile_height, unsigned tile_width)
 {
-    unsigned across = (width + tile_width - 1) / tile_width;
+    unsigned across = ceil_div(width, tile_width);
     return {blockIdx.x / across * tile_height, blockIdx.x % across * tile_width};
 }
 
@@ -219,22 +219,20 @@ struct Reader {
 };
 
 // Reads a row that lies in the image and moves on to the next. Columns outside the image keep what the window holds,
-// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it. The thread's own columns of the
-// row PREFETCH rows on are set on their way to the L2: what is on its way from memory takes no registers.
+// which is zero. ALIGNED: words may be read whole; each lies in the image or outside it. The thread's own columns of
+// the row PREFETCH rows on are set on their way to the L2: what is on its way from memory takes no registers.
 template <bool ALIGNED> __device__ __forceinline__ void read_inside(Reader &reader, Window &window)
 {
     if (PREFETCH > 0 && ALIGNED && reader.row + PREFETCH < reader.needed)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(reader.from + (offset)PREFETCH * reader.width + 4 * SIDE));
+        prefetch_l2(reader.from + (offset)PREFETCH * reader.width + 4 * SIDE);
 #pragma unroll
     for (unsigned i = 0; i < 4 * WORDS; i += ALIGNED ? 4 : 1) {
         if (reader.column + i >= reader.width)
             continue;
-        if (ALIGNED) {
-            float4 word = *(const float4 *)(reader.from + i);
-            window.at[i] = word.x, window.at[i + 1] = word.y, window.at[i + 2] = word.z, window.at[i + 3] = word.w;
-        } else {
+        if (ALIGNED)
+            unpack(window.at + i, load_quad(reader.from + i));
+        else
             window.at[i] = reader.from[i];
-        }
     }
     reader.from += reader.width;
     ++reader.row;
@@ -261,7 +259,7 @@ template <bool ALIGNED> __device__ __forceinline__ void write_row(float *to, con
         if (i > 0 && i >= count)
             break;
         if (ALIGNED)
-            *(float4 *)(to + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+            store_quad(to + i, make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]));
         else
             to[i] = v[i];
     }
@@ -336,7 +334,7 @@ template <class Add>
 __device__ __forceinline__ void walk(const float *__restrict__ x, float *__restrict__ y, unsigned height,
                                      unsigned width, unsigned chunk)
 {
-    if (width % 4 == 0 && ((offset)x | (offset)y) % 16 == 0)
+    if (width % 4 == 0 && is_aligned<16>(x, y))
         walk<Add, true, DEPTH>(x, y, height, width, chunk);
     else
         walk<Add, false, 1>(x, y, height, width, chunk); // with many small loads a row, one row is enough

@@ -6,12 +6,14 @@
 // the rest). Additions of integers give the same counts in whatever order they are made: every variant is
 // deterministic.
 //
-// All kernels read alike, in words of 16 bytes with IN_FLIGHT of them under way a thread, and as many blocks as the
-// device holds take turns. What differs is where a key is counted. Each kernel is a step from the one before; its
-// comment says what changed and which counters should show it.
+// All kernels load alike: vectors of 16 bytes, IN_FLIGHT of them in flight per thread, in a grid-stride loop of as many
+// blocks as the device holds. What differs is where a key is counted: the policy Count that each_key is given. Each
+// kernel is a step from the one before; its comment says what changed and which counters should show it.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro HISTOGRAM_<NAME> is set, or where HISTOGRAM_ONE is not.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro HISTOGRAM_<NAME> is set, or where HISTOGRAM_ONE is not.
+
+#include "common.cuh"
 
 #ifndef KEY_BITS
 #define KEY_BITS 8 // 8 or 32
@@ -26,7 +28,7 @@
 #define PER_SM 2 // blocks that an SM must have room for
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // words that a thread has under way
+#define IN_FLIGHT 4 // words in flight per thread
 #endif
 #ifndef COPIES
 #define COPIES 32 // histograms of a block; a power of two, at most 32
@@ -42,29 +44,22 @@
 #error "BINS is at least 1"
 #endif
 
-#define WARP 32u
-#define ALL_LANES 0xffffffffu
 #define NO_KEY 0xffffffffu // is never counted: there are fewer bins than that
 #define KEYS_A_WORD (16u / sizeof(key))
 
-typedef unsigned long long offset;
-#if KEY_BITS == 8
-typedef unsigned char key;
-#else
-typedef unsigned key;
-#endif
+typedef choose<KEY_BITS == 8, unsigned, unsigned char> key;
 
 // Calls count(k) for the keys in 32 bits of a word; NO_KEY in their place where the word is not there.
 template <class Count> __device__ __forceinline__ void each_of_part(unsigned part, bool there, Count &count)
 {
-#if KEY_BITS == 8
-    count(there ? part & 0xff : NO_KEY);
-    count(there ? part >> 8 & 0xff : NO_KEY);
-    count(there ? part >> 16 & 0xff : NO_KEY);
-    count(there ? part >> 24 : NO_KEY);
-#else
-    count(there ? part : NO_KEY);
-#endif
+    if (sizeof(key) == 4) {
+        count(there ? part : NO_KEY);
+    } else {
+        count(there ? part & 0xff : NO_KEY);
+        count(there ? part >> 8 & 0xff : NO_KEY);
+        count(there ? part >> 16 & 0xff : NO_KEY);
+        count(there ? part >> 24 : NO_KEY);
+    }
 }
 
 template <class Count> __device__ __forceinline__ void each_of_word(uint4 word, bool there, Count &count)
@@ -84,13 +79,13 @@ template <class Count> __device__ __forceinline__ void each_key(const key *keys,
     head = head < N ? head : N;
     const uint4 *words = (const uint4 *)(keys + head);
     const offset total = (N - head) / KEYS_A_WORD, tail = head + KEYS_A_WORD * total;
-    const offset step = (offset)gridDim.x * BLOCK;
-    const unsigned lane = threadIdx.x % WARP;
+    const offset step = grid_threads<BLOCK>();
+    const unsigned lane = lane_id();
     if (blockIdx.x == 0 && threadIdx.x < WARP) {
         const offset at = lane < head ? lane : tail + (lane - head);
         count(at < N ? keys[at] : NO_KEY);
     }
-    offset i = (offset)blockIdx.x * BLOCK + threadIdx.x - lane; // the first lane's
+    offset i = grid_thread<BLOCK>() - lane; // the first lane's
     for (; i + (IN_FLIGHT - 1) * step + WARP <= total; i += IN_FLIGHT * step) {
         uint4 word[IN_FLIGHT];
 #pragma unroll
@@ -102,7 +97,7 @@ template <class Count> __device__ __forceinline__ void each_key(const key *keys,
     }
     for (; i < total; i += step) {
         const bool there = i + lane < total;
-        each_of_word(there ? __ldcs(words + i + lane) : make_uint4(0, 0, 0, 0), there, count);
+        each_of_word(there ? __ldcs(words + i + lane) : uint4{}, there, count);
     }
 }
 
@@ -159,7 +154,7 @@ struct SharedCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// A histogram a block, in shared memory; at the end it is added to the one in global memory.
+// One private histogram per block, in shared memory; at the end it is added to the one in global memory.
 //
 // BINS atomics a block in global memory are left of N. Those in shared memory take a turn for each lane whose bin lies
 // in the same bank: three to four for keys that are spread evenly. Lanes that meet in one bin would take a turn each as
@@ -186,7 +181,7 @@ __device__ __forceinline__ unsigned *bin_of(unsigned k, unsigned copy)
 
 __device__ __forceinline__ unsigned own_copy()
 {
-    return LAYOUT == 0 ? threadIdx.x / WARP % COPIES : threadIdx.x % COPIES;
+    return LAYOUT == 0 ? warp_id() % COPIES : threadIdx.x % COPIES;
 }
 
 __device__ __forceinline__ void clear_copies()
@@ -222,7 +217,7 @@ struct CopyCount {
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }
 };
 
-// COPIES histograms a block.
+// COPIES private histograms per block.
 //
 // Against privatised: threads that count the same bin at the same time meet in it only where they share a copy. The
 // layout decides the rest. LAYOUT 0, a copy for warps: a warp's own lanes still meet. LAYOUT 1, a copy for each
@@ -289,7 +284,7 @@ struct WarpCount {
     __device__ __forceinline__ void operator()(unsigned k)
     {
         const unsigned alike = __match_any_sync(ALL_LANES, k);
-        if (k < BINS && threadIdx.x % WARP == (unsigned)__ffs((int)alike) - 1)
+        if (k < BINS && lane_id() == (unsigned)__ffs((int)alike) - 1)
             atomicAdd(bins + k, __popc(alike));
     }
     __device__ __forceinline__ void part(unsigned part, bool there) { each_of_part(part, there, *this); }

@@ -6,9 +6,11 @@
 // tile: loads and stores are checked against the edges, and what lies outside counts as zero. Offsets into a matrix
 // are 64 bits wide, because M * K may pass 2^31 where M and K do not.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro MATMUL_<NAME> is set, or where MATMUL_ONE is not: a sweep compiles this file once a
-// configuration, and compiling one kernel takes a fraction of the time of all.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro MATMUL_<NAME> is set, or where MATMUL_ONE is not: a sweep compiles this file
+// once a configuration, and compiling one kernel takes a fraction of the time of all.
+
+#include "common.cuh"
 
 #ifndef BLOCK_X
 #define BLOCK_X 32 // naive: threads of a block across
@@ -56,13 +58,6 @@
 #define SPLITS 4 // split_k: parts of K
 #endif
 
-typedef unsigned long long offset;
-
-__device__ __forceinline__ unsigned smaller(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 // The element at (row, col) of a rows x cols matrix, zero outside of it.
 __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned col, unsigned rows, unsigned cols)
 {
@@ -70,7 +65,7 @@ __device__ __forceinline__ float at(const float *matrix, unsigned row, unsigned 
 }
 
 #if defined(MATMUL_NAIVE) || !defined(MATMUL_ONE)
-// A thread an element of P; both operands straight from global memory.
+// One element of P per thread; both operands straight from global memory.
 //
 // Two reads for a multiply and an add: 1 operation per access. A warp reads neighbouring elements of B (coalesced,
 // if BLOCK_X is not below 8) and one element of A a row (a broadcast), so what saves it is the L1.
@@ -97,14 +92,14 @@ extern "C" __global__ void matmul_row_block(const float *__restrict__ A, const f
                                             float *__restrict__ P, unsigned M, unsigned N, unsigned K)
 {
     unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
-    const float *b = B + smaller(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    const float *b = B + min(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
         float mine = at(A, row, k0 + threadIdx.x, M, K); // every lane must reach the shuffles, also outside of P
-        unsigned steps = smaller(WIDTH, K - k0);
+        unsigned steps = min((unsigned)WIDTH, K - k0);
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
-            sum += __shfl_sync(0xffffffffu, mine, k, WIDTH) * *b;
+            sum += __shfl_sync(ALL_LANES, mine, k, WIDTH) * *b;
     }
     if (row < M && col < N)
         P[(offset)row * N + col] = sum;
@@ -122,12 +117,12 @@ extern "C" __global__ void matmul_tile_a(const float *__restrict__ A, const floa
 {
     __shared__ float tile[ROWS][WIDTH];
     unsigned col = blockIdx.x * WIDTH + threadIdx.x, row = blockIdx.y * ROWS + threadIdx.y;
-    const float *b = B + smaller(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
+    const float *b = B + min(col, N - 1); // a column outside of P reads the last one, and its sum is dropped
     float sum = 0.0f;
     for (unsigned k0 = 0; k0 < K; k0 += WIDTH) {
         tile[threadIdx.y][threadIdx.x] = at(A, row, k0 + threadIdx.x, M, K);
         __syncwarp();
-        unsigned steps = smaller(WIDTH, K - k0);
+        unsigned steps = min((unsigned)WIDTH, K - k0);
 #pragma unroll UNROLL
         for (unsigned k = 0; k < steps; ++k, b += N)
             sum += tile[threadIdx.y][k] * *b;
@@ -166,7 +161,7 @@ extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float
 #endif
 
 #if defined(MATMUL_TILED_DOUBLE_BUFFER) || !defined(MATMUL_ONE)
-// Two pairs of tiles: the next is on its way from global memory while this one is multiplied.
+// Two pairs of tiles: the next is in flight from global memory while this one is multiplied.
 //
 // Against tiled: the same TILE_WIDTH operations per access, half the barriers, twice the shared memory. The reads of
 // the next tile are issued before the products of this one, so their latency is hidden even with few warps.
@@ -327,12 +322,12 @@ __device__ __forceinline__ Product product(const float *A, const float *B, const
 {
     // Blocks that run at the same time should share rows of A and columns of B in the L2: walk SWIZZLE block rows
     // down before going one block column to the right.
-    unsigned rows = (M + TILE_M - 1) / TILE_M, cols = (N + TILE_N - 1) / TILE_N;
+    unsigned rows = ceil_div(M, TILE_M), cols = ceil_div(N, TILE_N);
     unsigned group = blockIdx.x / (SWIZZLE * cols), place = blockIdx.x % (SWIZZLE * cols);
-    unsigned height = smaller(SWIZZLE, rows - group * SWIZZLE);
+    unsigned height = min((unsigned)SWIZZLE, rows - group * SWIZZLE);
     Product p = {A, B, M, N, K, (group * SWIZZLE + place % height) * TILE_M, place / height * TILE_N, k_begin, k_end};
     p.aligned = p.row0 + TILE_M <= M && p.col0 + TILE_N <= N && K % 4 == 0 && N % 4 == 0 &&
-                (((offset)A | (offset)B | (offset)P) & 15) == 0;
+                is_aligned<16>(A, B, P);
     return p;
 }
 
@@ -351,12 +346,12 @@ __device__ __forceinline__ void fetch(const Product &p, unsigned k0, Staged &sta
 #pragma unroll
         for (unsigned i = 0; i < A_LOADS; ++i) {
             unsigned quad = i * THREADS + threadIdx.x, m = quad / (TILE_K / 4), k = quad % (TILE_K / 4) * 4;
-            staged.a[i] = *(const float4 *)(p.A + (offset)(p.row0 + m) * p.K + k0 + k);
+            staged.a[i] = load_quad(p.A + (offset)(p.row0 + m) * p.K + k0 + k);
         }
 #pragma unroll
         for (unsigned i = 0; i < B_LOADS; ++i) {
             unsigned quad = i * THREADS + threadIdx.x, k = quad / (TILE_N / 4), n = quad % (TILE_N / 4) * 4;
-            staged.b[i] = *(const float4 *)(p.B + (offset)(k0 + k) * p.N + p.col0 + n);
+            staged.b[i] = load_quad(p.B + (offset)(k0 + k) * p.N + p.col0 + n);
         }
         return;
     }
@@ -396,7 +391,7 @@ __device__ __forceinline__ void land(float *pair, const Staged &staged)
     }
 #pragma unroll
     for (unsigned i = 0; i < B_LOADS; ++i)
-        *(float4 *)(pair + A_FLOATS + (i * THREADS + threadIdx.x) * 4) = staged.b[i];
+        store_quad(pair + A_FLOATS + (i * THREADS + threadIdx.x) * 4, staged.b[i]);
 }
 
 // A thread's share of one column of the tile of A and one row of the tile of B.
@@ -407,15 +402,11 @@ struct Strip {
 __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b, unsigned k)
 {
 #pragma unroll
-    for (unsigned i = 0; i < THREAD_M; i += 4) {
-        float4 quad = *(const float4 *)(a + AT_K(k) + i * LANES_M);
-        strip.a[i] = quad.x, strip.a[i + 1] = quad.y, strip.a[i + 2] = quad.z, strip.a[i + 3] = quad.w;
-    }
+    for (unsigned i = 0; i < THREAD_M; i += 4)
+        unpack(strip.a + i, load_quad(a + AT_K(k) + i * LANES_M));
 #pragma unroll
-    for (unsigned j = 0; j < THREAD_N; j += 4) {
-        float4 quad = *(const float4 *)(b + k * TILE_N + j * LANES_N);
-        strip.b[j] = quad.x, strip.b[j + 1] = quad.y, strip.b[j + 2] = quad.z, strip.b[j + 3] = quad.w;
-    }
+    for (unsigned j = 0; j < THREAD_N; j += 4)
+        unpack(strip.b + j, load_quad(b + k * TILE_N + j * LANES_N));
 }
 
 __device__ __forceinline__ void multiply_strip(float (&sum)[THREAD_M][THREAD_N], const Strip &strip)
@@ -435,7 +426,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 
     // A thread's results are squares of 4 x 4, LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a
     // warp read neighbouring quads.
-    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned warp = warp_id(), lane = lane_id();
     unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
     unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
 
@@ -483,7 +474,7 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
             unsigned col = p.col0 + n + j * LANES_N;
             float *to = P + (offset)row * p.N + col;
             if (p.aligned) {
-                *(float4 *)to = make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+                store_quad(to, make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
                 continue;
             }
 #pragma unroll
@@ -521,15 +512,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_split_k(const float *__restrict__ A, const float *__restrict__ B, float *__restrict__ partial, unsigned M,
                    unsigned N, unsigned K)
 {
-    unsigned steps = (K + TILE_K - 1) / TILE_K, part = (steps + SPLITS - 1) / SPLITS * TILE_K;
+    unsigned steps = ceil_div(K, TILE_K), part = ceil_div(steps, SPLITS) * TILE_K;
     offset begin = (offset)blockIdx.y * part;
     float *mine = partial + (offset)blockIdx.y * M * N; // N % 4 == 0 keeps it as aligned as `partial` itself
     make_tile(product(A, B, partial, M, N, K, begin < K ? begin : K, begin + part < K ? begin + part : K), mine);
 }
 
 // P = the sum of SPLITS matrices of `count` elements, in order.
-extern "C" __global__ void matmul_add_splits(const float *__restrict__ partial, float *__restrict__ P,
-                                             unsigned long long count)
+extern "C" __global__ void matmul_add_splits(const float *__restrict__ partial, float *__restrict__ P, offset count)
 {
     offset i = (offset)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count)

@@ -9,15 +9,17 @@
 // The answer does not say which k a thread chose; `kiln study access` does. On any other x these kernels (offset,
 // permuted, strided, broadcast, scattered, aos_same, soa_same) give something else than x + 1: they are for studying.
 //
-// Sizes up to 2^32 - 1 are legal, 0 and 1 included; offsets are 64 bits wide. The knobs are macros. A spec sets them;
-// the defaults serve an editor. A kernel is compiled where its own macro MEMORY_<NAME> is set, or where MEMORY_ONE is
-// not: a sweep compiles this file once a configuration.
+// Sizes up to 2^32 - 1 are legal, 0 and 1 included; offsets are 64 bits wide. The tuning parameters are macros. A spec
+// sets them; the defaults are for an editor. A kernel is compiled where its own macro MEMORY_<NAME> is set, or where
+// MEMORY_ONE is not: a sweep compiles this file once a configuration.
+
+#include "common.cuh"
 
 #ifndef BLOCK
 #define BLOCK 256 // threads of a block
 #endif
 #ifndef FLIGHT
-#define FLIGHT 4 // words on their way in each thread; in all but one_word, the matrix and aos, soa
+#define FLIGHT 4 // words in flight per thread; in all but one_word, the matrix and aos, soa
 #endif
 #ifndef WORD
 #define WORD 4 // elements of a word: 1, 2 or 4
@@ -26,7 +28,7 @@
 #define HINT 1 // streamed: 1: stores are marked as used once, 2: loads are, 3: both
 #endif
 #ifndef LOAD
-#define LOAD ca // patterns: cached in the L1 (ca) or only in the L2 (cg)
+#define LOAD ca // patterns: the policy of loads: cached in the L1 (ca) or only in the L2 (cg)
 #endif
 #ifndef OFFSET
 #define OFFSET 1 // offset: in elements
@@ -44,43 +46,47 @@
 #define SPREAD 1 // spaces: the lanes of a warp look up 0: one place, 1: neighbours, 2: any
 #endif
 
-typedef unsigned long long offset;
-
 constexpr unsigned TABLE = 64;   // spaces: words of the table
 constexpr unsigned LOOKUPS = 16; // spaces: of a thread
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define READ(address) JOIN(__ld, LOAD)(address) // __ldca or __ldcg
+// Policies of loads, of which LOAD names one.
+struct ca {
+    static __device__ __forceinline__ unsigned load(const unsigned *from)
+    {
+        return __ldca(from);
+    }
+};
+struct cg {
+    static __device__ __forceinline__ unsigned load(const unsigned *from)
+    {
+        return __ldcg(from);
+    }
+};
 
-// The element behind `wanted`, by way of x[read] where x counts upwards.
-#define NEXT(x, read, wanted) (READ((x) + (read)) - (unsigned)(read) + (unsigned)(wanted) + 1)
-
-__device__ __forceinline__ offset thread_number()
-{
-    return (offset)blockIdx.x * BLOCK + threadIdx.x;
-}
+// What comes after element `wanted`, computed from x[read], where x counts upwards. (A macro: as a function it is
+// compiled to other instructions.)
+#define NEXT(x, read, wanted) (LOAD::load((x) + (read)) - (unsigned)(read) + (unsigned)(wanted) + 1)
 
 #if defined(MEMORY_ONE_WORD) || !defined(MEMORY_ONE)
-// A thread an element. Each warp's request is four sectors, all of them used; but a multiprocessor's 64 warps have only
-// 8 KiB on their way, and by Little's law the device needs more than that to be busy for the time a read takes.
+// One element per thread. Each warp's request is four sectors, all of them used; but a multiprocessor's 64 warps have
+// only 8 KiB on their way, and by Little's law the device needs more than that to be busy for the time a read takes.
 extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset i = thread_number();
+    offset i = grid_thread<BLOCK>();
     if (i < N)
         y[i] = x[i] + 1;
 }
 #endif
 
 #if defined(MEMORY_IN_FLIGHT) || !defined(MEMORY_ONE)
-// FLIGHT elements a thread, a block apart, so that each request is as coalesced as before; all are asked for before the
-// first is waited for.
+// FLIGHT elements per thread, a block apart (striped), so that each request is as coalesced as before; all loads are in
+// flight before the first is used.
 //
 // Against one_word: the same requests and sectors, FLIGHT times the bytes on their way at the same occupancy, and a
 // FLIGHT-th of the blocks to start.
 extern "C" __global__ void memory_in_flight(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset first = (offset)blockIdx.x * (BLOCK * FLIGHT) + threadIdx.x;
+    offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
     unsigned mine[FLIGHT];
 #pragma unroll
     for (unsigned k = 0; k < FLIGHT; ++k)
@@ -94,44 +100,24 @@ extern "C" __global__ void memory_in_flight(const unsigned *__restrict__ x, unsi
 
 #if defined(MEMORY_WIDE) || defined(MEMORY_STREAMED) || defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
 // Words of WORD elements.
-template <unsigned elements> struct Words;
-template <> struct Words<1> {
-    typedef unsigned type;
-    static __device__ __forceinline__ unsigned next(unsigned w)
-    {
-        return w + 1;
-    }
-};
-template <> struct Words<2> {
-    typedef uint2 type;
-    static __device__ __forceinline__ uint2 next(uint2 w)
-    {
-        return {w.x + 1, w.y + 1};
-    }
-};
-template <> struct Words<4> {
-    typedef uint4 type;
-    static __device__ __forceinline__ uint4 next(uint4 w)
-    {
-        return {w.x + 1, w.y + 1, w.z + 1, w.w + 1};
-    }
-};
-typedef Words<WORD>::type Word;
+typedef vec<unsigned, WORD> Word;
 
-template <unsigned hint> __device__ __forceinline__ Word load(const Word *from)
+__device__ __forceinline__ unsigned plus_one(unsigned w)
 {
-    return hint & 2 ? __ldcs(from) : *from;
+    return w + 1;
 }
 
-template <unsigned hint> __device__ __forceinline__ void store(Word *to, Word word)
+__device__ __forceinline__ uint2 plus_one(uint2 w)
 {
-    if (hint & 1)
-        __stcs(to, word);
-    else
-        *to = word;
+    return {w.x + 1, w.y + 1};
 }
 
-// FLIGHT words a thread, from word `first` on, a block apart; `words` there are.
+__device__ __forceinline__ uint4 plus_one(uint4 w)
+{
+    return {w.x + 1, w.y + 1, w.z + 1, w.w + 1};
+}
+
+// FLIGHT words per thread, from word `first` on, a block apart, of `words` in all.
 template <unsigned hint>
 __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset first, offset words)
 {
@@ -139,24 +125,24 @@ __device__ __forceinline__ void increment(const unsigned *x, unsigned *y, offset
     Word *to = (Word *)y, mine[FLIGHT];
 #pragma unroll
     for (unsigned k = 0; k < FLIGHT; ++k)
-        mine[k] = first + k * BLOCK < words ? load<hint>(from + first + k * BLOCK) : Word{};
+        mine[k] = first + k * BLOCK < words ? load<(hint & 2) != 0>(from + first + k * BLOCK) : Word{};
 #pragma unroll
     for (unsigned k = 0; k < FLIGHT; ++k)
         if (first + k * BLOCK < words)
-            store<hint>(to + first + k * BLOCK, Words<WORD>::next(mine[k]));
+            store<(hint & 1) != 0>(to + first + k * BLOCK, plus_one(mine[k]));
 }
 
 // How many whole words there are; none where x or y does not begin at a multiple of a word.
 __device__ __forceinline__ offset whole_words(const unsigned *x, const unsigned *y, offset N)
 {
-    return (((offset)x | (offset)y) & (4 * WORD - 1)) == 0 ? N / WORD : 0;
+    return is_aligned<sizeof(Word)>(x, y) ? N / WORD : 0;
 }
 
-// What the words leave, by single elements: the last few, or all where addresses are not aligned. All threads of the
-// grid take part.
+// The elements that are in no whole word, one by one: the last few, or all where addresses are not aligned. All threads
+// of the grid take part.
 __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, offset done, offset N)
 {
-    for (offset i = done + thread_number(); i < N; i += (offset)gridDim.x * BLOCK)
+    for (offset i = done + grid_thread<BLOCK>(); i < N; i += grid_threads<BLOCK>())
         y[i] = x[i] + 1;
 }
 #endif
@@ -169,7 +155,7 @@ __device__ __forceinline__ void increment_rest(const unsigned *x, unsigned *y, o
 extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
-    increment<0>(x, y, (offset)blockIdx.x * (BLOCK * FLIGHT) + threadIdx.x, words);
+    increment<0>(x, y, tile_begin(BLOCK * FLIGHT) + threadIdx.x, words);
     increment_rest(x, y, words * WORD, N);
 }
 #endif
@@ -180,22 +166,20 @@ extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned 
 extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
-    increment<HINT>(x, y, (offset)blockIdx.x * (BLOCK * FLIGHT) + threadIdx.x, words);
+    increment<HINT>(x, y, tile_begin(BLOCK * FLIGHT) + threadIdx.x, words);
     increment_rest(x, y, words * WORD, N);
 }
 #endif
 
 #if defined(MEMORY_RESIDENT) || !defined(MEMORY_ONE)
-// No more blocks than the device holds at a time, if registers allow; each goes on to the next piece when it has done
-// one.
+// A grid-stride loop: no more blocks than the device holds at a time, if registers allow.
 //
 // Against streamed: no blocks start or end on the way, and indexes are computed once. In exchange a thread waits for
 // its loads before it asks for the next, where a new block would already be asking.
 extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset words = whole_words(x, y, N);
-    for (offset piece = (offset)blockIdx.x * (BLOCK * FLIGHT); piece < words;
-         piece += (offset)gridDim.x * (BLOCK * FLIGHT))
+    for (offset piece = tile_begin(BLOCK * FLIGHT); piece < words; piece += grid_threads<BLOCK * FLIGHT>())
         increment<HINT>(x, y, piece + threadIdx.x, words);
     increment_rest(x, y, words * WORD, N);
 }
@@ -206,7 +190,7 @@ extern "C" __global__ void memory_resident(const unsigned *__restrict__ x, unsig
 // another.
 template <class Make> __device__ __forceinline__ void for_each(unsigned *y, offset count, Make make)
 {
-    offset first = (offset)blockIdx.x * (BLOCK * FLIGHT) + threadIdx.x;
+    offset first = tile_begin(BLOCK * FLIGHT) + threadIdx.x;
     unsigned mine[FLIGHT];
 #pragma unroll
     for (unsigned k = 0; k < FLIGHT; ++k)
@@ -299,7 +283,7 @@ extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsi
 // 32 sectors for reading and for writing. What else lies in a sector comes next, if it is still in the L1 by then.
 extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    offset begin = thread_number() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;
+    offset begin = grid_thread<BLOCK>() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;
     for (offset i = begin; i < end; ++i)
         y[i] = x[i] + 1;
 }
@@ -311,7 +295,7 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 // because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
-    constexpr unsigned ACROSS = (WIDTH + BLOCK - 1) / BLOCK; // blocks for 64 rows
+    constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // blocks for 64 rows
     unsigned rows = blockIdx.x / ACROSS, column = blockIdx.x % ACROSS * BLOCK + threadIdx.x;
     if (column >= WIDTH)
         return;
@@ -332,18 +316,18 @@ __device__ __forceinline__ offset field(offset record, unsigned f, offset record
 
 __device__ __forceinline__ void structures(const unsigned *x, unsigned *y, offset N, bool array_of_structures)
 {
-    offset records = N / FIELDS, record = thread_number();
+    offset records = N / FIELDS, record = grid_thread<BLOCK>();
     if (record < records) {
         unsigned mine[FIELDS];
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f)
-            mine[f] = READ(x + field(record, f, records, array_of_structures));
+            mine[f] = LOAD::load(x + field(record, f, records, array_of_structures));
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f)
             y[field(record, f, records, array_of_structures)] = mine[f] + 1;
     } else if (record - records < N % FIELDS) {
         offset i = records * FIELDS + (record - records);
-        y[i] = READ(x + i) + 1;
+        y[i] = LOAD::load(x + i) + 1;
     }
 }
 
@@ -355,12 +339,12 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
     for_each(y, N, [&](offset i) {
         offset record = i / 32;
         if (record >= records)
-            return READ(x + i) + 1;
+            return LOAD::load(x + i) + 1;
         unsigned first = 0, others = 0; // x[0] by way of field 0; by how much the other fields say otherwise
 #pragma unroll
         for (unsigned f = 0; f < FIELDS; ++f) {
             offset k = field(record, f, records, array_of_structures);
-            unsigned base = READ(x + k) - (unsigned)k;
+            unsigned base = LOAD::load(x + k) - (unsigned)k;
             first = f == 0 ? base : first;
             others += base - first;
         }

@@ -15,8 +15,10 @@
 //           Of nothing: -infinity, or the least integer.
 //   argmax  the first of those elements that have that value; of nothing: -1.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro REDUCTION_<NAME> is set, or where REDUCTION_ONE is not.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro REDUCTION_<NAME> is set, or where REDUCTION_ONE is not.
+
+#include "common.cuh"
 
 #ifndef OP
 #define OP 0 // 0: sum, 1: max, 2: argmax
@@ -28,209 +30,272 @@
 #define BLOCK 256 // threads of a block; a power of two, at least two warps
 #endif
 #ifndef ELEMENTS
-#define ELEMENTS 8 // elements that a thread adds up before the tree
+#define ELEMENTS 8 // items per thread before the tree
 #endif
 #ifndef IN_FLIGHT
-#define IN_FLIGHT 4 // loads that a thread has under way
+#define IN_FLIGHT 4 // loads in flight per thread
 #endif
 #ifndef STREAMING
-#define STREAMING 0 // vectorised: 1: loads that say that nothing is read twice
+#define STREAMING 0 // vectorised: 1: loads are marked as used once (ld.cs)
 #endif
 #ifndef CHUNKS
-#define CHUNKS 0 // vectorised: 0: blocks take turns, 1: each has a stretch of x of its own
+#define CHUNKS 0 // vectorised: 0: a grid-stride loop, 1: each block has a contiguous chunk of x
 #endif
 
-#define WARP 32u
-#define ALL_LANES 0xffffffffu
-#define JOIN_BLOCK 256u   // threads of reduction_join
-#define JOIN_SECTION 4096u // partial results that one of its blocks makes one
-#define NOWHERE 0x7fffffffffffffffll
+enum : unsigned {
+    JOIN_BLOCK = 256,   // threads of reduction_join and reduction_finish
+    JOIN_SECTION = 4096 // partial results that a block of reduction_join makes one
+};
+enum : long long { NOWHERE = 0x7fffffffffffffffll }; // the index of no element
 
-typedef unsigned long long offset;
+typedef choose<INTEGERS, float, int> element;
+typedef vec<element, 4> quad;
 
-#if INTEGERS
-typedef int element;
-#else
-typedef float element;
-#endif
+// ---- keys: what maxima are taken of ----
 
-// What is carried through a reduction. Maxima are taken of integers in the order of the floats they stand for: a
-// float's bits as an integer, with all but the sign turned round where it is negative. One instruction then compares
-// what would take three where a NaN must win, and an integer's atomic will do.
-#if OP == 2
-struct item {
+// Integers in the order of the elements that they stand for. Comparing them takes one instruction, where floats of
+// which NaN is the greatest take three, and there is an atomic maximum of integers.
+template <class T> struct Key;
+template <> struct Key<int> {
+    enum : int { LEAST = (int)0x80000000 };
+    static __device__ __forceinline__ int of(int e)
+    {
+        return e;
+    }
+    static __device__ __forceinline__ int element(int key)
+    {
+        return key;
+    }
+    static __device__ __forceinline__ void atomic_max(int *y, int key)
+    {
+        atomicMax(y, key);
+    }
+};
+// A float's bits as an integer, with all but the sign inverted where it is negative.
+template <> struct Key<float> {
+    enum : int { LEAST = (int)0x807fffff }; // -infinity's
+    static __device__ __forceinline__ int of(float e)
+    {
+        int bits = e != e ? 0x7fffffff : __float_as_int(e);
+        return bits ^ (bits >> 31 & 0x7fffffff);
+    }
+    static __device__ __forceinline__ float element(int key)
+    {
+        return __int_as_float(key ^ (key >> 31 & 0x7fffffff));
+    }
+    // Floats that are not negative are in the order of their bits as integers, negative ones in the opposite.
+    static __device__ __forceinline__ void atomic_max(float *y, int key)
+    {
+        if (key >= 0)
+            atomicMax((int *)y, __float_as_int(element(key)));
+        else
+            atomicMin((unsigned *)y, __float_as_uint(element(key)));
+    }
+};
+
+// ---- operators ----
+//
+// An operator is a policy: a type whose functions the kernels below call, so that each kernel is written once for all
+// operators. OP chooses one.
+//   item       what is carried through the reduction
+//   identity   the item of no elements: combined with another one it changes nothing
+//   combine    the item of two runs of elements
+//   make       the item of one element and its index
+//   put        the answer that an item stands for
+//   counts     false of an item that need not be combined with the answer
+//   atomic     combines an item with the answer, atomically; begin sets the answer before that, end completes it
+
+struct Sum : Plus<choose<INTEGERS, float, unsigned>> { // unsigned numbers wrap around
+    static __device__ __forceinline__ item make(element e, offset)
+    {
+        return e;
+    }
+    static __device__ __forceinline__ void put(item result, element *y, long long *)
+    {
+        *y = result;
+    }
+    static __device__ __forceinline__ bool counts(item)
+    {
+        return true;
+    }
+    static __device__ __forceinline__ void atomic(item mine, element *y, long long *)
+    {
+        atomicAdd((item *)y, mine);
+    }
+    static __device__ __forceinline__ void begin(element *y, long long *at)
+    {
+        put(identity(), y, at);
+    }
+    static __device__ __forceinline__ void end(element *, long long *)
+    {
+    }
+};
+
+struct Max {
+    typedef int item; // a key
+    static __device__ __forceinline__ item identity()
+    {
+        return Key<element>::LEAST;
+    }
+    static __device__ __forceinline__ item combine(item a, item b)
+    {
+        return b > a ? b : a;
+    }
+    static __device__ __forceinline__ item make(element e, offset)
+    {
+        return Key<element>::of(e);
+    }
+    static __device__ __forceinline__ void put(item result, element *y, long long *)
+    {
+        *y = Key<element>::element(result);
+    }
+    static __device__ __forceinline__ bool counts(item)
+    {
+        return true;
+    }
+    static __device__ __forceinline__ void atomic(item mine, element *y, long long *)
+    {
+        Key<element>::atomic_max(y, mine);
+    }
+    static __device__ __forceinline__ void begin(element *y, long long *at)
+    {
+        put(identity(), y, at);
+    }
+    static __device__ __forceinline__ void end(element *, long long *)
+    {
+    }
+};
+
+struct KeyAt { // cub::KeyValuePair
     int key;
     long long at;
 };
-#elif OP == 1
-typedef int item;
-#elif INTEGERS
-typedef unsigned item; // wraps around as unsigned numbers do
-#else
-typedef float item;
-#endif
 
-__device__ __forceinline__ int key_of(element e)
+__device__ __forceinline__ KeyAt shuffle_down(KeyAt mine, unsigned distance)
 {
-#if INTEGERS
-    return e;
-#else
-    int bits = e != e ? 0x7fffffff : __float_as_int(e);
-    return bits ^ (bits >> 31 & 0x7fffffff);
-#endif
+    return {shuffle_down(mine.key, distance), shuffle_down(mine.at, distance)};
 }
 
-__device__ __forceinline__ element of_key(int key)
+struct ArgMax {
+    typedef KeyAt item;
+    static __device__ __forceinline__ item identity()
+    {
+        item none; // {LEAST, NOWHERE} would be read from global memory
+        none.key = Key<element>::LEAST;
+        none.at = NOWHERE;
+        return none;
+    }
+    static __device__ __forceinline__ item combine(item a, item b)
+    {
+        return b.key > a.key || (b.key == a.key && b.at < a.at) ? b : a;
+    }
+    static __device__ __forceinline__ item make(element e, offset at)
+    {
+        return {Key<element>::of(e), (long long)at};
+    }
+    static __device__ __forceinline__ void put(item result, element *y, long long *at)
+    {
+        *y = Key<element>::element(result.key);
+        *at = result.at == NOWHERE ? -1 : result.at;
+    }
+    static __device__ __forceinline__ bool counts(item mine)
+    {
+        return mine.at != NOWHERE;
+    }
+    // Key and index in one word of 64 bits, the smaller index being the greater, for fewer than 2^32 elements.
+    static __device__ __forceinline__ void atomic(item mine, element *, long long *at)
+    {
+        atomicMax((offset *)at, (offset)((unsigned)mine.key ^ 0x80000000u) << 32 | (0xffffffffu - (unsigned)mine.at));
+    }
+    static __device__ __forceinline__ void begin(element *, long long *at)
+    {
+        *at = 0; // less than any word of key and index
+    }
+    static __device__ __forceinline__ void end(element *y, long long *at)
+    {
+        offset word = *at;
+        item found = {(int)((unsigned)(word >> 32) ^ 0x80000000u), 0xffffffffu - (unsigned)word};
+        put(word ? found : identity(), y, at);
+    }
+};
+
+typedef choose<OP, Sum, Max, ArgMax> Op;
+typedef Op::item item;
+
+// ---- what the kernels share ----
+
+// The item of element i; past the end, the identity.
+__device__ __forceinline__ item load_item(const element *x, offset i, offset N)
 {
-#if INTEGERS
-    return key;
-#else
-    return __int_as_float(key ^ (key >> 31 & 0x7fffffff));
-#endif
+    return i < N ? Op::make(x[i], i) : Op::identity();
 }
 
-__device__ __forceinline__ int least_key()
-{
-    return INTEGERS ? (int)0x80000000 : (int)0x807fffff; // -infinity's
-}
-
-// The result of nothing.
-__device__ __forceinline__ item nothing()
-{
-#if OP == 2
-    item none = {least_key(), NOWHERE};
-    return none;
-#elif OP == 1
-    return least_key();
-#else
-    return 0;
-#endif
-}
-
-__device__ __forceinline__ item item_of(element e, offset at)
-{
-#if OP == 2
-    item one = {key_of(e), (long long)at};
-    return one;
-#elif OP == 1
-    return key_of(e);
-#else
-    return e;
-#endif
-}
-
-__device__ __forceinline__ item join(item a, item b)
-{
-#if OP == 2
-    return b.key > a.key || (b.key == a.key && b.at < a.at) ? b : a;
-#elif OP == 1
-    return b > a ? b : a;
-#else
-    return a + b;
-#endif
-}
-
-// The item of the lane that is `distance` further on.
-__device__ __forceinline__ item from_lane(item mine, unsigned distance)
-{
-#if OP == 2
-    item other = {__shfl_down_sync(ALL_LANES, mine.key, distance), __shfl_down_sync(ALL_LANES, mine.at, distance)};
-    return other;
-#else
-    return __shfl_down_sync(ALL_LANES, mine, distance);
-#endif
-}
-
-__device__ __forceinline__ void give(item result, element *y, long long *at)
-{
-#if OP == 2
-    *y = of_key(result.key);
-    *at = result.at == NOWHERE ? -1 : result.at;
-#elif OP == 1
-    *y = of_key(result);
-#else
-    *y = result;
-#endif
-}
-
-__device__ __forceinline__ item item_at(const element *x, offset i, offset N)
-{
-    return i < N ? item_of(x[i], i) : nothing();
-}
-
-// Lane 0 gets what all lanes of the warp have.
-__device__ __forceinline__ item join_warp(item mine)
-{
-#pragma unroll
-    for (unsigned distance = WARP / 2; distance > 0; distance /= 2)
-        mine = join(mine, from_lane(mine, distance));
-    return mine;
-}
-
-// Thread 0 gets what all threads of the block have: by shuffles in each warp, then in the first one. Two calls use one
-// array and need a barrier between them.
-template <unsigned threads> __device__ __forceinline__ item join_block(item mine)
+// A block's reduction: thread 0 gets what the items of all threads make, by shuffles in each warp, then in the first
+// one. Two calls use one array and need a barrier between them.
+template <unsigned threads> __device__ __forceinline__ item block_reduce(item mine)
 {
     __shared__ item warps[threads / WARP];
-    mine = join_warp(mine);
+    mine = warp_reduce<Op>(mine);
     if (threads == WARP)
         return mine;
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = mine;
+    if (lane_id() == 0)
+        warps[warp_id()] = mine;
     __syncthreads();
     if (threadIdx.x >= WARP)
         return mine;
-    return join_warp(threadIdx.x < threads / WARP ? warps[threadIdx.x] : nothing());
+    return warp_reduce<Op>(threadIdx.x < threads / WARP ? warps[threadIdx.x] : Op::identity());
 }
 
-// ELEMENTS elements a thread, BLOCK apart, of the block's section of ELEMENTS * BLOCK.
-__device__ __forceinline__ item item_of_section(const element *x, offset N)
+// A thread's item of the block's tile of ELEMENTS * BLOCK elements: ELEMENTS items a thread, BLOCK apart (a striped
+// arrangement), so that each load of a warp is coalesced.
+__device__ __forceinline__ item reduce_tile(const element *x, offset N)
 {
-    offset first = (offset)blockIdx.x * (ELEMENTS * BLOCK);
-    item mine = nothing();
+    offset first = tile_begin(ELEMENTS * BLOCK);
+    item mine = Op::identity();
     if (first + ELEMENTS * BLOCK <= N) {
         element e[ELEMENTS];
 #pragma unroll
-        for (unsigned i = 0; i < ELEMENTS; ++i) // all of them under way before the first is waited for
+        for (unsigned i = 0; i < ELEMENTS; ++i) // all loads are in flight before the first is used
             e[i] = x[first + i * BLOCK + threadIdx.x];
 #pragma unroll
         for (unsigned i = 0; i < ELEMENTS; ++i)
-            mine = join(mine, item_of(e[i], first + i * BLOCK + threadIdx.x));
+            mine = Op::combine(mine, Op::make(e[i], first + i * BLOCK + threadIdx.x));
     } else {
         for (unsigned i = 0; i < ELEMENTS; ++i)
-            mine = join(mine, item_at(x, first + i * BLOCK + threadIdx.x, N));
+            mine = Op::combine(mine, load_item(x, first + i * BLOCK + threadIdx.x, N));
     }
     return mine;
 }
 
-// The tree in shared memory, strides from half the items downwards: the threads at work stay neighbours, and so do the
-// words they touch. Down to `end` items.
-__device__ __forceinline__ void join_tree(item *s, unsigned end)
+// The tree in shared memory, with strides from half the items downwards: active threads are neighbours, and so are the
+// words that they access. The last stride is `end`.
+__device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 {
 #pragma unroll 1
     for (unsigned stride = BLOCK / 2; stride >= end; stride /= 2) {
         if (threadIdx.x < stride)
-            s[threadIdx.x] = join(s[threadIdx.x], s[threadIdx.x + stride]);
+            s[threadIdx.x] = Op::combine(s[threadIdx.x], s[threadIdx.x + stride]);
         __syncthreads();
     }
 }
 
 #if defined(REDUCTION_NEIGHBOURED_DIVERGENT) || !defined(REDUCTION_ONE)
-// An element a thread, then a tree in shared memory: in step k every 2^k-th thread takes in its neighbour 2^(k-1) on.
+// One item per thread, then a tree in shared memory: in step k every 2^k-th thread combines its item with the one
+// 2^(k-1) places on.
 //
-// The threads at work are spread over all warps, so every warp goes through every step, with ever fewer lanes: the mean
+// Active threads are spread over all warps, so every warp goes through every step, with ever fewer lanes: the mean
 // number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every
 // second, fourth, ... one.
 extern "C" __global__ void reduction_neighboured_divergent(const element *__restrict__ x, item *__restrict__ partials,
                                                            offset N)
 {
     __shared__ item s[BLOCK];
-    s[threadIdx.x] = item_at(x, (offset)blockIdx.x * BLOCK + threadIdx.x, N);
+    s[threadIdx.x] = load_item(x, grid_thread<BLOCK>(), N);
 #pragma unroll 1
     for (unsigned stride = 1; stride < BLOCK; stride *= 2) {
         __syncthreads();
         if (threadIdx.x % (2 * stride) == 0)
-            s[threadIdx.x] = join(s[threadIdx.x], s[threadIdx.x + stride]);
+            s[threadIdx.x] = Op::combine(s[threadIdx.x], s[threadIdx.x + stride]);
     }
     if (threadIdx.x == 0)
         partials[blockIdx.x] = s[0];
@@ -238,20 +303,21 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 #endif
 
 #if defined(REDUCTION_NEIGHBOURED) || !defined(REDUCTION_ONE)
-// The same tree over the same items, but its n-th pair is the n-th thread's.
+// The same tree over the same items, but the n-th thread combines the n-th pair.
 //
-// The threads at work are the first ones, so whole warps have nothing to do: divergent branches remain in the last five
-// steps alone. In exchange the lanes of a warp are 2 strides apart in shared memory: bank conflicts of 2, 4, ... 32.
+// The first threads are the active ones, so whole warps have nothing to do: divergent branches remain only in the last
+// five steps. In exchange the lanes of a warp access words 2 strides apart in shared memory: bank conflicts of 2, 4,
+// ... 32 ways.
 extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
-    s[threadIdx.x] = item_at(x, (offset)blockIdx.x * BLOCK + threadIdx.x, N);
+    s[threadIdx.x] = load_item(x, grid_thread<BLOCK>(), N);
 #pragma unroll 1
     for (unsigned stride = 1; stride < BLOCK; stride *= 2) {
         unsigned i = 2 * stride * threadIdx.x;
         __syncthreads();
         if (i < BLOCK)
-            s[i] = join(s[i], s[i + stride]);
+            s[i] = Op::combine(s[i], s[i + stride]);
     }
     if (threadIdx.x == 0)
         partials[blockIdx.x] = s[0];
@@ -259,56 +325,56 @@ extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, 
 #endif
 
 #if defined(REDUCTION_INTERLEAVED) || !defined(REDUCTION_ONE)
-// The other half of the items is taken in at each step, stride BLOCK / 2 first.
+// Each step combines the first half of the items with the second, from stride BLOCK / 2 on.
 //
-// The threads at work are neighbours and so are their words: no bank conflicts. Half of the threads never do more than
-// to load one element.
+// Active threads are neighbours and so are their words: no bank conflicts. Half of the threads do no more than load one
+// element.
 extern "C" __global__ void reduction_interleaved(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
-    s[threadIdx.x] = item_at(x, (offset)blockIdx.x * BLOCK + threadIdx.x, N);
+    s[threadIdx.x] = load_item(x, grid_thread<BLOCK>(), N);
     __syncthreads();
-    join_tree(s, 1);
+    reduce_tree(s, 1);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = s[0];
 }
 #endif
 
 #if defined(REDUCTION_CASCADING) || !defined(REDUCTION_ONE)
-// Each thread adds up ELEMENTS elements before the tree.
+// Each thread combines ELEMENTS items before the tree.
 //
-// Against interleaved: ELEMENTS loads under way a thread, one tree (and one block, and its barriers) for ELEMENTS times
-// the elements. Instructions an element fall from dozens to a few, and now memory sets the pace.
+// Against interleaved: ELEMENTS loads in flight per thread, and one tree (one block, and its barriers) for ELEMENTS
+// times the elements. Instructions per element fall from dozens to a few; from here on memory bandwidth is the limit.
 extern "C" __global__ void reduction_cascading(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
-    s[threadIdx.x] = item_of_section(x, N);
+    s[threadIdx.x] = reduce_tile(x, N);
     __syncthreads();
-    join_tree(s, 1);
+    reduce_tree(s, 1);
     if (threadIdx.x == 0)
         partials[blockIdx.x] = s[0];
 }
 #endif
 
 #if defined(REDUCTION_UNROLL_LAST_WARP) || !defined(REDUCTION_ONE)
-// The last 64 items are one warp's: it needs no barrier of the block.
+// One warp combines the last 64 items, without a barrier of the block.
 //
-// Six barriers and six rounds of a loop that the other warps would go through for nothing are gone. Lanes of a warp are
-// no longer sure to run in step, so a warp barrier stands between reading and writing.
+// Against cascading: six barriers and six loop iterations less, in which the other warps had nothing to do. The lanes
+// of a warp need not run in step, so a warp barrier separates reads from writes.
 extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict__ x, item *__restrict__ partials,
                                                       offset N)
 {
     __shared__ item s[BLOCK];
-    s[threadIdx.x] = item_of_section(x, N);
+    s[threadIdx.x] = reduce_tile(x, N);
     __syncthreads();
-    join_tree(s, 2 * WARP);
+    reduce_tree(s, 2 * WARP);
     if (threadIdx.x >= WARP)
         return;
     item mine = s[threadIdx.x];
 #pragma unroll
     for (unsigned stride = WARP; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
-            mine = join(mine, s[threadIdx.x + stride]);
+            mine = Op::combine(mine, s[threadIdx.x + stride]);
         __syncwarp();
         if (threadIdx.x < stride)
             s[threadIdx.x] = mine;
@@ -320,20 +386,20 @@ extern "C" __global__ void reduction_unroll_last_warp(const element *__restrict_
 #endif
 
 #if defined(REDUCTION_UNROLLED_COMPLETE) || !defined(REDUCTION_ONE)
-// The number of threads is known when the kernel is compiled, so the whole tree is written out.
+// The number of threads is known at compile time, so the whole tree is unrolled.
 //
-// Against unroll_last_warp: no loop counter, no branch backwards; a few instructions less a step.
+// Against unroll_last_warp: no loop counter, no backward branch; a few instructions less per step.
 extern "C" __global__ void reduction_unrolled_complete(const element *__restrict__ x, item *__restrict__ partials,
                                                        offset N)
 {
     __shared__ item s[BLOCK];
-    item mine = item_of_section(x, N);
+    item mine = reduce_tile(x, N);
     s[threadIdx.x] = mine;
     __syncthreads();
 #pragma unroll
     for (unsigned stride = BLOCK / 2; stride >= 2 * WARP; stride /= 2) {
         if (threadIdx.x < stride)
-            s[threadIdx.x] = mine = join(mine, s[threadIdx.x + stride]);
+            s[threadIdx.x] = mine = Op::combine(mine, s[threadIdx.x + stride]);
         __syncthreads();
     }
     if (threadIdx.x >= WARP)
@@ -341,7 +407,7 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
 #pragma unroll
     for (unsigned stride = WARP; stride > 0; stride /= 2) {
         if (threadIdx.x < stride)
-            mine = join(mine, s[threadIdx.x + stride]);
+            mine = Op::combine(mine, s[threadIdx.x + stride]);
         __syncwarp();
         if (threadIdx.x < stride)
             s[threadIdx.x] = mine;
@@ -353,29 +419,29 @@ extern "C" __global__ void reduction_unrolled_complete(const element *__restrict
 #endif
 
 #if defined(REDUCTION_SHUFFLE) || !defined(REDUCTION_ONE)
-// Warps add up by shuffles from register to register; shared memory holds one item a warp.
+// Warps reduce by shuffles, from register to register; shared memory holds one item per warp.
 //
-// Against unrolled_complete: one barrier a block, and BLOCK / 32 items written to shared memory in place of
+// Against unrolled_complete: one barrier per block, and BLOCK / 32 items written to shared memory in place of
 // 2 BLOCK - 1.
 extern "C" __global__ void reduction_shuffle(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
-    item mine = join_block<BLOCK>(item_of_section(x, N));
+    item mine = block_reduce<BLOCK>(reduce_tile(x, N));
     if (threadIdx.x == 0)
         partials[blockIdx.x] = mine;
 }
 #endif
 
 #if defined(REDUCTION_BUSY_THREADS) || !defined(REDUCTION_ONE)
-// Blocks go on from section to section, and a thread that the tree no longer needs loads its elements of the next one.
+// Blocks loop over tiles, and a thread that the tree no longer needs loads its elements of the next tile.
 //
-// Against cascading: half of the threads have their next loads under way during the first step of the tree, a quarter
-// more during the second, and so on, so that the tree hides behind memory even where few blocks fit on an SM.
+// Against cascading: half of the threads have their next loads in flight during the first step of the tree, a quarter
+// more during the second, and so on, so that loads overlap with the tree even where few blocks fit on an SM.
 extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];
-    const offset step = (offset)gridDim.x * (ELEMENTS * BLOCK);
-    offset first = (offset)blockIdx.x * (ELEMENTS * BLOCK) + threadIdx.x;
-    item total = nothing(); // thread 0's
+    const offset step = grid_threads<ELEMENTS * BLOCK>();
+    offset first = tile_begin(ELEMENTS * BLOCK) + threadIdx.x;
+    item total = Op::identity(); // thread 0's
     element e[ELEMENTS];
     auto load_next = [&] { // what lies past the end is left out below
 #pragma unroll
@@ -383,25 +449,25 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
             e[i] = first + i * BLOCK < N ? x[first + i * BLOCK] : 0;
     };
     load_next();
-    for (offset begin = (offset)blockIdx.x * (ELEMENTS * BLOCK); begin < N; begin += step) {
-        item mine = nothing();
+    for (offset begin = tile_begin(ELEMENTS * BLOCK); begin < N; begin += step) {
+        item mine = Op::identity();
 #pragma unroll
         for (unsigned i = 0; i < ELEMENTS; ++i)
             if (first + i * BLOCK < N)
-                mine = join(mine, item_of(e[i], first + i * BLOCK));
+                mine = Op::combine(mine, Op::make(e[i], first + i * BLOCK));
         first += step;
         s[threadIdx.x] = mine;
         __syncthreads();
 #pragma unroll
         for (unsigned stride = BLOCK / 2; stride > 0; stride /= 2) {
             if (threadIdx.x < stride)
-                s[threadIdx.x] = mine = join(mine, s[threadIdx.x + stride]);
+                s[threadIdx.x] = mine = Op::combine(mine, s[threadIdx.x + stride]);
             else if (threadIdx.x < 2 * stride)
                 load_next();
             __syncthreads();
         }
         if (threadIdx.x == 0) {
-            total = join(total, mine);
+            total = Op::combine(total, mine);
             load_next();
         }
     }
@@ -411,40 +477,41 @@ extern "C" __global__ void reduction_busy_threads(const element *__restrict__ x,
 #endif
 
 #if defined(REDUCTION_JOIN) || !defined(REDUCTION_ONE)
-// Partial results to fewer ones: JOIN_SECTION of them to one a block. They are joined in a fixed order.
+// Fewer partial results: each block reduces JOIN_SECTION of them to one, in a fixed order.
 extern "C" __global__ void reduction_join(const item *__restrict__ partials, item *__restrict__ fewer, offset count)
 {
-    item mine = nothing();
+    item mine = Op::identity();
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < JOIN_SECTION; i += JOIN_BLOCK) {
-        offset at = (offset)blockIdx.x * JOIN_SECTION + i;
-        mine = join(mine, at < count ? partials[at] : nothing());
+        offset at = tile_begin(JOIN_SECTION) + i;
+        mine = Op::combine(mine, at < count ? partials[at] : Op::identity());
     }
-    mine = join_block<JOIN_BLOCK>(mine);
+    mine = block_reduce<JOIN_BLOCK>(mine);
     if (threadIdx.x == 0)
         fewer[blockIdx.x] = mine;
 }
 
-// And all that are left to the result, by one block.
+// The answer: one block reduces what is left.
 extern "C" __global__ void reduction_finish(const item *__restrict__ partials, element *__restrict__ y,
                                             long long *__restrict__ at, offset count)
 {
-    item mine = nothing();
+    item mine = Op::identity();
     for (offset i = threadIdx.x; i < count; i += JOIN_BLOCK)
-        mine = join(mine, partials[i]);
-    mine = join_block<JOIN_BLOCK>(mine);
+        mine = Op::combine(mine, partials[i]);
+    mine = block_reduce<JOIN_BLOCK>(mine);
     if (threadIdx.x == 0)
-        give(mine, y, at);
+        Op::put(mine, y, at);
 }
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// PER_SM blocks an SM walk over x together, IN_FLIGHT loads under way a thread.
-__device__ __forceinline__ item item_of_turns(const element *x, offset N)
+// A thread's item of the whole array: a grid-stride loop of PER_SM blocks per SM, with IN_FLIGHT loads in flight per
+// thread.
+__device__ __forceinline__ item reduce_grid_stride(const element *x, offset N)
 {
-    const offset step = (offset)gridDim.x * BLOCK;
-    offset at = (offset)blockIdx.x * BLOCK + threadIdx.x;
-    item mine = nothing();
+    const offset step = grid_threads<BLOCK>();
+    offset at = grid_thread<BLOCK>();
+    item mine = Op::identity();
     for (; at + (IN_FLIGHT - 1) * step < N; at += IN_FLIGHT * step) {
         element e[IN_FLIGHT];
 #pragma unroll
@@ -452,159 +519,122 @@ __device__ __forceinline__ item item_of_turns(const element *x, offset N)
             e[i] = x[at + i * step];
 #pragma unroll
         for (unsigned i = 0; i < IN_FLIGHT; ++i)
-            mine = join(mine, item_of(e[i], at + i * step));
+            mine = Op::combine(mine, Op::make(e[i], at + i * step));
     }
     for (; at < N; at += step)
-        mine = join(mine, item_of(x[at], at));
+        mine = Op::combine(mine, Op::make(x[at], at));
     return mine;
 }
 #endif
 
 #if defined(REDUCTION_ONE_PASS_ATOMICS) || !defined(REDUCTION_ONE)
-// One pass: each block adds its result to the one answer, atomically.
+// One pass: each block combines its result with the answer, atomically.
 //
-// Against shuffle: no partial results in memory and no kernel to join them, but the answer must be set beforehand, by a
-// launch as well. Blocks come in any order, so the last bits of a sum of floats differ from run to run. PTX has
-// atom.add.f32 on global memory flush denormals, with or without -ftz: a block's sum or an answer that is one counts as
-// 0. For argmax value and place go into one word of 64 bits, the nearer place being the greater, for fewer than 2^32
-// elements; a third launch takes them apart.
+// Against shuffle: no partial results in memory and no kernel to reduce them, but another launch must set the answer
+// beforehand. Blocks come in any order, so the last bits of a sum of floats differ from run to run. In PTX atom.add.f32
+// on global memory flushes denormals, with or without -ftz: a block's sum or an answer that is one counts as 0. The
+// argmax needs a third launch, which separates value and index.
 extern "C" __global__ void reduction_one_pass_atomics(const element *__restrict__ x, element *y, long long *at,
                                                       offset N)
 {
-    item mine = join_block<BLOCK>(item_of_turns(x, N));
-    if (threadIdx.x != 0)
-        return;
-#if OP == 0
-    atomicAdd((item *)y, mine);
-#elif OP == 2
-    if (mine.at != NOWHERE)
-        atomicMax((offset *)at, (offset)((unsigned)mine.key ^ 0x80000000u) << 32 | (0xffffffffu - (unsigned)mine.at));
-#elif INTEGERS
-    atomicMax(y, mine);
-#else
-    // Floats that are not negative are in the order of their bits as integers, negative ones in the opposite.
-    if (mine >= 0)
-        atomicMax((int *)y, __float_as_int(of_key(mine)));
-    else
-        atomicMin((unsigned *)y, __float_as_uint(of_key(mine)));
-#endif
+    item mine = block_reduce<BLOCK>(reduce_grid_stride(x, N));
+    if (threadIdx.x == 0 && Op::counts(mine))
+        Op::atomic(mine, y, at);
 }
 
 extern "C" __global__ void reduction_begin(element *y, long long *at)
 {
-#if OP == 2
-    *at = 0; // less than any word of value and place
-#else
-    give(nothing(), y, at);
-#endif
+    Op::begin(y, at);
 }
 
 extern "C" __global__ void reduction_end(element *y, long long *at)
 {
-#if OP == 2
-    offset word = *at;
-    item found = {(int)((unsigned)(word >> 32) ^ 0x80000000u), 0xffffffffu - (unsigned)word};
-    give(word ? found : nothing(), y, at);
-#endif
+    Op::end(y, at);
 }
 #endif
 
 #if defined(REDUCTION_ONE_PASS) || defined(REDUCTION_VECTORISED) || !defined(REDUCTION_ONE)
-// The block that is done last joins what all blocks have found, in a fixed order, and leaves `done` at 0 for the next
-// launch.
+// The last block to finish reduces the partial results of all blocks, in a fixed order, and leaves `done` at 0 for the
+// next launch.
 __device__ __forceinline__ void finish_last(item mine, item *partials, unsigned *done, element *y, long long *at)
 {
     __shared__ bool last;
     if (threadIdx.x == 0) {
         partials[blockIdx.x] = mine;
         __threadfence(); // the partial result is there before the count says so
-        last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+        last = is_last_block(done);
         __threadfence();
     }
     __syncthreads();
     if (!last)
         return;
-    mine = nothing();
+    mine = Op::identity();
     for (unsigned i = threadIdx.x; i < gridDim.x; i += BLOCK)
-        mine = join(mine, partials[i]);
-    mine = join_block<BLOCK>(mine);
+        mine = Op::combine(mine, partials[i]);
+    mine = block_reduce<BLOCK>(mine);
     if (threadIdx.x == 0)
-        give(mine, y, at);
+        Op::put(mine, y, at);
 }
 #endif
 
 #if defined(REDUCTION_ONE_PASS) || !defined(REDUCTION_ONE)
-// One pass: the block that finishes last joins the partial results of all.
+// One pass: the last block to finish reduces the partial results of all.
 //
-// Against one_pass_atomics: one launch, since the counter sets itself back, and the same bits every time.
+// Against one_pass_atomics: one launch, since the counter returns to 0 by itself, and the same bits every time.
 extern "C" __global__ void reduction_one_pass(const element *__restrict__ x, item *partials, unsigned *done,
                                               element *__restrict__ y, long long *__restrict__ at, offset N)
 {
-    finish_last(join_block<BLOCK>(item_of_turns(x, N)), partials, done, y, at);
+    finish_last(block_reduce<BLOCK>(reduce_grid_stride(x, N)), partials, done, y, at);
 }
 #endif
 
 #if defined(REDUCTION_VECTORISED) || !defined(REDUCTION_ONE)
-#if INTEGERS
-typedef int4 word;
-#else
-typedef float4 word;
-#endif
-
-__device__ __forceinline__ word load_word(const word *x)
+template <class O> __device__ __forceinline__ typename O::item combine_quad(typename O::item mine, quad q, offset at)
 {
-    return STREAMING ? __ldcs(x) : *x;
+    mine = O::combine(mine, O::make(q.x, at));
+    mine = O::combine(mine, O::make(q.y, at + 1));
+    mine = O::combine(mine, O::make(q.z, at + 2));
+    return O::combine(mine, O::make(q.w, at + 3));
 }
 
-__device__ __forceinline__ item join_word(item mine, word w, offset at)
+// Of a sum, two pairs: one addition in the chain from quad to quad in place of four.
+template <> __device__ __forceinline__ Sum::item combine_quad<Sum>(Sum::item mine, quad q, offset at)
 {
-#if OP == 0
-    return mine + (((item)w.x + (item)w.y) + ((item)w.z + (item)w.w));
-#else
-    mine = join(mine, item_of(w.x, at));
-    mine = join(mine, item_of(w.y, at + 1));
-    mine = join(mine, item_of(w.z, at + 2));
-    return join(mine, item_of(w.w, at + 3));
-#endif
+    return mine + (((Sum::item)q.x + (Sum::item)q.y) + ((Sum::item)q.z + (Sum::item)q.w));
 }
 
-// Words of four elements, IN_FLIGHT of them under way a thread.
+// Vectorized loads of four elements, IN_FLIGHT of them in flight per thread.
 //
-// Against one_pass: a quarter of the requests for the same sectors, and four times the bytes under way for each load
-// that a thread has. Elements before the first whole word and after the last one are the first block's first threads'.
+// Against one_pass: a quarter of the requests for the same sectors, and four times the bytes in flight per load. The
+// first block's first threads take the elements before the first whole vector and behind the last one.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     reduction_vectorised(const element *__restrict__ x, item *partials, unsigned *done, element *__restrict__ y,
                          long long *__restrict__ at, offset N)
 {
-    offset head = (0 - (offset)x) % sizeof(word) / sizeof(element);
+    offset head = (0 - (offset)x) % sizeof(quad) / sizeof(element);
     head = head < N ? head : N;
-    const word *words = (const word *)(x + head);
+    const quad *quads = (const quad *)(x + head);
     const offset count = (N - head) / 4, tail = head + 4 * count;
-    item mine = nothing();
+    item mine = Op::identity();
     if (blockIdx.x == 0 && threadIdx.x < head)
-        mine = item_of(x[threadIdx.x], threadIdx.x);
+        mine = Op::make(x[threadIdx.x], threadIdx.x);
     if (blockIdx.x == 0 && tail + threadIdx.x < N)
-        mine = join(mine, item_of(x[tail + threadIdx.x], tail + threadIdx.x));
-#if CHUNKS
-    const offset share = (count + (offset)gridDim.x * BLOCK - 1) / ((offset)gridDim.x * BLOCK) * BLOCK;
-    const offset begin = blockIdx.x * share, step = BLOCK;
-    const offset end = begin + share < count ? begin + share : count;
+        mine = Op::combine(mine, Op::make(x[tail + threadIdx.x], tail + threadIdx.x));
+    const offset chunk = CHUNKS ? ceil_div(count, grid_threads<BLOCK>()) * BLOCK : BLOCK; // that a block begins with
+    const offset begin = blockIdx.x * chunk, step = CHUNKS ? BLOCK : grid_threads<BLOCK>();
+    const offset end = CHUNKS && begin + chunk < count ? begin + chunk : count;
     offset i = begin + threadIdx.x;
-#else
-    const offset end = count, step = (offset)gridDim.x * BLOCK;
-    offset i = (offset)blockIdx.x * BLOCK + threadIdx.x;
-#endif
     for (; i + (IN_FLIGHT - 1) * step < end; i += IN_FLIGHT * step) {
-        word w[IN_FLIGHT];
+        quad q[IN_FLIGHT];
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; ++k)
-            w[k] = load_word(words + i + k * step);
+            q[k] = load<STREAMING>(quads + i + k * step);
 #pragma unroll
         for (unsigned k = 0; k < IN_FLIGHT; ++k)
-            mine = join_word(mine, w[k], head + 4 * (i + k * step));
+            mine = combine_quad<Op>(mine, q[k], head + 4 * (i + k * step));
     }
     for (; i < end; i += step)
-        mine = join_word(mine, load_word(words + i), head + 4 * i);
-    finish_last(join_block<BLOCK>(mine), partials, done, y, at);
+        mine = combine_quad<Op>(mine, load<STREAMING>(quads + i), head + 4 * i);
+    finish_last(block_reduce<BLOCK>(mine), partials, done, y, at);
 }
 #endif

@@ -1,4 +1,4 @@
-// scan.cu - all sums of the first elements of N numbers, floats or integers, inclusive or exclusive, eight ways.
+// scan.cu - the prefix sums of N numbers, floats or integers, inclusive or exclusive, eight ways.
 //
 // y[i] = x[0] + ... + x[i], or up to x[i - 1] with EXCLUSIVE. Each kernel is a step from the one before; its comment
 // says what changed and which counters should show it. N is any number of elements, 0 included, and may pass 2^32:
@@ -11,8 +11,10 @@
 // the largest finite number is an infinity, so where elements of both signs are that large the answer depends on the
 // order. Denormals are kept. A sum of nothing but zeros is a zero of either sign.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro SCAN_<NAME> is set, or where SCAN_ONE is not.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro SCAN_<NAME> is set, or where SCAN_ONE is not.
+
+#include "common.cuh"
 
 #ifndef EXCLUSIVE
 #define EXCLUSIVE 0
@@ -33,50 +35,69 @@
 #define PAD 1 // three_phase: words left free after each 32
 #endif
 #ifndef QUADS
-#define QUADS 4 // quads of items that a thread holds
+#define QUADS 4 // quads per thread: items per thread / 4
 #endif
 #ifndef STAGES
-#define STAGES 3 // waves: tiles on their way to a block
+#define STAGES 3 // waves: tiles in flight per block
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // blocks that an SM must have room for
 #endif
 
-#define WARP 32u
 #define WARPS (BLOCK / WARP)
-#define ALL_LANES 0xffffffffu
 #define QUAD_WARP 128u       // items of a warp's quad
 #define TILE (QUADS * 4 * BLOCK)
 #define SUMS_BLOCK 1024      // scan_sums: threads
-#define SUMS_QUADS 4         // scan_sums: quads of a thread
+#define SUMS_QUADS 4         // scan_sums: quads per thread
 
-typedef unsigned long long offset;
-#if INTEGERS
-typedef unsigned value; // wraps around as unsigned numbers do
-typedef uint4 quad;
-#else
-typedef float value;
-typedef float4 quad;
-#endif
+typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around
+typedef vec<value, 4> quad;
+typedef Plus<value> Op;
+
+// ---- what a scan stores ----
+
+// A policy: what the answer at an item is made of, the aggregate of the items before it or that with the item itself.
+struct Inclusive {
+    static __device__ __forceinline__ value at(value before, value item)
+    {
+        return before + item;
+    }
+    // Item i of a section whose inclusive scan is in s[].
+    static __device__ __forceinline__ value in_section(const value *s, unsigned i)
+    {
+        return s[i];
+    }
+};
+struct Exclusive {
+    static __device__ __forceinline__ value at(value before, value)
+    {
+        return before;
+    }
+    static __device__ __forceinline__ value in_section(const value *s, unsigned i)
+    {
+        return i ? s[i - 1] : 0;
+    }
+};
+typedef choose<EXCLUSIVE, Inclusive, Exclusive> Kind;
 
 // ---- sections in shared memory ----
 
-// One item of a section whose inclusive scan is in s[].
-__device__ __forceinline__ void give(value *y, offset first, unsigned i, offset N, const value *s)
+// Stores one item of a section whose inclusive scan is in s[].
+__device__ __forceinline__ void store_item(value *y, offset first, unsigned i, offset N, const value *s)
 {
     if (first + i < N)
-        y[first + i] = !EXCLUSIVE ? s[i] : i ? s[i - 1] : 0;
+        y[first + i] = Kind::in_section(s, i);
 }
 
 #if defined(SCAN_KOGGE_STONE) || !defined(SCAN_ONE)
-// An item a thread in shared memory; in step k each adds the one 2^k before it (Kogge and Stone, 1973).
+// One item per thread in shared memory; in step k each adds the one 2^k before it (Kogge and Stone, 1973).
 //
-// log2 BLOCK steps of BLOCK additions, N log N of them in all. Reading and writing the same array takes two barriers a
-// step.
+// log2 BLOCK steps of BLOCK additions, N log N of them in all. Reading and writing the same array takes two barriers
+// per step.
 extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value s[BLOCK];
-    const offset first = (offset)blockIdx.x * BLOCK;
+    const offset first = tile_begin(BLOCK);
     const unsigned t = threadIdx.x;
     s[t] = first + t < N ? x[first + t] : 0;
     for (unsigned stride = 1; stride < BLOCK; stride *= 2) {
@@ -87,20 +108,20 @@ extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__r
             s[t] += before;
     }
     __syncthreads();
-    give(y, first, t, N, s);
+    store_item(y, first, t, N, s);
     if (t == BLOCK - 1)
         sums[blockIdx.x] = s[t];
 }
 #endif
 
 #if defined(SCAN_KOGGE_STONE_DOUBLE_BUFFER) || !defined(SCAN_ONE)
-// Two arrays that change places: what is read is never what is written.
+// Two arrays in turn: a step reads one and writes the other.
 //
-// Against kogge_stone: one barrier a step for twice the shared memory.
+// Against kogge_stone: one barrier per step for twice the shared memory.
 extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     __shared__ value buffers[2][BLOCK];
-    const offset first = (offset)blockIdx.x * BLOCK;
+    const offset first = tile_begin(BLOCK);
     const unsigned t = threadIdx.x;
     value *from = buffers[0], *to = buffers[1];
     from[t] = first + t < N ? x[first + t] : 0;
@@ -112,14 +133,29 @@ extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value 
         to = was;
     }
     __syncthreads();
-    give(y, first, t, N, from);
+    store_item(y, first, t, N, from);
     if (t == BLOCK - 1)
         sums[blockIdx.x] = from[t];
 }
 #endif
 
 #if defined(SCAN_BRENT_KUNG) || !defined(SCAN_ONE)
-// Two items a thread: sums up a tree, then back down it (Brent and Kung, 1982).
+// Calls step(i) for the last item i of each 2 * stride items, where i + reach lies in the section. With `packed` the
+// n-th thread does so for the n-th of them, else the thread whose item it is.
+template <bool packed, class Step> __device__ __forceinline__ void each_pair(unsigned stride, unsigned reach, Step step)
+{
+    if (packed) {
+        unsigned i = (threadIdx.x + 1) * 2 * stride - 1;
+        if (i + reach < 2 * BLOCK)
+            step(i);
+    } else {
+        for (unsigned i = threadIdx.x; i + reach < 2 * BLOCK; i += BLOCK)
+            if ((i + 1) % (2 * stride) == 0)
+                step(i);
+    }
+}
+
+// Two items per thread: sums up a tree (up-sweep), then back down it (down-sweep; Brent and Kung, 1982).
 //
 // Against kogge_stone: some 2 N additions in place of N log N, in twice as many steps. Where each item stays its own
 // thread's (PACKED = 0) every warp is at work for a few lanes in every step; where the n-th pair is the n-th thread's,
@@ -130,39 +166,23 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 {
     enum { SECTION = 2 * BLOCK };
     __shared__ value s[SECTION];
-    const offset first = (offset)blockIdx.x * SECTION;
+    const offset first = tile_begin(SECTION);
     const unsigned t = threadIdx.x;
 #pragma unroll
     for (unsigned i = t; i < SECTION; i += BLOCK)
         s[i] = first + i < N ? x[first + i] : 0;
     for (unsigned stride = 1; stride < SECTION; stride *= 2) { // up: s[i] becomes the sum of the 2 strides before it
         __syncthreads();
-#if PACKED
-        unsigned i = (t + 1) * 2 * stride - 1;
-        if (i < SECTION)
-            s[i] += s[i - stride];
-#else
-        for (unsigned i = t; i < SECTION; i += BLOCK)
-            if ((i + 1) % (2 * stride) == 0)
-                s[i] += s[i - stride];
-#endif
+        each_pair<PACKED>(stride, 0, [&](unsigned i) { s[i] += s[i - stride]; });
     }
     for (unsigned stride = SECTION / 4; stride > 0; stride /= 2) { // down: half a subtree takes in what is before it
         __syncthreads();
-#if PACKED
-        unsigned i = (t + 1) * 2 * stride - 1;
-        if (i + stride < SECTION)
-            s[i + stride] += s[i];
-#else
-        for (unsigned i = t; i + stride < SECTION; i += BLOCK)
-            if ((i + 1) % (2 * stride) == 0)
-                s[i + stride] += s[i];
-#endif
+        each_pair<PACKED>(stride, stride, [&](unsigned i) { s[i + stride] += s[i]; });
     }
     __syncthreads();
 #pragma unroll
     for (unsigned i = t; i < SECTION; i += BLOCK)
-        give(y, first, i, N, s);
+        store_item(y, first, i, N, s);
     if (t == 0)
         sums[blockIdx.x] = s[SECTION - 1];
 }
@@ -170,50 +190,32 @@ extern "C" __global__ void scan_brent_kung(const value *x, value *y, value *__re
 
 // ---- warps and blocks ----
 
-__device__ __forceinline__ value scan_warp(value mine) // inclusive
+// The aggregate of the warps before this thread's (its warp's exclusive prefix), and of all warps. warps[] holds one
+// aggregate per warp, written before a barrier.
+template <unsigned count> __device__ __forceinline__ value prefix_of_warp(const value *warps, value *all)
 {
-#pragma unroll
-    for (unsigned distance = 1; distance < WARP; distance *= 2) {
-        value before = __shfl_up_sync(ALL_LANES, mine, distance);
-        if (threadIdx.x % WARP >= distance)
-            mine += before;
-    }
-    return mine;
-}
-
-__device__ __forceinline__ value add_warp(value mine) // the same in all lanes
-{
-#pragma unroll
-    for (unsigned distance = WARP / 2; distance > 0; distance /= 2)
-        mine += __shfl_xor_sync(ALL_LANES, mine, distance);
-    return mine;
-}
-
-// The sum of the warps before this thread's, and of all of them. warps[] holds a sum a warp, behind a barrier.
-template <unsigned count> __device__ __forceinline__ value before_warp(const value *warps, value *all)
-{
-    const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    value scanned = scan_warp(lane < count ? warps[lane] : 0);
+    const unsigned lane = lane_id(), warp = warp_id();
+    value scanned = warp_scan<Op>(lane < count ? warps[lane] : 0);
     *all = __shfl_sync(ALL_LANES, scanned, count - 1);
     value before = __shfl_sync(ALL_LANES, scanned, warp ? warp - 1 : 0);
     return warp ? before : 0;
 }
 
 #if defined(SCAN_THREE_PHASE) || !defined(SCAN_ONE)
-// ITEMS consecutive items a thread, in three phases: each scans its own, the sums are scanned, each adds what is
-// before.
+// ITEMS consecutive items per thread (a blocked arrangement), in three phases: each thread scans its own items, the
+// threads' aggregates are scanned, each thread adds the aggregate of those before it.
 //
 // Against brent_kung: N additions in the first phase, N in the third, and the steps with barriers only for the sums.
-// The section goes through shared memory in both directions, so that global memory is read by neighbours and each
-// thread has its run of items all the same (corner turning). Runs are ITEMS words apart, in few banks; a word left free
-// after each 32 (PAD = 1) spreads them over all.
+// The section goes through shared memory in both directions, from a striped arrangement, in which loads are coalesced,
+// to a blocked one and back (CUB's BLOCK_LOAD_TRANSPOSE). Threads read words ITEMS apart, in few banks; an unused word
+// after each 32 (PAD = 1) spreads them over all banks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_three_phase(const value *x, value *y, value *__restrict__ sums, offset N)
 {
     enum { SECTION = ITEMS * BLOCK };
 #define PLACE(i) ((i) + (i) / 32 * PAD)
     __shared__ value s[PLACE(SECTION)], warps[WARPS];
-    const offset first = (offset)blockIdx.x * SECTION;
+    const offset first = tile_begin(SECTION);
     const unsigned t = threadIdx.x, mine = t * ITEMS;
 #pragma unroll
     for (unsigned i = t; i < SECTION; i += BLOCK)
@@ -223,15 +225,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (unsigned i = 0; i < ITEMS; ++i) {
         value item = s[PLACE(mine + i)];
-        run[i] = EXCLUSIVE ? sum : sum + item;
+        run[i] = Kind::at(sum, item);
         sum += item;
     }
-    value scanned = scan_warp(sum), all;
-    if (t % WARP == WARP - 1)
-        warps[t / WARP] = scanned;
-    value lane_before = __shfl_up_sync(ALL_LANES, scanned, 1);
+    value scanned = warp_scan<Op>(sum), all;
+    if (lane_id() == WARP - 1)
+        warps[warp_id()] = scanned;
+    value lane_before = shuffle_up(scanned, 1);
     __syncthreads();
-    value before = before_warp<WARPS>(warps, &all) + (t % WARP ? lane_before : 0);
+    value before = prefix_of_warp<WARPS>(warps, &all) + (lane_id() ? lane_before : 0);
 #pragma unroll
     for (unsigned i = 0; i < ITEMS; ++i)
         s[PLACE(mine + i)] = before + run[i];
@@ -246,19 +248,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 #endif
 
-// ---- tiles in registers ---- A warp has `quads` times 128 consecutive items, a lane the four at 4 lane of each 128:
-// reads and writes are words of 16 bytes side by side, and nothing goes through shared memory. What comes before a quad
-// is found by shuffles.
+// ---- tiles in registers ----
+//
+// A warp has `quads` times 128 consecutive items, a lane the four at 4 * lane of each 128 (a warp-striped arrangement
+// of vectors): loads and stores are coalesced vectors of 16 bytes, and nothing goes through shared memory. Shuffles
+// compute the prefix of each quad.
 
-__device__ __forceinline__ bool is_aligned(const void *a, const void *b)
+// The index in the tile of this lane's quad number k.
+template <unsigned quads> __device__ __forceinline__ unsigned quad_index(unsigned k)
 {
-    return ((offset)a | (offset)b) % sizeof(quad) == 0;
-}
-
-// Where this lane's quad number k lies in the tile.
-template <unsigned quads> __device__ __forceinline__ unsigned place(unsigned k)
-{
-    return (threadIdx.x / WARP * quads + k) * QUAD_WARP + threadIdx.x % WARP * 4;
+    return (warp_id() * quads + k) * QUAD_WARP + lane_id() * 4;
 }
 
 template <unsigned quads>
@@ -267,12 +266,12 @@ __device__ __forceinline__ void load_tile(quad (&q)[quads], const value *x, offs
     if (aligned && first + quads * 4 * blockDim.x <= N) {
 #pragma unroll
         for (unsigned k = 0; k < quads; ++k)
-            q[k] = *(const quad *)(x + first + place<quads>(k));
+            q[k] = load_quad(x + first + quad_index<quads>(k));
         return;
     }
 #pragma unroll
     for (unsigned k = 0; k < quads; ++k) {
-        const offset i = first + place<quads>(k);
+        const offset i = first + quad_index<quads>(k);
         q[k].x = i < N ? x[i] : 0;
         q[k].y = i + 1 < N ? x[i + 1] : 0;
         q[k].z = i + 2 < N ? x[i + 2] : 0;
@@ -280,45 +279,45 @@ __device__ __forceinline__ void load_tile(quad (&q)[quads], const value *x, offs
     }
 }
 
-// lead[k]: the sum of the warp's items before this lane's quad k. Returns that of all of the warp's.
-template <unsigned quads> __device__ __forceinline__ value lead_tile(const quad (&q)[quads], value (&lead)[quads])
+// prefix[k]: the sum of the warp's items before this lane's quad k. Returns the warp's aggregate.
+template <unsigned quads> __device__ __forceinline__ value warp_prefixes(const quad (&q)[quads], value (&prefix)[quads])
 {
     value running = 0;
 #pragma unroll
     for (unsigned k = 0; k < quads; ++k) {
-        value scanned = scan_warp((q[k].x + q[k].y) + (q[k].z + q[k].w));
-        value before = __shfl_up_sync(ALL_LANES, scanned, 1);
-        lead[k] = running + (threadIdx.x % WARP ? before : 0);
+        value scanned = warp_scan<Op>((q[k].x + q[k].y) + (q[k].z + q[k].w));
+        value before = shuffle_up(scanned, 1);
+        prefix[k] = running + (lane_id() ? before : 0);
         running += __shfl_sync(ALL_LANES, scanned, WARP - 1);
     }
     return running;
 }
 
-// The scan of a quad of which `sum` comes before.
+// The scan of a quad whose prefix is `sum`.
 __device__ __forceinline__ quad scan_quad(quad q, value sum)
 {
     quad out;
-    out.x = EXCLUSIVE ? sum : sum + q.x;
+    out.x = Kind::at(sum, q.x);
     sum += q.x;
-    out.y = EXCLUSIVE ? sum : sum + q.y;
+    out.y = Kind::at(sum, q.y);
     sum += q.y;
-    out.z = EXCLUSIVE ? sum : sum + q.z;
+    out.z = Kind::at(sum, q.z);
     sum += q.z;
-    out.w = EXCLUSIVE ? sum : sum + q.w;
+    out.w = Kind::at(sum, q.w);
     return out;
 }
 
 template <unsigned quads>
-__device__ __forceinline__ void store_tile(value *y, const quad (&q)[quads], const value (&lead)[quads], value before,
+__device__ __forceinline__ void store_tile(value *y, const quad (&q)[quads], const value (&prefix)[quads], value before,
                                            offset first, offset N, bool aligned)
 {
     const bool whole = aligned && first + quads * 4 * blockDim.x <= N;
 #pragma unroll
     for (unsigned k = 0; k < quads; ++k) {
-        const offset i = first + place<quads>(k);
-        quad out = scan_quad(q[k], before + lead[k]);
+        const offset i = first + quad_index<quads>(k);
+        quad out = scan_quad(q[k], before + prefix[k]);
         if (whole) {
-            *(quad *)(y + i) = out;
+            store_quad(y + i, out);
             continue;
         }
         if (i < N)
@@ -333,7 +332,7 @@ __device__ __forceinline__ void store_tile(value *y, const quad (&q)[quads], con
 }
 
 #if defined(SCAN_SUMS) || !defined(SCAN_ONE)
-// The sums of sections become what comes before each: one block, a tile after the other.
+// An exclusive scan of the aggregates of sections, in place: one block, tile after tile.
 extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, offset count)
 {
     __shared__ value warps[2][SUMS_BLOCK / WARP];
@@ -341,18 +340,18 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
     unsigned turn = 0;
     for (offset first = 0; first < count; first += SUMS_QUADS * 4 * SUMS_BLOCK, turn ^= 1) {
         quad q[SUMS_QUADS];
-        value lead[SUMS_QUADS], all;
-        load_tile(q, sums, first, count, is_aligned(sums, sums));
-        value total = lead_tile(q, lead);
-        if (threadIdx.x % WARP == 0)
-            warps[turn][threadIdx.x / WARP] = total;
+        value prefix[SUMS_QUADS], all;
+        load_tile(q, sums, first, count, is_aligned<sizeof(quad)>(sums));
+        value total = warp_prefixes(q, prefix);
+        if (lane_id() == 0)
+            warps[turn][warp_id()] = total;
         __syncthreads(); // one a tile: the next one's sums are put elsewhere
-        value sum = carry + before_warp<SUMS_BLOCK / WARP>(warps[turn], &all);
+        value sum = carry + prefix_of_warp<SUMS_BLOCK / WARP>(warps[turn], &all);
         carry += all;
 #pragma unroll
         for (unsigned k = 0; k < SUMS_QUADS; ++k) {
-            const offset i = first + place<SUMS_QUADS>(k);
-            value before = sum + lead[k];
+            const offset i = first + quad_index<SUMS_QUADS>(k);
+            value before = sum + prefix[k];
             if (i < count)
                 sums[i] = before;
             if (i + 1 < count)
@@ -367,10 +366,10 @@ extern "C" __global__ void __launch_bounds__(SUMS_BLOCK) scan_sums(value *sums, 
 #endif
 
 #if defined(SCAN_ADD) || !defined(SCAN_ONE)
-// Each element of a section of y gets what comes before the section.
+// Adds its prefix to each element of a section of y.
 extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restrict__ sums, unsigned section, offset N)
 {
-    const offset first = (offset)blockIdx.x * section;
+    const offset first = tile_begin(section);
     const value before = sums[blockIdx.x];
     for (unsigned i = threadIdx.x; i < section && first + i < N; i += blockDim.x)
         y[first + i] += before;
@@ -378,7 +377,7 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 #endif
 
 #if defined(SCAN_HIERARCHICAL) || !defined(SCAN_ONE)
-// Sums first, then scans: the first kernel only adds up its tile, the third scans it with what comes before known.
+// Reduce, then scan: the first kernel only computes its tile's aggregate, the third scans the tile from a known prefix.
 //
 // Against three_phase and the others, whose first kernel scans and whose third reads and writes y once more: three
 // passes over memory in place of four. Warps scan by shuffles, words are 16 bytes, and no item goes through shared
@@ -389,15 +388,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __shared__ value warps[WARPS];
     quad q[QUADS];
     value mine = 0, all;
-    load_tile(q, x, (offset)blockIdx.x * TILE, N, is_aligned(x, x));
+    load_tile(q, x, tile_begin(TILE), N, is_aligned<sizeof(quad)>(x));
 #pragma unroll
     for (unsigned k = 0; k < QUADS; ++k)
         mine += (q[k].x + q[k].y) + (q[k].z + q[k].w);
-    mine = add_warp(mine);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = mine;
+    mine = warp_all_reduce<Op>(mine);
+    if (lane_id() == 0)
+        warps[warp_id()] = mine;
     __syncthreads();
-    before_warp<WARPS>(warps, &all);
+    prefix_of_warp<WARPS>(warps, &all);
     if (threadIdx.x == 0)
         sums[blockIdx.x] = all;
 }
@@ -406,24 +405,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_tiles(const value *x, value *y, const value *__restrict__ sums, offset N)
 {
     __shared__ value warps[WARPS];
-    const offset first = (offset)blockIdx.x * TILE;
-    const bool aligned = is_aligned(x, y);
+    const offset first = tile_begin(TILE);
+    const bool aligned = is_aligned<sizeof(quad)>(x, y);
     quad q[QUADS];
-    value lead[QUADS], all;
+    value prefix[QUADS], all;
     load_tile(q, x, first, N, aligned);
-    value total = lead_tile(q, lead);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = total;
+    value total = warp_prefixes(q, prefix);
+    if (lane_id() == 0)
+        warps[warp_id()] = total;
     __syncthreads();
-    value before = sums[blockIdx.x] + before_warp<WARPS>(warps, &all);
-    store_tile(y, q, lead, before, first, N, aligned);
+    value before = sums[blockIdx.x] + prefix_of_warp<WARPS>(warps, &all);
+    store_tile(y, q, prefix, before, first, N, aligned);
 }
 #endif
 
 // ---- one pass: blocks that wait for blocks ----
 
 #if defined(SCAN_STREAM) || !defined(SCAN_ONE)
-// One kernel: each block waits for the one before it, adds its own sum, and hands on.
+// One kernel: each block waits for the prefix of the one before it, adds its own aggregate, and passes it on (chained
+// scan).
 //
 // Against hierarchical: two passes over memory, one launch (and one that sets the flags to 0). A block must not wait
 // for one that has no SM yet, and nobody says in which order blocks start; so each takes its number when it runs. The
@@ -441,15 +441,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     __syncthreads();
     const unsigned tile = number;
     const offset first = (offset)tile * TILE;
-    const bool aligned = is_aligned(x, y);
+    const bool aligned = is_aligned<sizeof(quad)>(x, y);
     quad q[QUADS];
-    value lead[QUADS], all;
+    value prefix[QUADS], all;
     load_tile(q, x, first, N, aligned);
-    value total = lead_tile(q, lead);
-    if (threadIdx.x % WARP == 0)
-        warps[threadIdx.x / WARP] = total;
+    value total = warp_prefixes(q, prefix);
+    if (lane_id() == 0)
+        warps[warp_id()] = total;
     __syncthreads();
-    value before = before_warp<WARPS>(warps, &all);
+    value before = prefix_of_warp<WARPS>(warps, &all);
     if (threadIdx.x == 0) {
         value sum = 0;
         if (tile) {
@@ -464,48 +464,60 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         handed = sum;
     }
     __syncthreads();
-    store_tile(y, q, lead, before + handed, first, N, aligned);
+    store_tile(y, q, prefix, before + handed, first, N, aligned);
 }
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// A note that a block leaves for others: a tag that says which it is and a value, in one word that is written at once,
-// so that no fence is needed between them. Tags are counted up from launch to launch, so nothing has to be wiped out
-// between launches. They come round after 2^31 launches of scan_decoupled_lookback and 2^32 waves of scan_waves, and by
-// then a note has been written over: by the next launch of as many tiles, two waves later.
+// A number of 32 bits as its bits, and back.
+__device__ __forceinline__ unsigned bits_of(unsigned value)
+{
+    return value;
+}
+
+__device__ __forceinline__ unsigned bits_of(float value)
+{
+    return __float_as_uint(value);
+}
+
+template <class T> __device__ __forceinline__ T value_of(unsigned bits);
+template <> __device__ __forceinline__ unsigned value_of<unsigned>(unsigned bits)
+{
+    return bits;
+}
+template <> __device__ __forceinline__ float value_of<float>(unsigned bits)
+{
+    return __uint_as_float(bits);
+}
+
+// A note is what CUB calls a tile's status word: a tag that says what it is, and a value, in one word that is written
+// at once, so that no fence is needed between them. Tags are counted up from launch to launch, so notes need not be
+// cleared between launches. Tags repeat after 2^31 launches of scan_decoupled_lookback and 2^32 waves of scan_waves; by
+// then a note has been overwritten: by the next launch of as many tiles, or two waves later.
 __device__ __forceinline__ void leave(unsigned long long *note, unsigned tag, value sum)
 {
-#if INTEGERS
-    unsigned bits = sum;
-#else
-    unsigned bits = __float_as_uint(sum);
-#endif
-    *(volatile unsigned long long *)note = (unsigned long long)tag << 32 | bits;
+    *(volatile unsigned long long *)note = (unsigned long long)tag << 32 | bits_of(sum);
 }
 
 __device__ __forceinline__ unsigned read_note(const unsigned long long *note, value *sum)
 {
     unsigned long long word = *(const volatile unsigned long long *)note;
-#if INTEGERS
-    *sum = (unsigned)word;
-#else
-    *sum = __uint_as_float((unsigned)word);
-#endif
+    *sum = value_of<value>((unsigned)word);
     return (unsigned)(word >> 32);
 }
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || !defined(SCAN_ONE)
-// What is known of the launches before: read by all blocks, changed by the last one that leaves.
+// What launches leave for the next one: all blocks read it, the last block to finish changes it.
 struct turnstile {
     unsigned launches, tickets, left;
 };
 
-// The sum of all tiles before `tile`, for one warp: 32 notes at a time, from the near to the far, until one is met that
-// says all that is before it, too.
+// The look-back of one warp: the sum of all tiles before `tile`, from a window of 32 notes at a time, the nearest
+// window first, until a note is found that holds an inclusive prefix.
 __device__ __forceinline__ value look_back(const unsigned long long *notes, offset tile, unsigned tag)
 {
-    const unsigned lane = threadIdx.x % WARP;
+    const unsigned lane = lane_id();
     value before = 0;
     for (offset end = tile; end > 0; end -= WARP) {
         value sum = 0;
@@ -516,40 +528,41 @@ __device__ __forceinline__ value look_back(const unsigned long long *notes, offs
             } while (state != tag && state != tag + 1);
         unsigned closed = __ballot_sync(ALL_LANES, state == tag + 1);
         unsigned nearest = closed ? __ffs(closed) - 1 : WARP - 1;
-        before = add_warp(lane <= nearest ? sum : 0) + before;
+        before = warp_all_reduce<Op>(lane <= nearest ? sum : 0) + before;
         if (closed)
             break;
     }
     return before;
 }
 
-// Each block says its own sum as soon as it has it, and looks back over those of others until it finds one that has
-// come to a whole (Merrill and Garland, "Single-pass parallel prefix scan with decoupled look-back", 2016).
+// Each block publishes its tile's aggregate as soon as it has it, and looks back over the aggregates of the tiles
+// before until it finds an inclusive prefix (Merrill and Garland, "Single-pass parallel prefix scan with decoupled
+// look-back", 2016).
 //
-// Against stream: nobody waits for a chain; a block adds up as many sums as it takes. How far it looks is chance, and
-// so is the order of additions.
+// Against stream: no block waits for a chain of others; it adds as many aggregates as it needs. How far it looks back
+// depends on timing, and so does the order of additions.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_decoupled_lookback(const value *x, value *y, unsigned long long *notes, turnstile *turn, offset N)
 {
     __shared__ value warps[WARPS], looked;
     __shared__ unsigned launch, ticket;
     const unsigned t = threadIdx.x;
-    const bool aligned = is_aligned(x, y);
+    const bool aligned = is_aligned<sizeof(quad)>(x, y);
     if (t == 0) {
         launch = *(volatile unsigned *)&turn->launches;
         ticket = atomicAdd(&turn->tickets, 1);
     }
     __syncthreads();
-    const unsigned tag = 2 * launch + 2, tile = ticket; // tag: the tile's sum; tag + 1: the sum up to its end
+    const unsigned tag = 2 * launch + 2, tile = ticket; // tag: the tile's aggregate; tag + 1: its inclusive prefix
     const offset first = (offset)tile * TILE;
     quad q[QUADS];
-    value lead[QUADS], all;
+    value prefix[QUADS], all;
     load_tile(q, x, first, N, aligned);
-    value total = lead_tile(q, lead);
-    if (t % WARP == 0)
-        warps[t / WARP] = total;
+    value total = warp_prefixes(q, prefix);
+    if (lane_id() == 0)
+        warps[warp_id()] = total;
     __syncthreads();
-    value before = before_warp<WARPS>(warps, &all);
+    value before = prefix_of_warp<WARPS>(warps, &all);
     if (t < WARP) {
         if (t == 0)
             leave(notes + tile, tile ? tag : tag + 1, all);
@@ -560,8 +573,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             looked = sum;
     }
     __syncthreads();
-    store_tile(y, q, lead, looked + before, first, N, aligned);
-    if (t == 0 && atomicInc(&turn->left, gridDim.x - 1) == gridDim.x - 1) {
+    store_tile(y, q, prefix, looked + before, first, N, aligned);
+    if (t == 0 && is_last_block(&turn->left)) {
         atomicExch(&turn->tickets, 0);
         atomicAdd(&turn->launches, 1);
     }
@@ -574,22 +587,14 @@ struct board {
     unsigned waves, left;
 };
 
-// Tiles on their way lie in shared memory, each thread's quads at places of its own that no other thread looks at.
+// Tiles in flight lie in shared memory, each thread's quads in places that no other thread reads.
 __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset first, offset N, bool aligned)
 {
     slot += threadIdx.x;
     if (aligned && first + TILE <= N) {
 #pragma unroll
-        for (unsigned k = 0; k < QUADS; ++k) {
-            const value *from = x + first + place<QUADS>(k);
-#if __CUDA_ARCH__ >= 800
-            unsigned to = (unsigned)__cvta_generic_to_shared(slot + k * BLOCK);
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(__cvta_generic_to_global(from))
-                         : "memory");
-#else
-            slot[k * BLOCK] = *(const quad *)from;
-#endif
-        }
+        for (unsigned k = 0; k < QUADS; ++k)
+            copy_async<sizeof(quad)>(slot + k * BLOCK, x + first + quad_index<QUADS>(k));
     } else if (first < N) {
         quad q[QUADS];
         load_tile(q, x, first, N, false);
@@ -597,17 +602,13 @@ __device__ __forceinline__ void request_tile(quad *slot, const value *x, offset 
         for (unsigned k = 0; k < QUADS; ++k)
             slot[k * BLOCK] = q[k];
     }
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory"); // also of nothing: groups are counted
-#endif
+    copy_async_commit(); // also of nothing: groups are counted
 }
 
 // Waits until all tiles asked for are there but the last STAGES - 1, and takes one.
 __device__ __forceinline__ void take_tile(quad (&q)[QUADS], const quad *slot)
 {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
-#endif
+    copy_async_wait<STAGES - 1>();
 #pragma unroll
     for (unsigned k = 0; k < QUADS; ++k)
         q[k] = slot[k * BLOCK + threadIdx.x];
@@ -625,23 +626,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
 {
     extern __shared__ quad slots[];
     __shared__ value warps[2][WARPS], befores[2][WARPS], alls[2][WARPS];
-    const unsigned t = threadIdx.x, lane = t % WARP, warp = t / WARP;
-    const offset step = (offset)gridDim.x * TILE, tiles = (N + TILE - 1) / TILE;
+    const unsigned t = threadIdx.x, lane = lane_id(), warp = warp_id();
+    const offset step = grid_threads<TILE>(), tiles = ceil_div(N, TILE);
     const offset mine = (tiles - blockIdx.x + gridDim.x - 1) / gridDim.x; // tiles of this block
-    const bool aligned = is_aligned(x, y);
+    const bool aligned = is_aligned<sizeof(quad)>(x, y);
     const unsigned waves_before = *(volatile unsigned *)&shown->waves;
-    offset first = (offset)blockIdx.x * TILE, wanted = first;
+    offset first = tile_begin(TILE), wanted = first;
 #pragma unroll
     for (unsigned i = 0; i < STAGES; ++i, wanted += step)
         request_tile(slots + i * QUADS * BLOCK, x, wanted, N, aligned);
     quad q[QUADS], next[QUADS];
-    value lead[QUADS], next_lead[QUADS], in_block = 0, carry = 0;
+    value prefix[QUADS], next_prefix[QUADS], in_block = 0, carry = 0;
     unsigned tag = waves_before, slot = 0;
     for (offset wave = 0; wave <= mine; ++wave) { // takes its tile of this wave, and finishes that of the one before
         const unsigned turn = wave & 1;
         if (wave < mine) {
             take_tile(next, slots + slot * QUADS * BLOCK);
-            value total = lead_tile(next, next_lead);
+            value total = warp_prefixes(next, next_prefix);
             if (lane == 0)
                 warps[turn][warp] = total;
         }
@@ -657,8 +658,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                 all += sum;
                 before += i < blockIdx.x ? sum : 0;
             }
-            before = add_warp(before);
-            all = add_warp(all);
+            before = warp_all_reduce<Op>(before);
+            all = warp_all_reduce<Op>(all);
             if (lane == 0) {
                 befores[turn][warp] = before;
                 alls[turn][warp] = all;
@@ -671,7 +672,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             // This is written over a note of two waves ago. Everybody has read that: I have read the notes of one wave
             // ago, and who wrote those had read it.
             value all;
-            next_in_block = before_warp<WARPS>(warps[turn], &all);
+            next_in_block = prefix_of_warp<WARPS>(warps[turn], &all);
             if (t == 0)
                 leave(notes + tag % 2 * gridDim.x + blockIdx.x, tag, all);
             request_tile(slots + slot * QUADS * BLOCK, x, wanted, N, aligned);
@@ -679,19 +680,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
             slot = slot + 1 < STAGES ? slot + 1 : 0;
         }
         if (wave > 0) {
-            value before = carry + add_warp(lane < WARPS ? befores[turn][lane] : 0);
-            carry += add_warp(lane < WARPS ? alls[turn][lane] : 0);
-            store_tile(y, q, lead, before + in_block, first, N, aligned);
+            value before = carry + warp_all_reduce<Op>(lane < WARPS ? befores[turn][lane] : 0);
+            carry += warp_all_reduce<Op>(lane < WARPS ? alls[turn][lane] : 0);
+            store_tile(y, q, prefix, before + in_block, first, N, aligned);
             first += step;
         }
         in_block = next_in_block;
 #pragma unroll
         for (unsigned k = 0; k < QUADS; ++k) {
             q[k] = next[k];
-            lead[k] = next_lead[k];
+            prefix[k] = next_prefix[k];
         }
     }
-    if (t == 0 && atomicInc(&shown->left, gridDim.x - 1) == gridDim.x - 1)
-        atomicExch(&shown->waves, waves_before + (unsigned)((tiles + gridDim.x - 1) / gridDim.x));
+    if (t == 0 && is_last_block(&shown->left))
+        atomicExch(&shown->waves, waves_before + (unsigned)ceil_div(tiles, gridDim.x));
 }
 #endif

@@ -9,11 +9,13 @@
 // A point is read by seven threads and need only come from memory once, so the least traffic is 8 bytes a point. What a
 // kernel is about is where the other six reads are served: by the L2, by the L1, by shared memory or by registers.
 //
-// All extents below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
-// Blocks are numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
+// All extents below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits
+// wide. Blocks are numbered in one dimension, x fastest, so that blocks that run at the same time are neighbours.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro STENCIL_<NAME> is set, or where STENCIL_ONE is not.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro STENCIL_<NAME> is set, or where STENCIL_ONE is not.
+
+#include "common.cuh"
 
 #ifndef BLOCK_X
 #define BLOCK_X 32 // threads of a block along x
@@ -43,8 +45,6 @@
 #define UNROLL 1 // steps along z that are written out
 #endif
 
-typedef unsigned long long offset;
-
 // The tile of a block, numbered x fastest.
 struct Tile {
     unsigned x, y, z;
@@ -52,7 +52,7 @@ struct Tile {
 
 __device__ __forceinline__ Tile tile_of_block(unsigned nx, unsigned ny, unsigned width, unsigned height, unsigned depth)
 {
-    unsigned across = (nx + width - 1) / width, down = (ny + height - 1) / height;
+    unsigned across = ceil_div(nx, width), down = ceil_div(ny, height);
     unsigned plane = blockIdx.x / across;
     return {blockIdx.x % across * width, plane % down * height, plane / down * depth};
 }
@@ -66,8 +66,8 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
 // A thread a point, seven loads.
 //
-// Left and right share the sectors of the centre; up and down are served by the L1 where the block is high enough; below
-// and above lie a plane away, and come from the L2 as long as three planes of all blocks under way fit in it.
+// Left and right share the sectors of the centre; up and down are served by the L1 where the block is high enough;
+// below and above lie a plane away, and come from the L2 as long as three planes of all blocks under way fit in it.
 extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny,
                                          unsigned nz)
 {
@@ -84,7 +84,8 @@ extern "C" __global__ void stencil_naive(const float *__restrict__ in, float *__
 #if defined(STENCIL_PENCIL) || !defined(STENCIL_ONE)
 // A thread walks CHUNK planes along z and keeps the three points of its column in registers.
 //
-// Against naive: five loads a point in place of seven, and each plane passes from the L2 to an SM once, not three times.
+// Against naive: five loads a point in place of seven, and each plane passes from the L2 to an SM once, not three
+// times.
 extern "C" __global__ void stencil_pencil(const float *__restrict__ in, float *__restrict__ out, unsigned nx,
                                           unsigned ny, unsigned nz)
 {
@@ -185,6 +186,8 @@ extern "C" __global__ void stencil_shared_register(const float *__restrict__ in,
 #endif
 
 #if defined(STENCIL_COARSENED) || defined(STENCIL_STAGED) || defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
+typedef vec<float, VECTOR> Word;
+
 // VECTOR points side by side; one access where rows are aligned to as many.
 struct Vector {
     float at[VECTOR];
@@ -240,8 +243,8 @@ __device__ __forceinline__ void read_plane(Reader &reader, Plane &plane)
     ++reader.z;
 }
 
-// Sets a thread's rows of the plane that lies `ahead` planes beyond the next one on their way to the L2, if it is one of
-// the planes before `end`. Where it has arrived by then, loads wait for the L2 alone; what is on its way takes no
+// Sets a thread's rows of the plane that lies `ahead` planes beyond the next one on their way to the L2, if it is one
+// of the planes before `end`. Where it has arrived by then, loads wait for the L2 alone; what is on its way takes no
 // registers.
 __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ahead, unsigned end)
 {
@@ -250,7 +253,7 @@ __device__ __forceinline__ void prefetch_plane(const Reader &reader, unsigned ah
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
         if ((unsigned)(reader.y + r) < reader.ny)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(reader.from + ahead * reader.stride + (offset)r * reader.nx));
+            prefetch_l2(reader.from + ahead * reader.stride + (offset)r * reader.nx);
 }
 
 __device__ __forceinline__ void write_vector(float *to, const Vector &v, unsigned x, unsigned nx, bool aligned)
@@ -258,13 +261,7 @@ __device__ __forceinline__ void write_vector(float *to, const Vector &v, unsigne
     if (aligned) {
         if (x >= nx)
             return;
-#if VECTOR == 4
-        *(float4 *)to = make_float4(v.at[0], v.at[1], v.at[2], v.at[3]);
-#elif VECTOR == 2
-        *(float2 *)to = make_float2(v.at[0], v.at[1]);
-#else
-        *to = v.at[0];
-#endif
+        *(Word *)to = pack<VECTOR>(v.at);
         return;
     }
 #pragma unroll
@@ -273,9 +270,9 @@ __device__ __forceinline__ void write_vector(float *to, const Vector &v, unsigne
             to[i] = v.at[i];
 }
 
-__device__ __forceinline__ bool is_aligned(const float *in, const float *out, unsigned nx)
+__device__ __forceinline__ bool rows_aligned(const float *in, const float *out, unsigned nx)
 {
-    return nx % VECTOR == 0 && ((offset)in | (offset)out) % (4 * VECTOR) == 0;
+    return nx % VECTOR == 0 && is_aligned<4 * VECTOR>(in, out);
 }
 
 // One row of a step. `left` and `right` are the points beside the vector.
@@ -296,18 +293,19 @@ __device__ __forceinline__ Vector step(const Vector &centre, float left, float r
 // VECTOR x ROWS points a thread in each plane; left and right come from the neighbouring lanes, and PREFETCH planes are
 // on their way from memory to the L2.
 //
-// Against register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and a shuffle or two in place of
-// the loads of left and right. Few instructions a byte, many bytes under way: memory sets the pace. On an H200 a thread of
-// one row gains 7 % by the prefetch, one of two rows, which has more loads under way, next to nothing. Holding the plane
-// after the next in registers in its place is slower than either: it costs the warps that hide the L2.
+// Against register_tiled: 1 + 2 / ROWS loads for VECTOR points, of 4 VECTOR bytes each, and a shuffle or two in place
+// of the loads of left and right. Few instructions a byte, many bytes under way: memory sets the pace. On an H200 a
+// thread of one row gains 7 % by the prefetch, one of two rows, which has more loads under way, next to nothing.
+// Holding the plane after the next in registers in its place is slower than either: it costs the warps that hide the
+// L2.
 extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
     stencil_coarsened(const float *__restrict__ in, float *__restrict__ out, unsigned nx, unsigned ny, unsigned nz)
 {
     Tile tile = tile_of_block(nx, ny, BLOCK_X * VECTOR, BLOCK_Y * ROWS, CHUNK);
     unsigned x = tile.x + threadIdx.x * VECTOR, y = tile.y + threadIdx.y * ROWS, end = min(tile.z + CHUNK, nz);
-    unsigned lane = threadIdx.x % 32;
+    unsigned lane = lane_id();
     Reader reader = {in + (tile.z * ((offset)nx * ny) + (offset)y * nx + x) - (offset)nx * ny,
-                     (offset)nx * ny, nx, ny, nz, (int)x, (int)y, (int)tile.z - 1, is_aligned(in, out, nx)};
+                     (offset)nx * ny, nx, ny, nz, (int)x, (int)y, (int)tile.z - 1, rows_aligned(in, out, nx)};
     float *to = out + (tile.z * reader.stride + (offset)y * nx + x);
     // Lane 0 reads what is left of the warp, lane 31 what is right of it.
     bool edge = lane == 0 ? x > 0 && x <= nx : lane == 31 && x + VECTOR < nx;
@@ -333,7 +331,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #pragma unroll
         for (unsigned r = 0; r < ROWS; ++r) {
             const Vector &c = centre.row[r];
-            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            float left = shuffle_up(c.at[VECTOR - 1], 1), right = shuffle_down(c.at[0], 1);
             Vector v = step(c, lane == 0 ? at_edge[r] : left, lane == 31 ? at_edge[r] : right,
                             r > 0 ? centre.row[r > 0 ? r - 1 : 0] : centre.before,
                             r + 1 < ROWS ? centre.row[r + 1 < ROWS ? r + 1 : 0] : centre.after, below.row[r],
@@ -350,12 +348,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 #endif
 
 #if defined(STENCIL_STAGED) || !defined(STENCIL_ONE)
-// A block's tile of a plane, with its rim, is copied from global to shared memory without passing through registers, and
-// STAGES - 2 planes are on their way while one is worked on.
+// A block's tile of a plane, with its rim, is copied from global to shared memory without passing through registers,
+// and STAGES - 2 planes are on their way while one is worked on.
 //
 // Against coarsened: what is under way costs shared memory and no registers, so tiles can be as high as BLOCK_Y * ROWS
-// rows, of which only the two of the rim are read twice: each point passes from the L2 to an SM little more than once. On
-// an H200 that does not pay: 609 us in place of 543 for two steps at 512^3.
+// rows, of which only the two of the rim are read twice: each point passes from the L2 to an SM little more than once.
+// On an H200 that does not pay: 609 us in place of 543 for two steps at 512^3.
 //
 // A warp is a row of 32 lanes, each with four points; below, above and, within a thread, up and down are registers; a
 // barrier a plane.
@@ -365,19 +363,9 @@ static_assert(VECTOR == 4, "four points a lane");
 static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point of the rim at most");
 static_assert(STAGES >= 3, "the plane at hand, the one above, and one on its way");
 
-// Copies BYTES, or writes zeros where not `inside`; `from` must be valid in any case.
-template <unsigned BYTES> __device__ __forceinline__ void copy_async(float *to, const float *from, bool inside)
-{
-    unsigned shared = (unsigned)__cvta_generic_to_shared(to), bytes = inside ? BYTES : 0;
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(from), "r"(bytes) : "memory");
-}
-
-// Plane z of the tile at x0, y0 and its rim begin their way to shared memory, WIDTH points at a time. A warp copies a row,
-// whole lines of memory; the points beside the rows come one by one, since quads would make two sectors of each line's
-// end. The corners are not needed.
+// Plane z of the tile at x0, y0 and its rim begin their way to shared memory, WIDTH points at a time. A warp copies a
+// row, whole lines of memory; the points beside the rows come one by one, since quads would make two sectors of each
+// line's end. The corners are not needed.
 template <int WIDTH>
 __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
 {
@@ -407,25 +395,26 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     const Tile tile = tile_of_block(nx, ny, 128, BLOCK_Y * ROWS, CHUNK);
     const int lane = threadIdx.x, x0 = (int)tile.x, y0 = (int)tile.y, z0 = (int)tile.z;
     const int x = x0 + lane * 4, y = y0 + threadIdx.y * ROWS, end = (int)min(tile.z + CHUNK, nz);
-    const bool aligned = is_aligned(in, out, nx);
+    const bool aligned = rows_aligned(in, out, nx);
     auto slot = [&](int z) { return (float *)ring + (z - z0 + 1) % STAGES * (STAGED_WIDTH * STAGED_ROWS); };
     auto begin = [&](int z) { // nobody needs planes past `end`
         if (z <= end && aligned)
             stage<4>(slot(z), in, x0, y0, z, nx, ny, nz);
         else if (z <= end)
             stage<1>(slot(z), in, x0, y0, z, nx, ny, nz);
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        copy_async_commit();
     };
     const int width = STAGED_WIDTH, mine = (threadIdx.y * ROWS + 1) * width + 4 + lane * 4; // in a slot
     auto read = [](const float *from) {
-        float4 quad = *(const float4 *)from;
-        return Vector{{quad.x, quad.y, quad.z, quad.w}};
+        Vector v;
+        unpack(v.at, load_quad(from));
+        return v;
     };
 
 #pragma unroll
     for (int i = 0; i < STAGES; ++i)
         begin(z0 - 1 + i);
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    copy_async_wait<STAGES - 2>();
     __syncthreads(); // planes z0 - 1 and z0 are there
     Vector below[ROWS], centre[ROWS], above[ROWS];
 #pragma unroll
@@ -435,7 +424,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     }
     float *to = out + ((offset)z0 * nx * ny + (offset)y * nx + x);
     for (int z = z0; z < end; ++z) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 3) : "memory");
+        copy_async_wait<STAGES - 3>();
         __syncthreads(); // plane z + 1 is there, and plane z - 1 is read no more: its place is free
         begin(z - 1 + STAGES);
         const float *now = slot(z) + mine, *next = slot(z + 1) + mine;
@@ -446,7 +435,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const Vector &c = centre[r];
-            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            float left = shuffle_up(c.at[VECTOR - 1], 1), right = shuffle_down(c.at[0], 1);
             if (lane == 0)
                 left = now[r * width - 1];
             if (lane == 31)
@@ -469,11 +458,11 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 #if defined(STENCIL_TEMPORAL) || !defined(STENCIL_ONE)
 // Two steps in one pass (or one, where `steps` is 1): the points between the steps never leave the SM.
 //
-// Against coarsened: half the traffic a step, twice the arithmetic a byte. A block makes the first step on a tile that is
-// larger than its own by a rim, which its neighbours make once more: a row above and below, and a lane on either side
-// of each warp, whose outer points come out wrong and are used by nobody. Rows of the first step that another warp needs
-// go through shared memory, two buffers and a barrier a plane. All else is in registers: three planes of the input,
-// three of the first step.
+// Against coarsened: half the traffic a step, twice the arithmetic a byte. A block makes the first step on a tile that
+// is larger than its own by a rim, which its neighbours make once more: a row above and below, and a lane on either
+// side of each warp, whose outer points come out wrong and are used by nobody. Rows of the first step that another warp
+// needs go through shared memory, two buffers and a barrier a plane. All else is in registers: three planes of the
+// input, three of the first step.
 //
 // A warp is a row of lanes, of which 30 write; a block is BLOCK_Y warps one above the other.
 #if VECTOR < 2
@@ -491,7 +480,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
     const bool writes = lane > 0 && lane < 31 && (unsigned)x < nx;
     const long long stride = (long long)nx * ny;
     Reader reader = {in + ((z0 - 2) * stride + (long long)y * nx + x), (offset)stride, nx, ny, nz, x, y, z0 - 2,
-                     is_aligned(in, out, nx)};
+                     rows_aligned(in, out, nx)};
     float *to = out + (z0 * stride + (long long)y * nx + x);
 
     const unsigned needed = min((unsigned)end + 2, nz); // planes from here on are not
@@ -519,7 +508,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const Vector &c = next.row[r];
-            float left = __shfl_up_sync(~0u, c.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, c.at[0], 1);
+            float left = shuffle_up(c.at[VECTOR - 1], 1), right = shuffle_down(c.at[0], 1);
             above[r] = step(c, left, right, r > 0 ? next.row[r > 0 ? r - 1 : 0] : next.before,
                             r + 1 < ROWS ? next.row[r + 1 < ROWS ? r + 1 : 0] : next.after, last.row[r], ahead.row[r]);
             bool inside = plane_inside && (unsigned)(y + r) < ny; // outside the grid the first step is zero as well
@@ -546,7 +535,7 @@ extern "C" __global__ void __launch_bounds__(32 * BLOCK_Y)
             for (int r = 0; r < ROWS; ++r) {
                 Vector v = centre[r];
                 if (steps > 1) {
-                    float left = __shfl_up_sync(~0u, v.at[VECTOR - 1], 1), right = __shfl_down_sync(~0u, v.at[0], 1);
+                    float left = shuffle_up(v.at[VECTOR - 1], 1), right = shuffle_down(v.at[0], 1);
                     v = step(v, left, right, r > 0 ? centre[r > 0 ? r - 1 : 0] : up,
                              r + 1 < ROWS ? centre[r + 1 < ROWS ? r + 1 : 0] : down, below[r], above[r]);
                 }

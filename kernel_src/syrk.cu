@@ -1,16 +1,18 @@
 // syrk.cu - C = A A' in single precision, five ways. A is N x K, C is N x N and symmetric, both dense and row-major.
 //
 // An element of C is the dot product of two rows of A, so both operands are read along K: what matmul reads along a row
-// of B, with neighbouring lanes on neighbouring elements, lies here a whole row apart. The first three kernels are about
-// that: in global memory it costs sectors, in shared memory bank conflicts. The last two are about symmetry: half of the
-// products need not be made. All of C is written, both triangles, and both halves are the same bits.
+// of B, with neighbouring lanes on neighbouring elements, lies here a whole row apart. The first three kernels are
+// about that: in global memory it costs sectors, in shared memory bank conflicts. The last two are about symmetry: half
+// of the products need not be made. All of C is written, both triangles, and both halves are the same bits.
 //
 // All sizes below 2^31 are legal, 0 and 1 included, and none has to be a multiple of a tile. Offsets are 64 bits wide.
 //
 // All kernels add in order of k, from 0 on, by a fused multiply-add a term: their results are the same bits.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor and a compiler that is given none. A kernel is
-// compiled where its own macro SYRK_<NAME> is set, or where SYRK_ONE is not.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro SYRK_<NAME> is set, or where SYRK_ONE is not.
+
+#include "common.cuh"
 
 #ifndef BLOCK_X
 #define BLOCK_X 32 // strided: threads of a block across
@@ -40,13 +42,11 @@
 #define UNROLL 8 // steps along K that are written out
 #endif
 
-typedef unsigned long long offset;
-
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
 // A thread an element of C, both rows straight from global memory.
 //
-// The lanes of a warp read one element of each of BLOCK_X rows, K apart: a sector for every lane, of which 4 bytes of 32
-// are asked for. The other 28 are asked for by the next seven steps, if the L1 has kept the sector until then.
+// The lanes of a warp read one element of each of BLOCK_X rows, K apart: a sector for every lane, of which 4 bytes of
+// 32 are asked for. The other 28 are asked for by the next seven steps, if the L1 has kept the sector until then.
 extern "C" __global__ void syrk_strided(const float *__restrict__ A, float *__restrict__ C, unsigned N, unsigned K)
 {
     unsigned col = blockIdx.x * BLOCK_X + threadIdx.x, row = blockIdx.y * BLOCK_Y + threadIdx.y;
@@ -153,13 +153,13 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 #endif
 
 #if defined(SYRK_COARSENED) || !defined(SYRK_ONE)
-// THREAD_M x THREAD_N results a thread, the operands of a step in registers, reads of 16 bytes everywhere, the next tiles
-// and the next operands always on their way, as in matmul's kernel of that name.
+// THREAD_M x THREAD_N results a thread, the operands of a step in registers, reads of 16 bytes everywhere, the next
+// tiles and the next operands always on their way, as in matmul's kernel of that name.
 //
-// Against triangle: THREAD_M + THREAD_N elements of shared memory for THREAD_M THREAD_N multiply-adds in place of two for
-// one: the arithmetic sets the pace. Both tiles are rows of A, so both are turned on their way into shared memory, and
-// what a thread needs of step k lies side by side. A thread's results are squares of 4 x 4, which it can write by rows
-// and, for the other triangle, by columns, 16 bytes at a time both ways: nothing has to be turned again.
+// Against triangle: THREAD_M + THREAD_N elements of shared memory for THREAD_M THREAD_N multiply-adds in place of two
+// for one: the arithmetic sets the pace. Both tiles are rows of A, so both are turned on their way into shared memory,
+// and what a thread needs of step k lies side by side. A thread's results are squares of 4 x 4, which it can write by
+// rows and, for the other triangle, by columns, 16 bytes at a time both ways: nothing has to be turned again.
 
 #define THREADS ((TILE / THREAD_M) * (TILE / THREAD_N))
 #define LANES_N (32 / LANES_M)
@@ -189,7 +189,7 @@ __device__ __forceinline__ void fetch(const float *__restrict__ A, unsigned N, u
         unsigned quad = i * THREADS + threadIdx.x, row = row0 + quad / (TILE_K / 4), k = k0 + quad % (TILE_K / 4) * 4;
         const float *from = A + (offset)row * K + k;
         if (whole && k0 + TILE_K <= K) {
-            staged.quad[i] = *(const float4 *)from;
+            staged.quad[i] = load_quad(from);
             continue;
         }
         bool inside = row < N;
@@ -221,15 +221,11 @@ struct Strip {
 __device__ __forceinline__ void read_strip(Strip &strip, const float *a, const float *b, unsigned k)
 {
 #pragma unroll
-    for (unsigned i = 0; i < THREAD_M; i += 4) {
-        float4 quad = *(const float4 *)(a + AT_K(k) + i * LANES_M);
-        strip.a[i] = quad.x, strip.a[i + 1] = quad.y, strip.a[i + 2] = quad.z, strip.a[i + 3] = quad.w;
-    }
+    for (unsigned i = 0; i < THREAD_M; i += 4)
+        unpack(strip.a + i, load_quad(a + AT_K(k) + i * LANES_M));
 #pragma unroll
-    for (unsigned j = 0; j < THREAD_N; j += 4) {
-        float4 quad = *(const float4 *)(b + AT_K(k) + j * LANES_N);
-        strip.b[j] = quad.x, strip.b[j + 1] = quad.y, strip.b[j + 2] = quad.z, strip.b[j + 3] = quad.w;
-    }
+    for (unsigned j = 0; j < THREAD_N; j += 4)
+        unpack(strip.b + j, load_quad(b + AT_K(k) + j * LANES_N));
 }
 
 // Writes four neighbours of a row of C.
@@ -238,7 +234,7 @@ __device__ __forceinline__ void write_quad(float *__restrict__ C, unsigned N, bo
 {
     float *to = C + (offset)row * N + col;
     if (whole) {
-        *(float4 *)to = quad;
+        store_quad(to, quad);
         return;
     }
     if (row >= N)
@@ -262,12 +258,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     lower_tile(blockIdx.x, row_tile, col_tile);
     const unsigned row0 = row_tile * TILE, col0 = col_tile * TILE;
     // The tile of rows reaches further down than the one of columns.
-    const bool inside = row0 + TILE <= N, whole_a = inside && K % 4 == 0 && ((offset)A & 15) == 0,
-               whole_c = inside && N % 4 == 0 && ((offset)C & 15) == 0;
+    const bool inside = row0 + TILE <= N, whole_a = inside && K % 4 == 0 && is_aligned<16>(A),
+               whole_c = inside && N % 4 == 0 && is_aligned<16>(C);
 
     // A thread's squares of 4 x 4 are LANES_M * 4 rows and LANES_N * 4 columns apart, so that the lanes of a warp read
     // neighbouring quads.
-    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    unsigned warp = warp_id(), lane = lane_id();
     unsigned m = warp / WARPS_N * (LANES_M * THREAD_M) + lane / LANES_N * 4;
     unsigned n = warp % WARPS_N * (LANES_N * THREAD_N) + lane % LANES_N * 4;
 

@@ -10,8 +10,10 @@
 // M and N may be anything below 2^31, 0 and 1 included; edges are checked. Matrices may have more than 2^32 elements:
 // offsets are 64 bits wide. Blocks are numbered in one dimension, because a grid is at most 65,535 high.
 //
-// The knobs are macros. A spec sets them; the defaults serve an editor. A kernel is compiled where its own macro
-// TRANSPOSE_<NAME> is set, or where TRANSPOSE_ONE is not: a sweep compiles this file once a configuration.
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor. A kernel is compiled where its
+// own macro TRANSPOSE_<NAME> is set, or where TRANSPOSE_ONE is not: a sweep compiles this file once a configuration.
+
+#include "common.cuh"
 
 #ifndef BLOCK_X
 #define BLOCK_X 32 // threads of a block across; the width of the tile where a thread has one element
@@ -47,8 +49,6 @@
 #define STREAM 0 // vectorised: 1: stores, 2: loads, 3: both are marked as used once
 #endif
 
-typedef unsigned long long offset;
-
 // Where a block works: its matrices, and the first row and column of A's tile.
 struct Place {
     const unsigned *a;
@@ -61,7 +61,7 @@ struct Place {
 __device__ __forceinline__ Place place(const unsigned *A, unsigned *T, unsigned M, unsigned N, unsigned height,
                                        unsigned width, bool down)
 {
-    unsigned tiles_m = (M + height - 1) / height, tiles_n = (N + width - 1) / width, tiles = tiles_m * tiles_n;
+    unsigned tiles_m = ceil_div(M, height), tiles_n = ceil_div(N, width), tiles = tiles_m * tiles_n;
     unsigned matrix = gridDim.x == tiles ? 0 : blockIdx.x / tiles, tile = blockIdx.x - matrix * tiles;
     unsigned slow = tile / (down ? tiles_m : tiles_n), fast = tile - slow * (down ? tiles_m : tiles_n);
     offset elements = (offset)matrix * M * N;
@@ -233,7 +233,7 @@ extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, un
     static_assert((TILE & (TILE - 1)) == 0 && TILE % BLOCK_Y == 0, "TILE must be a power of two, in whole steps");
     Place at = place(A, T, M, N, TILE, TILE, false);
     if (DIAGONAL) { // each column of tiles is turned down by its number, so that every tile still comes once
-        unsigned tiles_m = (M + TILE - 1) / TILE;
+        unsigned tiles_m = ceil_div(M, TILE);
         at.row = (at.row / TILE + at.col / TILE) % tiles_m * TILE;
     }
     unsigned mine[TILE / BLOCK_Y];
@@ -282,31 +282,8 @@ __device__ __forceinline__ unsigned spread(unsigned n)
     return (n ^ n / 4) % 8;
 }
 
-__device__ __forceinline__ uint4 load_quad(const unsigned *from)
-{
-    return STREAM & 2 ? __ldcs((const uint4 *)from) : *(const uint4 *)from;
-}
-
-__device__ __forceinline__ void store_quad(unsigned *to, uint4 quad)
-{
-    if (STREAM & 1)
-        __stcs((uint4 *)to, quad);
-    else
-        *(uint4 *)to = quad;
-}
-
-__device__ __forceinline__ unsigned load_one(const unsigned *from)
-{
-    return STREAM & 2 ? __ldcs(from) : *from;
-}
-
-__device__ __forceinline__ void store_one(unsigned *to, unsigned element)
-{
-    if (STREAM & 1)
-        __stcs(to, element);
-    else
-        *to = element;
-}
+#define STREAM_LOADS ((STREAM & 2) != 0)
+#define STREAM_STORES ((STREAM & 1) != 0)
 
 __device__ __forceinline__ void read_squares(uint4 *tile, const Place &at, unsigned M, unsigned N)
 {
@@ -318,7 +295,7 @@ __device__ __forceinline__ void read_squares(uint4 *tile, const Place &at, unsig
         const unsigned *from = at.a + (offset)row * N + col;
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i)
-            rows[s][i] = row + i < M && col < N ? load_quad(from + (offset)i * N) : uint4{};
+            rows[s][i] = row + i < M && col < N ? load<STREAM_LOADS>((const uint4 *)(from + (offset)i * N)) : uint4{};
     }
 #pragma unroll
     for (unsigned s = 0; s < SQUARES; ++s) {
@@ -338,10 +315,10 @@ __device__ __forceinline__ void read_columns(uint4 *tile, const Place &at, unsig
     for (unsigned s = 0; s < 4 * SQUARES; ++s) {
         unsigned quad = s * THREADS + threadIdx.x, row = at.row + quad / TILE_N * 4, col = at.col + quad % TILE_N;
         const unsigned *from = at.a + (offset)row * N + col;
-        quads[s].x = row + 0 < M && col < N ? load_one(from) : 0u;
-        quads[s].y = row + 1 < M && col < N ? load_one(from + N) : 0u;
-        quads[s].z = row + 2 < M && col < N ? load_one(from + 2ull * N) : 0u;
-        quads[s].w = row + 3 < M && col < N ? load_one(from + 3ull * N) : 0u;
+        quads[s].x = row + 0 < M && col < N ? load<STREAM_LOADS>(from) : 0u;
+        quads[s].y = row + 1 < M && col < N ? load<STREAM_LOADS>(from + N) : 0u;
+        quads[s].z = row + 2 < M && col < N ? load<STREAM_LOADS>(from + 2ull * N) : 0u;
+        quads[s].w = row + 3 < M && col < N ? load<STREAM_LOADS>(from + 3ull * N) : 0u;
     }
 #pragma unroll
     for (unsigned s = 0; s < 4 * SQUARES; ++s) {
@@ -355,18 +332,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 {
     extern __shared__ uint4 tile[]; // TILE_N rows of QUADS_M quads
     Place at = place(A, T, M, N, TILE_M, TILE_N, DOWN);
-    if (N % 4 == 0 && (offset)A % 16 == 0)
+    if (N % 4 == 0 && is_aligned<16>(A))
         read_squares(tile, at, M, N);
     else
         read_columns(tile, at, M, N);
     __syncthreads();
-    if (M % 4 == 0 && (offset)T % 16 == 0) {
+    if (M % 4 == 0 && is_aligned<16>(T)) {
 #pragma unroll
         for (unsigned s = 0; s < 4 * SQUARES; ++s) {
             unsigned quad = s * THREADS + threadIdx.x, n = quad / QUADS_M, r = quad % QUADS_M;
             unsigned row = at.row + r * 4, col = at.col + n;
             if (row < M && col < N)
-                store_quad(at.t + (offset)col * M + row, tile[n * QUADS_M + (r ^ spread(n))]);
+                store<STREAM_STORES>((uint4 *)(at.t + (offset)col * M + row), tile[n * QUADS_M + (r ^ spread(n))]);
         }
         return;
     }
@@ -375,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         unsigned element = s * THREADS + threadIdx.x, n = element / TILE_M, m = element % TILE_M;
         unsigned row = at.row + m, col = at.col + n;
         if (row < M && col < N)
-            store_one(at.t + (offset)col * M + row,
+            store<STREAM_STORES>(at.t + (offset)col * M + row,
                       ((const unsigned *)tile)[n * TILE_M + ((m / 4) ^ spread(n)) * 4 + m % 4]);
     }
 }

@@ -6,6 +6,7 @@ kiln=$1 sources=$2
 folder=$(mktemp -d)
 export KILN_CACHE_DIR="$folder/cache"
 trap 'rm -rf "$folder"' EXIT
+cp "$sources"/*.cuh "$folder"
 failed=0 passed=0
 for source in "$sources"/*.cu; do
     name=$(basename "$source" .cu)

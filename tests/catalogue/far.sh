@@ -9,6 +9,7 @@ export KILN_CACHE_DIR="$folder/cache"
 trap 'rm -rf "$folder"' EXIT
 sed 's/blockIdx\.x/(blockIdx.x + SKIP)/g
      s/^    .*Tile tile = tile_of_block(/    in -= BASE, out -= BASE;\n&/' "$source" >"$folder/far.cu"
+cp "$(dirname "$source")"/*.cuh "$folder"
 failed=0
 # check VARIANT COLUMNS ROWS [STEPS]: what a block makes by the source's own defaults.
 check() {

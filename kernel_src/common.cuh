@@ -1,0 +1,260 @@
+// common.cuh - what the sources of this folder share: types, indexes, vectors, shuffles, asynchronous copies.
+//
+// Names are CUB's where CUB has one. Nothing here costs an instruction more than the same code written out in a kernel:
+// all functions are inlined, and what they are told at compile time is a template's argument. Names are in lower case,
+// since a spec's params are macros in upper case, which would replace them.
+
+#ifndef COMMON_CUH
+#define COMMON_CUH
+
+// An index into an array of any size, a size, or an address as a number.
+typedef unsigned long long offset;
+
+enum : unsigned { // constants that take no memory of the device, as a constexpr variable may
+    WARP = 32,
+    ALL_LANES = 0xffffffffu // the mask of a warp whose lanes all take part
+};
+
+// ---- policies ----
+
+// The type number `index` of a list. A kernel that exists for several operators or types is written once; a macro of
+// the spec is the number that chooses: typedef choose<OP, Sum, Max> Op.
+template <unsigned index, class First, class... Rest> struct choice {
+    typedef typename choice<index - 1, Rest...>::type type;
+};
+template <class First, class... Rest> struct choice<0, First, Rest...> {
+    typedef First type;
+};
+template <unsigned index, class... Types> using choose = typename choice<index, Types...>::type;
+
+// An operator: the type of its items, the identity (the item that changes nothing), and the item that two make.
+template <class T> struct Plus {
+    typedef T item;
+    static __device__ __forceinline__ T identity()
+    {
+        return 0;
+    }
+    static __device__ __forceinline__ T combine(T a, T b)
+    {
+        return a + b;
+    }
+};
+
+// ---- indexes ----
+
+template <class A, class B> __host__ __device__ __forceinline__ constexpr auto ceil_div(A a, B b) -> decltype(a + b)
+{
+    return (a + b - 1) / b;
+}
+
+// The first item of this block's tile, where tiles of `items` lie one after the other.
+__device__ __forceinline__ offset tile_begin(unsigned items)
+{
+    return (offset)blockIdx.x * items;
+}
+
+// For grids in one dimension, of blocks of `block` threads: this thread's number, and how many threads there are. A
+// loop over all elements begins at the one and goes on by the other (a grid-stride loop).
+template <unsigned block> __device__ __forceinline__ offset grid_thread()
+{
+    return (offset)blockIdx.x * block + threadIdx.x;
+}
+
+template <unsigned block> __device__ __forceinline__ offset grid_threads()
+{
+    return (offset)gridDim.x * block;
+}
+
+// Of blocks in one dimension. Of others lane_id holds where a row of threads is whole warps, and warp_id counts within
+// it.
+__device__ __forceinline__ unsigned lane_id()
+{
+    return threadIdx.x % WARP;
+}
+
+__device__ __forceinline__ unsigned warp_id()
+{
+    return threadIdx.x / WARP;
+}
+
+// ---- vectors: 2 or 4 neighbours in memory, read or written by one access ----
+
+template <class T, unsigned count> struct vector_of;
+template <class T> struct vector_of<T, 1> {
+    typedef T type;
+};
+template <> struct vector_of<float, 2> {
+    typedef float2 type;
+};
+template <> struct vector_of<float, 4> {
+    typedef float4 type;
+};
+template <> struct vector_of<int, 4> {
+    typedef int4 type;
+};
+template <> struct vector_of<unsigned, 2> {
+    typedef uint2 type;
+};
+template <> struct vector_of<unsigned, 4> {
+    typedef uint4 type;
+};
+template <class T, unsigned count> using vec = typename vector_of<T, count>::type;
+
+// Whether all these addresses are multiples of `bytes`. An access of a vector must be aligned to the vector's size.
+template <unsigned bytes, class... Pointers> __device__ __forceinline__ bool is_aligned(Pointers... pointers)
+{
+    return ((... | (offset)pointers)) % bytes == 0;
+}
+
+template <class T> __device__ __forceinline__ vec<T, 4> load_quad(const T *from)
+{
+    return *(const vec<T, 4> *)from;
+}
+
+template <class T> __device__ __forceinline__ void store_quad(T *to, vec<T, 4> quad)
+{
+    *(vec<T, 4> *)to = quad;
+}
+
+// A vector's elements as an array in registers, and back.
+__device__ __forceinline__ void unpack(float *to, float4 quad)
+{
+    to[0] = quad.x, to[1] = quad.y, to[2] = quad.z, to[3] = quad.w;
+}
+
+template <unsigned count> __device__ __forceinline__ vec<float, count> pack(const float *from);
+template <> __device__ __forceinline__ float pack<1>(const float *from)
+{
+    return from[0];
+}
+template <> __device__ __forceinline__ float2 pack<2>(const float *from)
+{
+    return {from[0], from[1]};
+}
+template <> __device__ __forceinline__ float4 pack<4>(const float *from)
+{
+    return {from[0], from[1], from[2], from[3]};
+}
+
+// ---- cache modifiers ----
+
+// With `streaming`, an access that says that nobody will come back for the data (ld.cs, st.cs): the L2 gives up their
+// lines first.
+template <bool streaming, class T> __device__ __forceinline__ T load(const T *from)
+{
+    return streaming ? __ldcs(from) : *from;
+}
+
+template <bool streaming, class T> __device__ __forceinline__ void store(T *to, T value)
+{
+    if (streaming)
+        __stcs(to, value);
+    else
+        *to = value;
+}
+
+// Begins to bring the line of an address to the L2. It takes no register until it is there, unlike a load.
+__device__ __forceinline__ void prefetch_l2(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
+// ---- warps: all 32 lanes must call together ----
+
+// The value of the lane `distance` before this one, or after it; a lane that has no such neighbour gets its own. An
+// item of more than one word has functions of its own of these names, beside its type.
+template <class T> __device__ __forceinline__ T shuffle_up(T mine, unsigned distance)
+{
+    return __shfl_up_sync(ALL_LANES, mine, distance);
+}
+
+template <class T> __device__ __forceinline__ T shuffle_down(T mine, unsigned distance)
+{
+    return __shfl_down_sync(ALL_LANES, mine, distance);
+}
+
+// Lane 0 gets what the items of all lanes make.
+template <class Op> __device__ __forceinline__ typename Op::item warp_reduce(typename Op::item mine)
+{
+#pragma unroll
+    for (unsigned distance = WARP / 2; distance > 0; distance /= 2)
+        mine = Op::combine(mine, shuffle_down(mine, distance));
+    return mine;
+}
+
+// All lanes get it.
+template <class Op> __device__ __forceinline__ typename Op::item warp_all_reduce(typename Op::item mine)
+{
+#pragma unroll
+    for (unsigned distance = WARP / 2; distance > 0; distance /= 2)
+        mine = Op::combine(mine, __shfl_xor_sync(ALL_LANES, mine, distance));
+    return mine;
+}
+
+// An inclusive scan: each lane gets what the items of the lanes up to its own make.
+template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typename Op::item mine)
+{
+#pragma unroll
+    for (unsigned distance = 1; distance < WARP; distance *= 2) {
+        typename Op::item before = shuffle_up(mine, distance);
+        if (lane_id() >= distance)
+            mine = Op::combine(before, mine);
+    }
+    return mine;
+}
+
+// ---- blocks that know of each other ----
+
+// Whether this is the last block of the grid to call; one thread of each does. The counter must be 0 at first, and is
+// again after the last block's call.
+__device__ __forceinline__ bool is_last_block(unsigned *counter)
+{
+    return atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
+}
+
+// ---- copies from global to shared memory that do not pass through registers, from sm_80 on ----
+
+// Begins to copy 4 or 16 bytes. Both addresses are multiples of as many. Before sm_80 it is a load and a store.
+template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16) // past the L1
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(global) : "memory");
+#else
+    typedef choose<bytes == 16, unsigned, uint4> word;
+    *(word *)to = *(const word *)from;
+#endif
+}
+
+// The same; writes zeros where not `inside`. `from` must be a valid address in any case. From sm_80 on only.
+template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from, bool inside)
+{
+    unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;
+    offset global = __cvta_generic_to_global(from);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global), "r"(read) : "memory");
+}
+
+// Makes a group of this thread's copies since the last call, an empty one if there are none.
+__device__ __forceinline__ void copy_async_commit()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until all of this thread's groups have arrived but the latest `pending`.
+template <unsigned pending> __device__ __forceinline__ void copy_async_wait()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#endif
+}
+
+#endif
