@@ -276,7 +276,7 @@ void kiln__engine_leave(kiln_engine *engine, CUcontext previous)
 
 static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_fn each, void *user)
 {
-    kiln_device_info info;
+    kiln_device_info info = {0};
     kiln__driver_device_info(driver, device, &info);
     return each(user, &info);
 }

@@ -801,6 +801,31 @@ static void test_texts(void)
     tear_down();
 }
 
+/* ---- callbacks ---- */
+
+static int device_once(void *user, const kiln_device_info *info) { (void)info; return ++*(int *)user; }
+static int finding_once(void *user, const kiln_finding *found) { (void)found; return ++*(int *)user; }
+static int instruction_once(void *user, const kiln_sim_instruction *instruction) { (void)instruction; return ++*(int *)user; }
+static int spec_once(void *user, const char *name, const char *title, const char *path)
+{
+    (void)name, (void)title, (void)path;
+    return ++*(int *)user;
+}
+
+/* What returns nonzero is called no more, and that is no error. */
+static void test_ending(void)
+{
+    set_up();
+    int devices = 0, findings = 0, instructions = 0, specs = 0;
+    scratch_file("second.yaml", spec_text);
+    CHECK_OK(kiln_devices(w.engine, device_once, &devices, &out.error), out.error);
+    CHECK_OK(kiln_doctor(w.engine, finding_once, &findings, &out.error), out.error);
+    CHECK_OK(kiln_spec_list(w.engine, spec_once, &specs, &out.error), out.error);
+    kiln_sim_instructions(instruction_once, &instructions);
+    CHECK(devices == 1 && findings == 1 && specs == 1 && instructions == 1);
+    tear_down();
+}
+
 static const check_case cases[] = {
     {"every function has a line", test_list},
     {"NULL in each pointer argument", test_null},
@@ -813,6 +838,7 @@ static const check_case cases[] = {
     {"numbers", test_numbers},
     {"counts and lists", test_lists},
     {"texts", test_texts},
+    {"callbacks that end", test_ending},
 };
 
 int main(int count, char **arguments)
