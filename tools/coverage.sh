@@ -3,6 +3,7 @@
 # Builds build/coverage (cmake --preset coverage; gcc), runs the suites, reads what they counted with gcovr.
 # --table only prints what the last run counted; --html writes a page for each file as well. Suites only: the
 # catalogue and the fuzz targets run many lines without a test that expects anything of them.
+# What compile workers and runners do is not in it: they are killed or confined, and write no counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/coverage

@@ -4,13 +4,14 @@
 #
 #   cppcheck         warning, performance, portability
 #   tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
-#   clang-analyzer   clang-tidy: clang-analyzer-*
+#   clang-analyzer   clang-tidy: clang-analyzer-* (the path to a finding: clang-tidy -p build/dev FILE)
 #   gcc-analyzer     gcc -fanalyzer
 #   format           clang-format, as .clang-format says
 #   ci               cppcheck and tidy: what is quick enough for every push
 #
 # Without a CHECK: all but format. KILN_JOBS: how many at once (all cores).
 set -uo pipefail
+shopt -s lastpipe # report() below is the last of a pipe, and sets `failed`
 cd "$(dirname "$0")/.."
 build=${KILN_LINT_BUILD:-build/dev}
 jobs=${KILN_JOBS:-$(nproc)}
@@ -63,7 +64,8 @@ with open(work + "/commands", "w") as out:
         command = re.sub(r" -o \S+ -c ", " -o /dev/null -c ", re.sub(r" -W\S+", "", entry["command"]))
         # Off: uninitialised values. It reports every slot of a stack machine (expr/eval.c) and every out parameter that
         # is filled where the call succeeded; valgrind and clang's analyzer look for the same.
-        out.write(f"cd {entry['directory']} && {command} -fanalyzer -Wno-analyzer-use-of-uninitialized-value\n")
+        options = "-DKILN_ANALYZER -fanalyzer -Wno-analyzer-use-of-uninitialized-value"
+        out.write(f"cd {entry['directory']} && {command} {options}\n")
 PYTHON
 echo "$(wc -l <"$work/files") files"
 
@@ -72,7 +74,7 @@ failed=0
 report() {
     sed "s|$PWD/||g" | awk '!seen[$0]++' >"$work/found"
     local count
-    count=$(grep -c -E '(warning|error|style|performance|portability)[:,]' "$work/found")
+    count=$(grep -c -E ': (warning|error|performance|portability): ' "$work/found")
     cat "$work/found"
     echo "$1: $count findings, $SECONDS s"
     [ "$count" = 0 ] || failed=1
@@ -80,7 +82,8 @@ report() {
 
 tidy() { # NAME CHECKS
     need clang-tidy clang-tidy
-    xargs -P "$jobs" -n 4 clang-tidy -p "$build" --quiet --checks="$2" <"$work/files" 2>/dev/null | report "$1"
+    xargs -P "$jobs" -n 4 clang-tidy -p "$build" --quiet --checks="$2" <"$work/files" 2>/dev/null |
+        grep -E ': (warning|error): ' | report "$1"
 }
 
 for check in "${checks[@]}"; do

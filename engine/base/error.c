@@ -60,7 +60,7 @@ void kiln_error_free(kiln_error *error)
     kiln__free(error->mem ? &mem : NULL, error);
 }
 
-kiln_status kiln__fail_memory(kiln_error **error)
+kiln_status (kiln__fail_memory)(kiln_error **error)
 {
     if (error && !*error)
         *error = (kiln_error *)(uintptr_t)&out_of_memory; /* never written through: see is_static() */
@@ -94,7 +94,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
     return status;
 }
 
-kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
+kiln_status (kiln__fail)(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -86,7 +86,6 @@ void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx
         if (name) {
             if (*name && lines++ < MOST_LINES)
                 add_clean(text, name, strlen(name));
-            blank = blank && !*name;
             while (length && *next) { /* the line shown and its caret, up to a blank line */
                 log = next;
                 length = strcspn(log, "\n");

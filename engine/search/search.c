@@ -11,7 +11,7 @@ static const kiln__strategy *const strategies[] = {
 };
 static const char *const abouts[] = {
 #define X(name, about) about,
-    KILN__STRATEGIES(X)
+    KILN__STRATEGIES(X) /* texts in pieces: NOLINT(bugprone-suspicious-missing-comma) */
 #undef X
 };
 

@@ -357,7 +357,7 @@ kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *eff
     if (index)
         *valid = kiln__index_count(index);
     kiln__index_free(index);
-    if (status != KILN_OK || *counted || *valid > 0 || effort->stopped)
+    if (status != KILN_OK || *counted || *valid > 0 || !effort || effort->stopped)
         return status;
     /* Groups that are not all counted say nothing of the whole: a short walk may. */
     kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
