@@ -145,7 +145,7 @@ static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, cons
 {
     char text[2][64];
     const struct { const char *name; double value; } numbers[] = {
-        {"budget", run->budget}, {"precision", run->precision}, {"give_up_above", run->give_up_above}};
+        {"budget", run->budget}, {"precision", run->precision}, {"stop_early_above", run->stop_early_above}};
     snprintf(text[0], sizeof text[0], "%s.flags", argument);
     if (run->flags & ~RUN_FLAGS)
         return kiln__fail_flags(mem, error, function, text[0], run->flags & ~RUN_FLAGS);

@@ -451,7 +451,7 @@ typedef struct kiln_run_options {
                                        it failed, with each finding in the order it was found in. Its strings live for
                                        the call */
     void *check_user;
-    double give_up_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
+    double stop_early_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
                                        longer than that: engine/plan/README.md says when. The answer is checked all the
                                        same, and the result says `stopped_early` */
     double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
@@ -501,7 +501,7 @@ enum {
 /* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
  * does not tell. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
-    X(FLAG, stopped_early, "", "1: clearly slower than give_up_above, so `seconds` is of fewer repetitions")           \
+    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")           \
     X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that "    \
       "took part; 0: it was not measured again")                                                                       \
     X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \

@@ -84,8 +84,8 @@ typedef enum kiln_isolation {
 typedef struct kiln_store kiln_store;
 
 #define KILN_TUNE_FRESH 1u      /* make every sample anew; the store is written to all the same */
-#define KILN_TUNE_NO_GIVE_UP 2u /* measure clearly slower configurations as long as the others, too. The sweep sets
-                                   give_up_above of `run` itself */
+#define KILN_TUNE_NO_STOP_EARLY 2u /* measure clearly slower configurations as long as the others, too. The sweep sets
+                                   stop_early_above of `run` itself */
 #define KILN_TUNE_NO_FINALS 4u  /* the fastest are not measured again */
 
 typedef struct kiln_tune_options {

@@ -744,7 +744,7 @@ static kiln_status take_options(const kiln_allocator *mem, const char *function,
                                 options->device_count));
     KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count", options->objectives,
                                 options->objective_count));
-    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP | KILN_TUNE_NO_FINALS;
+    const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS;
     if (options->flags & ~flags)
         return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)

@@ -38,7 +38,7 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 /* ---- how long a sample is measured (trial.c) ---- */
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
-    double stop_early_above;     /* give_up_above of kiln_run_options */
+    double stop_early_above;     /* stop_early_above of kiln_run_options */
     double timeout;              /* sample_timeout of kiln_run_options; 0: the sweep's */
     unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;

@@ -729,8 +729,8 @@ static void test_numbers(void)
     REFUSED(RUN(.budget = -1), "kiln_plan_run: options.budget is -1; it must be 0 or more");
     REFUSED(RUN(.precision = -2), "kiln_plan_run: options.precision is -2; it must be 0 or more");
     REFUSED(TUNE(.max_seconds = -1), "kiln_tune: options.max_seconds is -1; it must be 0 or more");
-    REFUSED(TUNE(.run = TUNE_RUN(.give_up_above = -1)),
-            "kiln_tune: options.run.give_up_above is -1; it must be 0 or more");
+    REFUSED(TUNE(.run = TUNE_RUN(.stop_early_above = -1)),
+            "kiln_tune: options.run.stop_early_above is -1; it must be 0 or more");
     CHECK(TUNE(.improvement = NAN) == KILN_ERROR_ARGUMENT);
     forget_out();
     kiln_replay_options replay = {.size = sizeof replay, .max_seconds = NAN};

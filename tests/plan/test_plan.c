@@ -319,7 +319,7 @@ static void test_give_up(void)
         open_engine(NULL, false);
         CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL, &error), error);
         const kiln_result *result = NULL;
-        kiln_run_options options = {.size = sizeof options, .give_up_above = cases[i].bound};
+        kiln_run_options options = {.size = sizeof options, .stop_early_above = cases[i].bound};
         fake.nap = cases[i].nap;
         CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
         fake.nap = 0;

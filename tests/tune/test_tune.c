@@ -565,8 +565,8 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         {all, 3, 0, 4, 6},
         {slower, 1, 0, 0, 0},                      /* contenders here */
         {all, 3, 0, 2, 6},
-        {all, 3, KILN_TUNE_NO_GIVE_UP, 0, 4},      /* the two that were stopped early are made again */
-        {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_GIVE_UP, 0, 0},
+        {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4},      /* the two that were stopped early are made again */
+        {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY, 0, 0},
     };
     kiln_error *error = NULL;
     kiln_store *store = NULL;

@@ -63,7 +63,7 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
         .max_seconds = args->max_seconds,
         .callback = on_progress,
         .user = view,
-        .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_GIVE_UP : 0) |
+        .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_STOP_EARLY : 0) |
                  (args->no_finals ? KILN_TUNE_NO_FINALS : 0),
         .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
         .strategy = args->strategy,

@@ -188,7 +188,7 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
     bool stop_early = false;
     uint64_t start = kiln__now_ns();
     least = least < most ? least : most;
-    kiln_status status = warm_up(t, budget, options->give_up_above, start, warm, &warmed, &stop_early);
+    kiln_status status = warm_up(t, budget, options->stop_early_above, start, warm, &warmed, &stop_early);
     if (status == KILN_OK && stop_early) {
         result->stopped_early = 1;
         result->repetitions = warmed;
@@ -279,7 +279,7 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
         return kiln__fail_memory(error);
     samples[0] = first;
     while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
-        if (is_clearly_slower(samples, count, first + seconds_since(start), options->give_up_above)) {
+        if (is_clearly_slower(samples, count, first + seconds_since(start), options->stop_early_above)) {
             result->stopped_early = 1;
             break;
         }

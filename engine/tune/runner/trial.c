@@ -14,7 +14,7 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 {
     const kiln_run_options *run = kiln__tune_run(options);
     bool exactly = run->min_repetitions > 0 && run->min_repetitions == run->max_repetitions;
-    return !(options->flags & KILN_TUNE_NO_GIVE_UP) && !(run->flags & KILN_RUN_ENERGY) && !exactly &&
+    return !(options->flags & KILN_TUNE_NO_STOP_EARLY) && !(run->flags & KILN_RUN_ENERGY) && !exactly &&
            kiln__goals_by_time(options);
 }
 
@@ -28,7 +28,7 @@ double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *be
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)
 {
     kiln_run_options run = *sweep;
-    run.give_up_above = trial->stop_early_above;
+    run.stop_early_above = trial->stop_early_above;
     if (trial->timeout != 0)
         run.sample_timeout = trial->timeout;
     if (trial->again) {
