@@ -475,30 +475,57 @@ enum {
 #undef KILN_X
 };
 
+/* The fields of a result, each once. The struct, a runner's answer, the columns of stores and CSV files and the keys of
+ * JSON follow from these rows. X(kind, name, unit, text); unit "": none. KILN_FIELD_<kind>: its C type. FLAG is 0 or 1;
+ * SECONDS is valid only where measured or estimated is 1; KNOWN is 0 where it is not known.
+ * A store keeps MAP_1 since version 1 of its schema and MAP_2 since version 2; it does not keep MAP_NOT_KEPT. A new
+ * field goes into MAP_NOT_KEPT, or into a list of its own with a new version of the schema (engine/store/store.h). */
+#define KILN_RESULT_MAP(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_NOT_KEPT(X) KILN_RESULT_MAP_2(X)
+#define KILN_RESULT_MAP_1(X)                                                                                           \
+    X(FLAG, verified, "", "1: compared and right; 0: nothing to compare with, or told not to")                         \
+    X(FLAG, measured, "", "1: seconds is a measurement on a GPU")                                                      \
+    X(FLAG, estimated, "", "1: seconds is an estimate of the simulator's model, never a measurement")                  \
+    X(SECONDS, seconds, "s", "the median of the repetitions; estimated: of one")                                       \
+    X(SECONDS, seconds_low, "s", "the lower end of its 95 % confidence interval")                                      \
+    X(SECONDS, seconds_high, "s", "the upper end of its 95 % confidence interval")                                     \
+    X(COUNT, repetitions, "", "how many were measured")                                                                \
+    X(REAL, host_seconds, "s", "wall time of one run on the simulator; 0 on a GPU")                                    \
+    X(REAL, flops, "", "the spec's count for these sizes; 0: none given")                                              \
+    X(REAL, bytes, "bytes", "the spec's count for these sizes; 0: none given")                                         \
+    X(REAL, roofline, "", "share of the bound that these counts and the device's peaks give, 0..1")                    \
+    X(REAL, worst_error, "", "largest |got - want| / (atol + rtol |want|) over all verified outputs")                  \
+    X(NANOSECONDS, compile_ns, "ns", "spent compiling; 0 where all came from the cache")
+#define KILN_RESULT_MAP_NOT_KEPT(X)                                                                                    \
+    X(COUNT, cache_hits, "", "how much of the code came from the cache")                                               \
+    X(COUNT, cache_misses, "", "how much of the code was compiled")
+/* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
+ * does not tell. */
+#define KILN_RESULT_MAP_2(X)                                                                                           \
+    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")           \
+    X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that "    \
+      "took part; 0: it was not measured again")                                                                       \
+    X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \
+    X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions")                              \
+    X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions")                    \
+    X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen")                                                    \
+    X(KNOWN, temperature, "degrees Celsius", "of the GPU")                                                             \
+    X(KNOWN, power_watts, "W", "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "  \
+      "driver says at the end, which may be a mean over the last second")                                              \
+    X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
+
+#define KILN_FIELD_FLAG int
+#define KILN_FIELD_COUNT unsigned
+#define KILN_FIELD_THROTTLE unsigned
+#define KILN_FIELD_REAL double
+#define KILN_FIELD_SECONDS double
+#define KILN_FIELD_KNOWN double
+#define KILN_FIELD_NANOSECONDS uint64_t
+#define KILN_FIELD_MICROSECONDS int64_t
+#define KILN_FIELD_TEXT const char *
 typedef struct kiln_result {
-    int verified;                   /* 1: compared and right; 0: nothing to compare with, or told not to */
-    int measured;                   /* 1: seconds is a measurement on a GPU */
-    int estimated;                  /* 1: seconds is an estimate of the simulator's model, never a measurement */
-    double seconds;                 /* the median of the repetitions; estimated: of one */
-    double seconds_low, seconds_high; /* its 95 % confidence interval */
-    unsigned repetitions;
-    double host_seconds;            /* wall time of one run on the simulator; 0 on a GPU */
-    double flops, bytes;            /* the spec's counts for these sizes; 0: none given */
-    double roofline;                /* share of the bound that these counts and the device's peaks give, 0..1 */
-    double worst_error;             /* largest |got - want| / (atol + rtol |want|) over all verified outputs */
-    uint64_t compile_ns;            /* spent compiling, 0 where all came from the cache */
-    unsigned cache_hits, cache_misses;
-    int stopped_early;              /* 1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions */
-    int64_t finals;                 /* microseconds since 1970 when the finals began that `seconds` is from, the same for
-                                       all that took part; 0: it was not measured again */
-    double first_seconds;           /* what was measured before those finals; 0: none */
-    /* Of the device while it was measured, through NVML (libnvidia-ml.so.1). 0 where that is missing or does not tell. */
-    double clock_hz, memory_clock_hz; /* of the SMs and of the memory: the mean of what was seen between repetitions */
-    unsigned throttle;              /* KILN_THROTTLE_..., all that was seen */
-    double temperature;             /* degrees Celsius */
-    double power_watts;             /* of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the
-                                       driver says at the end, which may be a mean over the last second */
-    double energy_joules;           /* of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY */
+#define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
+    KILN_RESULT_MAP(KILN_X)
+#undef KILN_X
 } kiln_result;
 
 /* options and result may be NULL. `*result` is the plan's, until its next run. */

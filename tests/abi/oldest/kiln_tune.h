@@ -217,20 +217,33 @@ KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsi
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is fine */
 KILN_API const char *kiln_store_path(const kiln_store *store);
 
+/* The texts of a record that say what was run, and of what it was made. X(kind, name, unit, text), as of a result. */
+#define KILN_RECORD_SUBJECT_MAP(X)                                                                                     \
+    X(TEXT, key, "", "32 hexadecimal digits: of all that determined it")                                               \
+    X(TEXT, spec, "", "its name")                                                                                      \
+    X(TEXT, variant, "", "its name")
+#define KILN_RECORD_ORIGIN_MAP(X)                                                                                      \
+    X(TEXT, inputs, "", "32 hexadecimal digits: of inputs, buffers, steps, verification as the spec has them")         \
+    X(TEXT, run, "", "how it was run: \"verify budget=1 precision=0.01\"")                                             \
+    X(TEXT, device, "", "its name")                                                                                    \
+    X(TEXT, device_id, "", "\"cuda:0\"")                                                                               \
+    X(TEXT, uuid, "", "\"\" where the driver tells none")                                                              \
+    X(TEXT, cc, "", "\"9.0\"; \"\" where there is none")                                                               \
+    X(TEXT, driver, "", "its version, \"13.0\"; \"\" where there is none")                                             \
+    X(TEXT, nvrtc, "", "its version")                                                                                  \
+    X(TEXT, kiln, "", "its version")                                                                                   \
+    X(TEXT, source_key, "", "32 hexadecimal digits: of source, headers, options, compiler; \"\" if it got not so far")
+
 /* A sample with all that determined it. Strings and arrays live for the callback. */
 typedef struct kiln_record {
-    const char *key;                /* 32 hexadecimal digits: of all that determined it */
-    const char *spec, *variant;
+#define KILN_X(kind, name, unit, text) KILN_FIELD_##kind name;
+    KILN_RECORD_SUBJECT_MAP(KILN_X)
     const kiln_setting *params;
     size_t param_count;
     const kiln_setting *sizes;
     size_t size_count;
-    const char *inputs;             /* 32 hexadecimal digits: of inputs, buffers, steps, verification as the spec has them */
-    const char *run;                /* how it was run: "verify budget=1 precision=0.01" */
-    const char *device, *device_id, *uuid; /* name; "cuda:0"; "" where the driver tells none */
-    const char *cc, *driver;        /* "9.0", "13.0"; "" where there is none */
-    const char *nvrtc, *kiln;       /* versions */
-    const char *source_key;         /* 32 hexadecimal digits: of the source, headers, options, compiler; "" if it got not so far */
+    KILN_RECORD_ORIGIN_MAP(KILN_X)
+#undef KILN_X
     kiln_status status;
     const char *message;
     int reusable;                   /* 0: it failed in a way that may differ the next time, and is tried again */
