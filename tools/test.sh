@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test: the suites in a release build, again under the address and undefined behaviour
 # sanitizers, the threaded ones under the thread sanitizer, and each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (about twelve minutes on two cores)
+#   tools/test.sh                  all of it (15 to 20 minutes on two cores)
 #   tools/test.sh release          only that part: release, asan, tsan or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 set -eu
