@@ -1,0 +1,186 @@
+/* hosts.c - matrices and graphs as inputs of a spec, and the references of what is computed with them. */
+#include <string.h>
+
+#include "sparse.h"
+
+/* ---- inputs ---- */
+
+static kiln_status make(kiln_call *call, bool graph, kiln__csr *matrix)
+{
+    const int64_t usual_degree = 8, usual_seed = 1, no_rows = 0;
+    const char *name;
+    int64_t rows, degree, seed;
+    kiln__generator generator = {.graph = graph};
+    kiln__entries entries;
+    if (kiln_call_text(call, "matrix", NULL, &name) != KILN_OK ||
+        kiln_call_int(call, "rows", &no_rows, &rows) != KILN_OK ||
+        kiln_call_int(call, "degree", &usual_degree, &degree) != KILN_OK ||
+        kiln_call_int(call, "seed", &usual_seed, &seed) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (rows < 0 || rows > UINT32_MAX - 2 || degree < 0 || degree > 1 << 20)
+        return kiln_call_fail(call, "rows is 0 to 2^32 - 3, and degree 0 to 2^20");
+    if (!kiln__matrix_kind_find(name, &generator.kind)) {
+        const char *path;
+        if (kiln_call_file(call, name, &path) != KILN_OK)
+            return KILN_ERROR_HOST_FUNCTION;
+        return kiln__market_read(call->mem, path, graph, matrix, &call->failure);
+    }
+    generator.rows = (uint64_t)rows;
+    generator.degree = (uint64_t)degree;
+    generator.seed = (uint64_t)seed;
+    kiln__generator_make(&generator, &entries);
+    return kiln__csr_build(call->mem, &entries, matrix, &call->failure);
+}
+
+static kiln_status export_copy(kiln_call *call, const char *name, kiln_type type, uint64_t length, const void *data)
+{
+    kiln_array *array;
+    kiln_status status = kiln_call_export_array(call, name, type, 1, &length, &array);
+    if (status == KILN_OK && length)
+        memcpy(array->data, data, (size_t)length * kiln__type_bytes(type));
+    return status;
+}
+
+static kiln_status export_all(kiln_call *call, const kiln__csr *m)
+{
+    kiln__row_statistics s;
+    kiln__csr_statistics(m, &s);
+    if (kiln_call_export_int(call, "rows", m->rows) != KILN_OK ||
+        kiln_call_export_int(call, "columns", m->columns) != KILN_OK ||
+        kiln_call_export_int(call, "nonzeros", m->nonzeros) != KILN_OK ||
+        kiln_call_export_float(call, "mean", s.mean) != KILN_OK ||
+        kiln_call_export_float(call, "deviation", s.deviation) != KILN_OK ||
+        kiln_call_export_int(call, "largest", s.largest) != KILN_OK ||
+        kiln_call_export_int(call, "empty", s.empty) != KILN_OK ||
+        kiln_call_export_int(call, "bandwidth", s.bandwidth) != KILN_OK ||
+        kiln_call_export_float(call, "near", s.near) != KILN_OK ||
+        export_copy(call, "csr.offsets", KILN_u32, (uint64_t)m->rows + 1, m->offsets) != KILN_OK ||
+        export_copy(call, "csr.index", KILN_u32, m->nonzeros, m->index) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return m->values ? export_copy(call, "csr.values", KILN_f32, m->nonzeros, m->values) : KILN_OK;
+}
+
+static kiln_status export_made(kiln_call *call, bool graph)
+{
+    kiln__csr matrix = {0};
+    kiln_status status = make(call, graph, &matrix);
+    if (status == KILN_OK)
+        status = export_all(call, &matrix);
+    kiln__csr_free(call->mem, &matrix);
+    return status;
+}
+
+kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
+{
+    (void)user;
+    return export_made(call, false);
+}
+
+/* A graph without loops whose edges go both ways. */
+kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
+{
+    (void)user;
+    return export_made(call, true);
+}
+
+/* ---- references ---- */
+
+static bool is_line(const kiln_array *array, kiln_type type)
+{
+    return array->dims == 1 && array->type == type;
+}
+
+/* Offsets of rows that ascend from 0 to `count`, columns below `columns`: buffers may hold anything. */
+static bool is_csr(const kiln_array *offsets, const kiln_array *index, uint64_t columns)
+{
+    const uint32_t *at = offsets->data, *column = index->data;
+    if (offsets->shape[0] < 1 || at[0] != 0 || at[offsets->shape[0] - 1] != index->shape[0])
+        return false;
+    for (uint64_t r = 0; r + 1 < offsets->shape[0]; r++)
+        if (at[r] > at[r + 1])
+            return false;
+    for (uint64_t i = 0; i < index->shape[0]; i++)
+        if (column[i] >= columns)
+            return false;
+    return true;
+}
+
+typedef struct product {
+    const uint32_t *offsets, *index;
+    const float *values, *x;
+    float *y;
+    uint64_t rows;
+} product;
+
+enum { ROWS_A_PART = 8192 };
+
+static void multiply_rows(void *user, size_t part, size_t worker)
+{
+    (void)worker;
+    const product *p = user;
+    uint64_t first = (uint64_t)part * ROWS_A_PART;
+    for (uint64_t r = first; r < first + ROWS_A_PART && r < p->rows; r++) {
+        double sum = 0;
+        for (uint32_t i = p->offsets[r]; i < p->offsets[r + 1]; i++)
+            sum += (double)p->values[i] * (double)p->x[p->index[i]];
+        p->y[r] = (float)sum;
+    }
+}
+
+/* y = A x in double, the entries of a row in order; A in the buffers offsets, index, values. */
+kiln_status kiln__host_spmv(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *offsets, *index, *values, *x;
+    kiln_array *y;
+    if (kiln_call_array(call, "offsets", &offsets) != KILN_OK || kiln_call_array(call, "index", &index) != KILN_OK ||
+        kiln_call_array(call, "values", &values) != KILN_OK || kiln_call_array(call, "x", &x) != KILN_OK ||
+        kiln_call_output(call, "y", &y) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (!is_line(offsets, KILN_u32) || !is_line(index, KILN_u32) || !is_line(values, KILN_f32) ||
+        !is_line(x, KILN_f32) || !is_line(y, KILN_f32) || values->shape[0] != index->shape[0] ||
+        offsets->shape[0] != y->shape[0] + 1 || !is_csr(offsets, index, x->shape[0]))
+        return kiln_call_fail(call, "offsets and index (u32) and values (f32) are no CSR matrix that fits x and y (f32)");
+    product p = {offsets->data, index->data, values->data, x->data, y->data, y->shape[0]};
+    kiln__parallel(0, (size_t)((p.rows + ROWS_A_PART - 1) / ROWS_A_PART), multiply_rows, &p);
+    return KILN_OK;
+}
+
+/* levels[v] is the number of edges on a shortest way from the vertex `source` to v, -1 where there is none. A source
+ * that is no vertex reaches nothing. */
+kiln_status kiln__host_bfs(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *offsets, *index;
+    kiln_array *levels;
+    int64_t source;
+    if (kiln_call_array(call, "offsets", &offsets) != KILN_OK || kiln_call_array(call, "index", &index) != KILN_OK ||
+        kiln_call_int(call, "SOURCE", NULL, &source) != KILN_OK || kiln_call_output(call, "levels", &levels) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (!is_line(offsets, KILN_u32) || !is_line(index, KILN_u32) || !is_line(levels, KILN_i32) ||
+        offsets->shape[0] != levels->shape[0] + 1 || !is_csr(offsets, index, levels->shape[0]))
+        return kiln_call_fail(call, "offsets and index (u32) are no graph in CSR that fits levels (i32)");
+    const uint32_t *first = offsets->data, *to = index->data;
+    int32_t *level = levels->data;
+    uint64_t vertices = levels->shape[0], begin = 0, end = 0;
+    uint32_t *queue = kiln__alloc(call->mem, (size_t)(vertices + 1) * sizeof *queue);
+    if (!queue)
+        return kiln_call_fail(call, "out of host memory");
+    for (uint64_t v = 0; v < vertices; v++)
+        level[v] = -1;
+    if (source >= 0 && (uint64_t)source < vertices) {
+        queue[end++] = (uint32_t)source;
+        level[source] = 0;
+    }
+    for (; begin < end; begin++) {
+        uint32_t v = queue[begin];
+        for (uint32_t i = first[v]; i < first[v + 1]; i++) {
+            if (level[to[i]] < 0) {
+                level[to[i]] = level[v] + 1;
+                queue[end++] = to[i];
+            }
+        }
+    }
+    kiln__free(call->mem, queue);
+    return KILN_OK;
+}

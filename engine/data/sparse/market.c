@@ -1,0 +1,400 @@
+/* market.c - Matrix Market files and edge lists.
+ *
+ * The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935,
+ * 1996. A text is read in parts by all cores, once to check and count and once to put entries in their places, so that
+ * a file that is larger than the memory left needs room for the matrix alone. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "document.h"
+#include "lines.h"
+#include "sparse.h"
+
+typedef struct market {
+    kiln__lines lines;
+    bool edges;          /* an edge list: vertices from 0, no header */
+    bool array;          /* dense, column by column */
+    bool graph, symmetric, skew, pattern;
+    uint64_t rows, columns;
+    uint64_t stated;     /* entries that the header announces */
+    size_t parts;
+    uint64_t *counts;    /* of each part: lines with an entry */
+    uint64_t *largest;   /* of each part of an edge list: one more than the largest vertex */
+} market;
+
+/* ---- a line of an entry ---- */
+
+typedef struct reader {
+    market *m;
+    kiln__entry_sink sink; /* NULL: only look */
+    void *to;
+    uint64_t count, largest;
+    uint64_t row, column;  /* of an array: the next entry's place */
+} reader;
+
+static void fail(reader *r, uint64_t place, const char *line, const char *at, const char *why)
+{
+    kiln__lines_fail(&r->m->lines, place + (uint64_t)(at - line), why);
+}
+
+/* Comments and empty lines count for nothing. */
+static bool is_comment(const char *line, const char *end)
+{
+    while (line < end && (*line == ' ' || *line == '\t' || *line == '\r'))
+        line++;
+    return line == end || *line == '%' || *line == '#';
+}
+
+static void give(reader *r, uint64_t row, uint64_t column, float value)
+{
+    bool loop = r->m->graph && row == column; /* a graph has no edge from a vertex to itself */
+    if (r->sink && !loop)
+        r->sink(r->to, (uint32_t)row, (uint32_t)column, value);
+}
+
+static void edge_line(reader *r, const char *line, const char *end, uint64_t place)
+{
+    const char *at = line;
+    uint64_t from, to;
+    float weight = 1;
+    if (!kiln__read_u64(&at, &from) || !kiln__read_u64(&at, &to)) {
+        fail(r, place, line, at, "an edge is two numbers of vertices, counted from 0");
+        return;
+    }
+    if (from >= UINT32_MAX - 1 || to >= UINT32_MAX - 1) {
+        fail(r, place, line, line, "a vertex of 2^32 - 2 or more");
+        return;
+    }
+    if ((!kiln__read_end(&at, end) && !kiln__read_float(&at, &weight)) || !kiln__read_end(&at, end)) {
+        fail(r, place, line, at, "behind an edge may stand its weight, and nothing else");
+        return;
+    }
+    uint64_t larger = from > to ? from : to;
+    r->largest = larger >= r->largest ? larger + 1 : r->largest;
+    r->count++;
+    if (from < r->m->rows && to < r->m->columns)
+        give(r, from, to, weight);
+}
+
+static void coordinate_line(reader *r, const char *line, const char *end, uint64_t place)
+{
+    const market *m = r->m;
+    const char *at = line, *second;
+    uint64_t row, column;
+    float value = 1;
+    bool whole = kiln__read_u64(&at, &row);
+    second = at;
+    whole = whole && kiln__read_u64(&at, &column);
+    if (!whole) {
+        fail(r, place, line, at, "an entry begins with the numbers of its row and column");
+        return;
+    }
+    if (row < 1 || row > m->rows || column < 1 || column > m->columns) {
+        fail(r, place, line, row < 1 || row > m->rows ? line : second + 1, row < 1 || row > m->rows
+             ? "there is no such row: rows count from 1 to what the size line says"
+             : "there is no such column: columns count from 1 to what the size line says");
+        return;
+    }
+    if (!m->pattern && !kiln__read_float(&at, &value)) {
+        fail(r, place, line, at, "the value is no finite number of single precision");
+        return;
+    }
+    if (!kiln__read_end(&at, end)) {
+        fail(r, place, line, at, m->pattern ? "behind row and column of a pattern stands nothing"
+                                            : "behind row, column and value stands nothing");
+        return;
+    }
+    if ((m->symmetric || m->skew) && column > row) {
+        fail(r, place, line, line, "above the diagonal; of a symmetric matrix a file has the lower triangle");
+        return;
+    }
+    if (m->skew && row == column) {
+        fail(r, place, line, line, "on the diagonal, which is 0 in a skew-symmetric matrix and not in the file");
+        return;
+    }
+    r->count++;
+    give(r, row - 1, column - 1, value);
+}
+
+static void array_line(reader *r, const char *line, const char *end, uint64_t place)
+{
+    const market *m = r->m;
+    const char *at = line;
+    float value;
+    if (!kiln__read_float(&at, &value) || !kiln__read_end(&at, end)) {
+        fail(r, place, line, at, "a line of an array is one finite number of single precision");
+        return;
+    }
+    r->count++;
+    if (r->column >= m->columns) /* more than there should be: found at the end */
+        return;
+    if (value != 0)
+        give(r, r->row, r->column, value);
+    if (++r->row >= m->rows) {
+        r->column++;
+        r->row = m->symmetric ? r->column : m->skew ? r->column + 1 : 0;
+    }
+    if (m->skew && r->row >= m->rows)
+        r->column = m->columns;
+}
+
+static void read_line(void *user, const char *line, const char *end, uint64_t place)
+{
+    reader *r = user;
+    if (is_comment(line, end))
+        return;
+    if (r->m->edges)
+        edge_line(r, line, end, place);
+    else if (r->m->array)
+        array_line(r, line, end, place);
+    else
+        coordinate_line(r, line, end, place);
+}
+
+static void walk(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    market *m = *(market *const *)source;
+    reader r = {.m = m, .sink = sink, .to = to, .row = m->skew && m->array};
+    if (!m->array) {
+        kiln__lines_walk(&m->lines, chunk, read_line, &r);
+        m->counts[chunk] = r.count;
+        m->largest[chunk] = r.largest;
+        return;
+    }
+    for (size_t part = 0; part < m->parts; part++) /* where an entry is depends on all lines before it */
+        kiln__lines_walk(&m->lines, part, read_line, &r);
+    m->counts[0] = r.count;
+}
+
+/* ---- the first lines ---- */
+
+typedef struct head {
+    market *m;
+    bool has_banner, has_size, failed;
+    uint64_t end; /* where the entries begin */
+} head;
+
+static bool word_is(const char **at, const char *end, const char *word)
+{
+    const char *from = *at;
+    while (from < end && (*from == ' ' || *from == '\t'))
+        from++;
+    size_t length = strlen(word);
+    if ((size_t)(end - from) < length || strncasecmp(from, word, length) != 0)
+        return false;
+    const char *behind = from + length;
+    if (behind < end && *behind != ' ' && *behind != '\t' && *behind != '\r')
+        return false;
+    *at = behind;
+    return true;
+}
+
+static const char *read_banner(market *m, const char **at, const char *end)
+{
+    if (!word_is(at, end, "%%MatrixMarket") || !word_is(at, end, "matrix"))
+        return "a Matrix Market file begins with '%%MatrixMarket matrix'";
+    m->array = word_is(at, end, "array");
+    if (!m->array && !word_is(at, end, "coordinate"))
+        return "the format is 'coordinate' or 'array'";
+    if (word_is(at, end, "complex"))
+        return "complex matrices are not read; real, integer and pattern are";
+    m->pattern = word_is(at, end, "pattern");
+    if (!m->pattern && !word_is(at, end, "real") && !word_is(at, end, "integer") && !word_is(at, end, "double"))
+        return "the field is 'real', 'integer' or 'pattern'";
+    if (m->pattern && m->array)
+        return "an array has values: 'pattern' is for coordinates";
+    m->symmetric = word_is(at, end, "symmetric");
+    m->skew = !m->symmetric && word_is(at, end, "skew-symmetric");
+    if (m->symmetric || m->skew || word_is(at, end, "general"))
+        return kiln__read_end(at, end) ? NULL : "behind the symmetry stands nothing";
+    return word_is(at, end, "hermitian") ? "hermitian matrices are complex, which are not read"
+                                         : "the symmetry is 'general', 'symmetric' or 'skew-symmetric'";
+}
+
+static const char *read_size(market *m, const char **at, const char *end)
+{
+    if (!kiln__read_u64(at, &m->rows) || !kiln__read_u64(at, &m->columns) ||
+        (!m->array && !kiln__read_u64(at, &m->stated)) || !kiln__read_end(at, end))
+        return m->array ? "the size line of an array is 'rows columns'" : "the size line is 'rows columns entries'";
+    if (m->rows >= UINT32_MAX - 1 || m->columns >= UINT32_MAX - 1)
+        return "2^32 - 2 rows or columns, or more";
+    if ((m->symmetric || m->skew) && m->rows != m->columns)
+        return "a symmetric matrix has as many columns as rows";
+    uint64_t n = m->rows;
+    if (m->array)
+        m->stated = m->symmetric ? n * (n + 1) / 2 : m->skew ? (n ? n * (n - 1) / 2 : 0) : n * m->columns;
+    return NULL;
+}
+
+static void head_line(void *user, const char *line, const char *end, uint64_t place)
+{
+    head *h = user;
+    if (h->has_size || h->failed)
+        return;
+    const char *at = line, *why = NULL;
+    if (!h->has_banner) {
+        why = read_banner(h->m, &at, end);
+        h->has_banner = true;
+    } else if (!is_comment(line, end)) {
+        why = read_size(h->m, &at, end);
+        h->has_size = true;
+        h->end = place + (uint64_t)(end - line);
+    }
+    if (why) {
+        h->failed = true;
+        kiln__lines_fail(&h->m->lines, place + (uint64_t)(at - line), why);
+    }
+}
+
+static void read_head(market *m)
+{
+    head h = {.m = m};
+    for (size_t part = 0; part < kiln__lines_parts(&m->lines) && !h.has_size && !h.failed; part++)
+        kiln__lines_walk(&m->lines, part, head_line, &h);
+    if (!h.has_size)
+        kiln__lines_fail(&m->lines, m->lines.length, "the size line is missing");
+    m->lines.begin = h.end < m->lines.length ? h.end + 1 : m->lines.length;
+}
+
+/* ---- all of it ---- */
+
+/* An edge list has no size: the first look finds the largest vertex. */
+static void look(void *user, size_t index, size_t worker)
+{
+    (void)worker;
+    market *m = user;
+    walk(&m, index, NULL, NULL);
+}
+
+static uint64_t sum_up(const uint64_t *counts, size_t parts)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < parts; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
+{
+    const kiln_allocator *mem = m->lines.mem;
+    kiln_status status = KILN_OK;
+    if (m->edges) {
+        kiln__parallel(0, m->parts, look, m);
+        status = kiln__lines_status(&m->lines, error);
+        for (size_t i = 0; i < m->parts; i++)
+            m->rows = m->largest[i] > m->rows ? m->largest[i] : m->rows;
+        m->columns = m->rows;
+    }
+    if (status != KILN_OK)
+        return status;
+    if (m->graph && m->rows != m->columns)
+        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: a graph's matrix has as many columns as rows, not %" PRIu64
+                          " x %" PRIu64, m->lines.name, m->rows, m->columns);
+    kiln__entries entries = {.rows = m->rows, .columns = m->columns, .pattern = m->graph,
+                             .symmetric = m->symmetric || m->graph, .skew = m->skew && !m->graph,
+                             .chunks = m->array ? m->parts > 0 : m->parts, .walk = walk, .source = &m};
+    kiln_error *unbuilt = NULL;
+    kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
+    status = kiln__lines_status(&m->lines, error); /* a line that is wrong says more than what became of it */
+    if (status == KILN_OK && built != KILN_OK)
+        status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));
+    else if (status == KILN_OK && !m->edges && sum_up(m->counts, m->parts) != m->stated)
+        status = kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: %" PRIu64 " entries, where its size line says %" PRIu64,
+                            m->lines.name, sum_up(m->counts, m->parts), m->stated);
+    kiln_error_free(unbuilt);
+    return status;
+}
+
+static kiln_status read_all(market *m, kiln__csr *matrix, kiln_error **error)
+{
+    const kiln_allocator *mem = m->lines.mem;
+    *matrix = (kiln__csr){0};
+    if (!m->edges)
+        read_head(m);
+    kiln_status status = kiln__lines_status(&m->lines, error);
+    if (status == KILN_OK) {
+        m->parts = kiln__lines_parts(&m->lines);
+        m->counts = kiln__calloc(mem, m->parts + 1, sizeof *m->counts);
+        m->largest = kiln__calloc(mem, m->parts + 1, sizeof *m->largest);
+        status = m->counts && m->largest ? build(m, matrix, error) : kiln__fail_memory(error);
+    }
+    kiln__free(mem, m->counts);
+    kiln__free(mem, m->largest);
+    if (status != KILN_OK)
+        kiln__csr_free(mem, matrix);
+    return status;
+}
+
+static bool is_market(const char *text, size_t length)
+{
+    static const char banner[] = "%%MatrixMarket";
+    return length >= sizeof banner - 1 && strncasecmp(text, banner, sizeof banner - 1) == 0;
+}
+
+kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length, bool graph,
+                               kiln__csr *matrix, kiln_error **error)
+{
+    market m = {.edges = !is_market(text, length), .graph = graph};
+    kiln__lines_init(&m.lines, mem, name, text, -1, length);
+    kiln_status status = read_all(&m, matrix, error);
+    kiln__lines_close(&m.lines);
+    return status;
+}
+
+static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int fd, size_t length, bool graph,
+                                kiln__csr *matrix, kiln_error **error)
+{
+    char *packed = kiln__alloc(mem, length + 1), *text = NULL;
+    size_t have = 0, text_length = 0;
+    bool cut_off = false;
+    if (!packed)
+        return kiln__fail_memory(error);
+    while (have < length) {
+        ssize_t got = pread(fd, packed + have, length - have, (off_t)have);
+        if (got <= 0)
+            break;
+        have += (size_t)got;
+    }
+    kiln_status status = have == length ? KILN_OK : kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
+    if (status == KILN_OK) /* deflate packs at most some 1000 to 1, text of numbers 10 to 1 */
+        status = kiln__gunzip(mem, path, packed, length, length > SIZE_MAX / 64 ? SIZE_MAX : length * 64, &text,
+                              &text_length, &cut_off, error);
+    kiln__free(mem, packed);
+    if (status == KILN_OK && cut_off)
+        status = kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data end too early", path);
+    if (status == KILN_OK) {
+        text[text_length] = '\0';
+        status = kiln__market_parse(mem, path, text, text_length, graph, matrix, error);
+    }
+    kiln__free(mem, text);
+    return status;
+}
+
+kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__csr *matrix,
+                              kiln_error **error)
+{
+    int fd;
+    struct stat info;
+    char first[16];
+    *matrix = (kiln__csr){0};
+    kiln_status status = kiln__file_open(mem, path, true, &fd, error);
+    if (status != KILN_OK)
+        return status;
+    ssize_t got = fstat(fd, &info) == 0 ? pread(fd, first, sizeof first, 0) : -1;
+    if (got < 0) {
+        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
+    } else if (got >= 2 && (unsigned char)first[0] == 0x1f && (unsigned char)first[1] == 0x8b) {
+        status = read_gzipped(mem, path, fd, (size_t)info.st_size, graph, matrix, error);
+    } else {
+        market m = {.edges = !is_market(first, (size_t)got), .graph = graph};
+        kiln__lines_init(&m.lines, mem, path, NULL, fd, (uint64_t)info.st_size);
+        status = read_all(&m, matrix, error);
+        kiln__lines_close(&m.lines);
+    }
+    close(fd);
+    return status;
+}

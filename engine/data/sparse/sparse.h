@@ -1,0 +1,116 @@
+/* sparse.h - sparse matrices and graphs on the host: generators, files, and the formats that kernels want.
+ *
+ * A matrix is made of its entries in any order (kiln__entries) and comes out as CSR: rows in order, the columns of a row
+ * ascending and all different. The same entries give the same bytes, whatever the number of cores and the order. */
+#ifndef KILN_SPARSE_H
+#define KILN_SPARSE_H
+
+#include "data.h"
+
+/* Compressed sparse rows: the entries of row r are offsets[r] .. offsets[r + 1] - 1. */
+typedef struct kiln__csr {
+    uint32_t rows, columns;
+    uint32_t nonzeros;
+    uint32_t *offsets; /* rows + 1 */
+    uint32_t *index;   /* the column of each entry */
+    float *values;     /* NULL: a pattern */
+} kiln__csr;
+void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix);
+
+/* Where the entries come from: `chunks` parts that are walked in any order, at once, and more than once, with the same
+ * entries each time. A walk gives each entry to sink(to, row, column, value), row and column below those stated. */
+typedef void (*kiln__entry_sink)(void *to, uint32_t row, uint32_t column, float value);
+typedef struct kiln__entries {
+    uint64_t rows, columns; /* below 2^32 */
+    bool pattern;           /* values are left out */
+    bool symmetric;         /* each entry off the diagonal stands for its mirror image too */
+    bool skew;              /* as symmetric; the mirror image has the other sign */
+    size_t chunks;
+    void (*walk)(const void *source, size_t chunk, kiln__entry_sink sink, void *to);
+    const void *source;
+} kiln__entries;
+
+/* Entries at the same place are added up (of a pattern: one stays). KILN_ERROR_UNSUPPORTED: 2^32 entries or more. */
+kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
+                            kiln_error **error);
+
+/* ---- generators: what they make is described in README.md ---- */
+
+/* X(name) */
+#define KILN__MATRIX_KINDS(X)                                                                                          \
+    X(stencil27)                                                                                                       \
+    X(band)                                                                                                            \
+    X(fem)                                                                                                             \
+    X(rmat)                                                                                                            \
+    X(power)                                                                                                           \
+    X(long_rows)                                                                                                       \
+    X(uniform)                                                                                                         \
+    X(road)                                                                                                            \
+    X(grid2d)                                                                                                          \
+    X(path)                                                                                                            \
+    X(star)                                                                                                            \
+    X(arrow)                                                                                                           \
+    X(none)
+typedef enum kiln__matrix_kind {
+#define KILN_X(name) KILN__MATRIX_##name,
+    KILN__MATRIX_KINDS(KILN_X)
+#undef KILN_X
+    KILN__MATRIX_KIND_COUNT
+} kiln__matrix_kind;
+
+typedef struct kiln__generator {
+    kiln__matrix_kind kind;
+    uint64_t rows, degree, seed; /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
+    uint64_t side;               /* of grids, set by kiln__generator_make() */
+    unsigned scale;              /* of rmat: 2^scale is the first power of two not below rows */
+    bool graph;                  /* no values; edges in both directions, none from a vertex to itself */
+} kiln__generator;
+bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
+/* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than asked for:
+ * grids are squares and cubes. */
+void kiln__generator_make(kiln__generator *generator, kiln__entries *entries);
+/* The value at a place, in [-1, 1): it depends on seed, row and column alone. */
+float kiln__matrix_value(uint64_t seed, uint32_t row, uint32_t column);
+
+/* ---- files ---- */
+
+/* A matrix from a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or
+ * skew-symmetric), or an edge list (a line `from to [weight]` each, vertices from 0, `#` and `%` lines are comments);
+ * gzipped or not. Which of the two it is says its first line. `graph`: as of generators; values are left out.
+ * Foreign bytes: any file gives a matrix or an error with its line and column. */
+kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__csr *matrix,
+                              kiln_error **error);
+kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length, bool graph,
+                               kiln__csr *matrix, kiln_error **error);
+
+/* ---- what describes a matrix ---- */
+
+typedef struct kiln__row_statistics {
+    double mean, deviation;  /* of the entries of a row */
+    uint32_t largest, empty; /* the longest row; rows without an entry */
+    uint32_t bandwidth;      /* largest distance of an entry from the diagonal */
+    double near;             /* share of entries whose distance from the diagonal is below 2^15 */
+} kiln__row_statistics;
+void kiln__csr_statistics(const kiln__csr *matrix, kiln__row_statistics *statistics);
+
+/* ---- host functions ---- */
+
+/* X(name, uses, function) */
+#define KILN__SPARSE_HOSTS(X)                                                                                          \
+    X(sparse_matrix, KILN_HOST_INPUT, kiln__host_sparse_matrix)                                                        \
+    X(sparse_graph, KILN_HOST_INPUT, kiln__host_sparse_graph)                                                          \
+    X(sparse_coo, KILN_HOST_INPUT, kiln__host_sparse_coo)                                                              \
+    X(sparse_ell, KILN_HOST_INPUT, kiln__host_sparse_ell)                                                              \
+    X(sparse_hybrid, KILN_HOST_INPUT, kiln__host_sparse_hybrid)                                                        \
+    X(sparse_jds, KILN_HOST_INPUT, kiln__host_sparse_jds)                                                              \
+    X(sparse_sell, KILN_HOST_INPUT, kiln__host_sparse_sell)                                                            \
+    X(sparse_dia, KILN_HOST_INPUT, kiln__host_sparse_dia)                                                              \
+    X(sparse_bcsr, KILN_HOST_INPUT, kiln__host_sparse_bcsr)                                                            \
+    X(sparse_delta, KILN_HOST_INPUT, kiln__host_sparse_delta)                                                          \
+    X(spmv_f64, KILN_HOST_REFERENCE, kiln__host_spmv)                                                                  \
+    X(bfs_exact, KILN_HOST_REFERENCE, kiln__host_bfs)
+
+#define KILN_X(name, uses, function) kiln_status function(void *user, kiln_call *call);
+KILN__SPARSE_HOSTS(KILN_X)
+#undef KILN_X
+#endif

@@ -1,0 +1,508 @@
+/* Matrices and graphs: how they are made and read, and each format against a dense product in double. */
+#include <math.h>
+
+#include "check.h"
+#include "sparse.h"
+
+/* ---- building ---- */
+
+typedef struct list { size_t count; const struct { uint32_t row, column; float value; } *entries; bool backwards; } list;
+
+static void walk_list(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    const list *l = source;
+    for (size_t i = chunk; i < l->count; i += 2) {
+        size_t at = l->backwards ? l->count - 1 - i : i;
+        sink(to, l->entries[at].row, l->entries[at].column, l->entries[at].value);
+    }
+}
+
+static kiln__csr build(list *l, uint64_t rows, uint64_t columns, kiln__entries how)
+{
+    kiln__csr matrix;
+    kiln_error *error = NULL;
+    how.rows = rows, how.columns = columns, how.chunks = 2, how.walk = walk_list, how.source = l;
+    CHECK_OK(kiln__csr_build(NULL, &how, &matrix, &error), error);
+    return matrix;
+}
+
+static bool rows_are(const kiln__csr *m, const char *want) /* "0:1=2 3=4;1:" */
+{
+    char text[4096] = "";
+    size_t at = 0;
+    for (uint32_t r = 0; r < m->rows; r++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s", r ? "; " : "");
+        for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++)
+            at += (size_t)snprintf(text + at, sizeof text - at, m->values ? "%s%u=%g" : "%s%u", i > m->offsets[r] ? " " : "",
+                                   m->index[i], m->values ? (double)m->values[i] : 0);
+    }
+    if (strcmp(text, want) != 0)
+        fprintf(stderr, "  got:  %s\n  want: %s\n", text, want);
+    return strcmp(text, want) == 0;
+}
+
+static void test_build(void)
+{
+    list l = {5, (const void *)(const struct { uint32_t row, column; float value; }[]){
+              {2, 1, 4}, {0, 3, 1}, {0, 0, 2}, {2, 1, -1.5F}, {2, 0, 7}}, false};
+    kiln__csr m = build(&l, 3, 4, (kiln__entries){0});
+    CHECK(m.nonzeros == 4 && rows_are(&m, "0=2 3=1; ; 0=7 1=2.5"));
+    kiln__csr_free(NULL, &m);
+    l.backwards = true;
+    m = build(&l, 3, 4, (kiln__entries){0});
+    CHECK(rows_are(&m, "0=2 3=1; ; 0=7 1=2.5"));
+    kiln__csr_free(NULL, &m);
+    m = build(&l, 4, 4, (kiln__entries){.symmetric = true, .pattern = true});
+    CHECK(!m.values && rows_are(&m, "0 2 3; 2; 0 1; 0"));
+    kiln__csr_free(NULL, &m);
+    m = build(&l, 4, 4, (kiln__entries){.skew = true});
+    CHECK(rows_are(&m, "0=2 2=-7 3=1; 2=-2.5; 0=7 1=2.5; 0=-1"));
+    kiln__csr_free(NULL, &m);
+    l.count = 0;
+    m = build(&l, 0, 0, (kiln__entries){0});
+    CHECK(m.nonzeros == 0 && m.offsets[0] == 0);
+    kiln__csr_free(NULL, &m);
+}
+
+static void test_build_limits(void)
+{
+    kiln__entries entries = {.rows = UINT32_MAX, .columns = 1, .walk = walk_list};
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK(kiln__csr_build(NULL, &entries, &m, &error) == KILN_ERROR_UNSUPPORTED);
+    kiln_error_free(error);
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        list l = {2, (const void *)(const struct { uint32_t row, column; float value; }[]){{1, 1, 4}, {0, 1, 1}}, false};
+        entries = (kiln__entries){.rows = 2, .columns = 2, .chunks = 2, .walk = walk_list, .source = &l};
+        error = NULL;
+        kiln_status status = kiln__csr_build(&mem, &entries, &m, &error);
+        CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
+        kiln_error_free(error);
+        kiln__csr_free(&mem, &m);
+        CHECK(oom.live == 0);
+        if (!oom.failed)
+            break;
+    }
+}
+
+/* A source whose entries are others at the second walk. */
+static void walk_twice(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
+{
+    int *times = (int *)(uintptr_t)source;
+    (void)chunk;
+    uint32_t row = (uint32_t)(*times)++;
+    sink(to, row, 0, 1);
+}
+
+static void test_build_changed(void)
+{
+    int times = 0;
+    kiln__entries entries = {.rows = 4, .columns = 4, .chunks = 1, .walk = walk_twice, .source = &times};
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK(kiln__csr_build(NULL, &entries, &m, &error) == KILN_ERROR_IO);
+    CHECK_TEXT(kiln_error_message(error), "the entries changed while they were read");
+    kiln_error_free(error);
+}
+
+/* ---- generators ---- */
+
+static kiln__csr generate(const char *kind, uint64_t rows, uint64_t degree, bool graph)
+{
+    kiln__generator g = {.rows = rows, .degree = degree, .seed = 1, .graph = graph};
+    kiln__entries entries;
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK(kiln__matrix_kind_find(kind, &g.kind));
+    kiln__generator_make(&g, &entries);
+    CHECK_OK(kiln__csr_build(NULL, &entries, &m, &error), error);
+    return m;
+}
+
+/* Sorted, inside, all different; of graphs also both ways and without loops. */
+static void check_whole(const kiln__csr *m, bool graph)
+{
+    CHECK(m->offsets[0] == 0 && m->offsets[m->rows] == m->nonzeros && !m->values == graph);
+    for (uint32_t r = 0; r < m->rows; r++) {
+        for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
+            uint32_t c = m->index[i];
+            bool back = !graph;
+            CU_ASSERT_TRUE(c < m->columns && (i == m->offsets[r] || m->index[i - 1] < c) && (!graph || c != r));
+            for (uint32_t k = graph ? m->offsets[c] : 0; graph && k < m->offsets[c + 1]; k++)
+                back = back || m->index[k] == r;
+            CU_ASSERT_TRUE(back);
+        }
+    }
+}
+
+static void test_generators(void)
+{
+    static const char *const kinds[] = {
+#define KILN_X(name) #name,
+        KILN__MATRIX_KINDS(KILN_X)
+#undef KILN_X
+    };
+    static const uint64_t rows[] = {0, 1, 2, 7, 64, 1000};
+    for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
+        for (size_t i = 0; i < 2 * KILN__COUNT(rows); i++) {
+            kiln__csr m = generate(kinds[k], rows[i / 2], 6, i % 2);
+            check_whole(&m, i % 2);
+            CHECK(m.rows == m.columns && m.rows <= rows[i / 2]);
+            kiln__csr_free(NULL, &m);
+        }
+    }
+    kiln__matrix_kind kind;
+    CHECK(!kiln__matrix_kind_find("stencil28", &kind) && !kiln__matrix_kind_find("", &kind));
+}
+
+/* What is known of each kind in closed form, or of its mean. */
+static void test_shapes(void)
+{
+    kiln__row_statistics s;
+    kiln__csr m = generate("stencil27", 1000, 0, false);
+    kiln__csr_statistics(&m, &s);
+    CHECK(m.rows == 1000 && m.nonzeros == 28 * 28 * 28 && s.largest == 27 && s.bandwidth == 111 && s.near == 1);
+    kiln__csr_free(NULL, &m);
+    m = generate("band", 100, 7, false);
+    CHECK(m.nonzeros == 7 * 100 - 2 * (3 + 2 + 1));
+    kiln__csr_free(NULL, &m);
+    m = generate("grid2d", 110, 0, true);
+    CHECK(m.rows == 100 && m.nonzeros == 2 * 2 * 10 * 9);
+    kiln__csr_free(NULL, &m);
+    m = generate("star", 100, 0, false);
+    kiln__csr_statistics(&m, &s);
+    CHECK(m.nonzeros == 100 && s.largest == 100 && s.empty == 99 && s.mean == 1);
+    CHECK(fabs(s.deviation - sqrt((99.0 * 99 + 99) / 100)) < 1e-12);
+    kiln__csr_free(NULL, &m);
+    m = generate("arrow", 50, 0, false);
+    CHECK(m.nonzeros == 3 * 50 - 2 && rows_are(&(kiln__csr){.rows = 0, .offsets = m.offsets}, ""));
+    kiln__csr_free(NULL, &m);
+    m = generate("rmat", 1 << 12, 16, true);
+    kiln__csr_statistics(&m, &s);
+    CHECK(s.largest > 20 * s.mean && s.empty > 400 && s.mean > 16 && s.mean < 32);
+    kiln__csr_free(NULL, &m);
+    m = generate("road", 1 << 14, 0, true);
+    kiln__csr_statistics(&m, &s);
+    CHECK(s.mean > 2.3 && s.mean < 2.7 && s.largest <= 6);
+    kiln__csr_free(NULL, &m);
+    m = generate("power", 1 << 14, 12, false);
+    kiln__csr_statistics(&m, &s);
+    CHECK(s.largest > 100 && s.mean > 8 && s.mean < 16);
+    kiln__csr_free(NULL, &m);
+    m = generate("none", 12, 5, false);
+    CHECK(m.rows == 12 && m.nonzeros == 0);
+    kiln__csr_free(NULL, &m);
+}
+
+/* The bytes are the same on every machine: recorded sums. */
+static void test_same_bytes(void)
+{
+    static const struct { const char *kind; uint64_t low; } recorded[] = {
+        {"fem", 0x96da2edd364c7eb4}, {"rmat", 0xf9b03e2f80f35e78}, {"power", 0x0f4696cf81fc7645}, {"road", 0x70b018a38d4a6a99}, {"uniform", 0xf96d64c32cbb5efb}, {"long_rows", 0x2f39474a583d3851},
+    };
+    for (size_t i = 0; i < KILN__COUNT(recorded); i++) {
+        kiln__csr m = generate(recorded[i].kind, 3000, 9, false);
+        uint64_t sum = kiln__hash(m.offsets, (m.rows + 1) * sizeof *m.offsets).low ^
+                       kiln__hash(m.index, m.nonzeros * sizeof *m.index).low ^
+                       kiln__hash(m.values, m.nonzeros * sizeof *m.values).high;
+        if (sum != recorded[i].low)
+            fprintf(stderr, "  {\"%s\", 0x%016llx},\n", recorded[i].kind, (unsigned long long)sum);
+        CHECK(sum == recorded[i].low);
+        kiln__csr_free(NULL, &m);
+    }
+}
+
+/* ---- files ---- */
+
+static void reads(const char *text, bool graph, const char *want)
+{
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__market_parse(NULL, "m", text, strlen(text), graph, &m, &error), error);
+    CHECK(m.offsets && rows_are(&m, want));
+    kiln__csr_free(NULL, &m);
+}
+
+static void refuses(const char *text, const char *why)
+{
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK(kiln__market_parse(NULL, "m", text, strlen(text), false, &m, &error) != KILN_OK);
+    CHECK_TEXT(kiln_error_message(error), why);
+    kiln_error_free(error);
+}
+
+#define HEAD "%%MatrixMarket matrix "
+
+static void test_market(void)
+{
+    reads(HEAD "coordinate real general\n% c\n\n2 3 3\n1 1 2.5\n2 3 -1e1\n1 2 .5\n", false, "0=2.5 1=0.5; 2=-10");
+    reads("%%matrixmarket MATRIX Coordinate Integer General\r\n2 2 1\r\n2 1 7\r\n", false, "; 0=7");
+    reads(HEAD "coordinate pattern general\n2 2 2\n1 2\n2 2", false, "1=1; 1=1");
+    reads(HEAD "coordinate real symmetric\n3 3 3\n1 1 1\n3 1 2\n3 2 4\n", false, "0=1 2=2; 2=4; 0=2 1=4");
+    reads(HEAD "coordinate real skew-symmetric\n2 2 1\n2 1 3\n", false, "1=-3; 0=3");
+    reads(HEAD "coordinate real general\n2 2 2\n1 1 1\n1 1 2\n", false, "0=3; ");
+    reads(HEAD "coordinate real general\n0 0 0\n", false, "");
+    reads(HEAD "array real general\n2 2\n1\n2\n0\n4\n", false, "0=1; 0=2 1=4");
+    reads(HEAD "array real symmetric\n2 2\n1\n2\n4\n", false, "0=1 1=2; 0=2 1=4");
+    reads(HEAD "array real skew-symmetric\n3 3\n1\n2\n3\n", false, "1=-1 2=-2; 0=1 2=-3; 0=2 1=3");
+    reads(HEAD "coordinate real general\n1 1 1\n1 1 0.1000000000000000055511151231257827\n", false, "0=0.1");
+    reads(HEAD "coordinate real general\n1 1 1\n1 1 1.5D+02\n", false, "0=150");
+    reads(HEAD "coordinate real general\n3 3 2\n1 2 5\n3 3 1\n", true, "1; 0; ");
+    reads("# edges\n0 2\n2 1 0.5\n\n1 1\n", true, "2; 2; 0 1");
+    reads("0\t3\n", false, "3=1; ; ; ");
+    reads("", true, "");
+}
+
+static void test_market_refused(void)
+{
+    refuses("%%MatrixMarket vector\n", "m:1:15: a Matrix Market file begins with '%%MatrixMarket matrix'");
+    refuses(HEAD "dense real general\n", "m:1:22: the format is 'coordinate' or 'array'");
+    refuses(HEAD "coordinate complex general\n1 1 0\n",
+            "m:1:41: complex matrices are not read; real, integer and pattern are");
+    refuses(HEAD "array pattern general\n", "m:1:36: an array has values: 'pattern' is for coordinates");
+    refuses(HEAD "coordinate real upper\n", "m:1:38: the symmetry is 'general', 'symmetric' or 'skew-symmetric'");
+    refuses(HEAD "coordinate real general\n", "m:2:1: the size line is missing");
+    refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line is 'rows columns entries'");
+    refuses(HEAD "coordinate real general\n2 2 1\n3 1 1\n",
+            "m:3:1: there is no such row: rows count from 1 to what the size line says");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
+            "m:3:3: there is no such column: columns count from 1 to what the size line says");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1\n", "m:3:4: the value is no finite number of single precision");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n", "m:3:9: the value is no finite number of single precision");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1 x\n", "m:3:7: behind row, column and value stands nothing");
+    refuses(HEAD "coordinate real general\n2 2 2\n1 1 1\n", "m: 1 entries, where its size line says 2");
+    refuses(HEAD "coordinate real symmetric\n2 2 1\n1 2 1\n",
+            "m:3:1: above the diagonal; of a symmetric matrix a file has the lower triangle");
+    refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix has as many columns as rows");
+    refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, where its size line says 1");
+    refuses("0 x\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
+    refuses("0 1 2 3\n", "m:1:7: behind an edge may stand its weight, and nothing else");
+    refuses("0 4294967294\n", "m:1:1: a vertex of 2^32 - 2 or more");
+    refuses("1 99999999999999999999999\n", "m:1:3: an edge is two numbers of vertices, counted from 0");
+}
+
+/* Lines that lie across the borders of parts, from a file, from memory and gzipped. */
+static void test_large_file(void)
+{
+    char path[] = "/tmp/kiln-test-sparse-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    enum { ROWS = 400000 };
+    fprintf(file, "%scoordinate integer general\n%d %d %d\n", HEAD, ROWS, ROWS, ROWS * 2);
+    for (int i = ROWS; i > 0; i--)
+        fprintf(file, "%d %d %d\n%d 1 -1\n", i, i, i % 1000, i);
+    CHECK(fclose(file) == 0);
+    kiln__csr m;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__market_read(NULL, path, false, &m, &error), error);
+    CHECK(m.rows == ROWS && m.nonzeros == 2 * ROWS - 1);
+    bool right = m.values && m.values[0] == 0;
+    for (uint32_t r = 1; right && r < m.rows; r++) {
+        uint32_t i = m.offsets[r];
+        right = m.offsets[r + 1] == i + 2 && m.index[i] == 0 && m.values[i] == -1 && m.index[i + 1] == r &&
+                m.values[i + 1] == (float)((r + 1) % 1000);
+    }
+    CHECK(right);
+    kiln__csr_free(NULL, &m);
+    remove(path);
+}
+
+/* ---- formats ---- */
+
+enum { MOST_ROWS = 80 };
+
+static const kiln__export *find(const kiln_call *call, const char *name)
+{
+    const kiln__export *found = kiln__export_find(call->exports, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    return found;
+}
+
+static const void *data(const kiln_call *call, const char *name) { return find(call, name)->array.data; }
+static int64_t number(const kiln_call *call, const char *name) { return find(call, name)->value.as.i; }
+static uint64_t length(const kiln_call *call, const char *name) { return find(call, name)->array.shape[0]; }
+
+/* Puts a dense matrix together out of a format; every place is written once at most. */
+typedef struct dense { float at[MOST_ROWS][MOST_ROWS]; } dense;
+
+static void put(dense *d, uint32_t row, uint32_t column, float value)
+{
+    if (value == 0)
+        return; /* padding */
+    CU_ASSERT_TRUE_FATAL(row < MOST_ROWS && column < MOST_ROWS);
+    CU_ASSERT_TRUE(d->at[row][column] == 0);
+    d->at[row][column] = value;
+}
+
+static void put_rest(dense *d, const kiln_call *call)
+{
+    const uint32_t *rows = data(call, "rest.rows"), *index = data(call, "rest.index");
+    const float *values = data(call, "rest.values");
+    for (int64_t i = 0; i < number(call, "rest"); i++) {
+        CU_ASSERT_TRUE(i == 0 || rows[i] > rows[i - 1] || (rows[i] == rows[i - 1] && index[i] > index[i - 1]));
+        put(d, rows[i], index[i], values[i]);
+    }
+}
+
+static void from_coo(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *rows = data(call, "rows");
+    for (uint32_t i = 0; i < m->nonzeros; i++)
+        put(d, rows[i], m->index[i], m->values[i]);
+}
+
+static void from_ell(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *index = data(call, "ell.index");
+    const float *values = data(call, "ell.values");
+    for (uint32_t i = 0; i < number(call, "width") * m->rows; i++) {
+        CU_ASSERT_TRUE(index[i] < m->columns);
+        put(d, i % m->rows, index[i], values[i]);
+    }
+}
+
+static void from_hybrid(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    from_ell(d, call, m);
+    put_rest(d, call);
+}
+
+static void from_jds(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *order = data(call, "order"), *starts = data(call, "starts"), *index = data(call, "index"),
+                   *offsets = data(call, "csr.offsets"), *by_row = data(call, "csr.index");
+    const float *values = data(call, "values"), *row_values = data(call, "csr.values");
+    for (int64_t j = 0; j < number(call, "largest"); j++)
+        for (uint32_t i = starts[j]; i < starts[j + 1]; i++)
+            put(d, order[i - starts[j]], index[i], values[i]);
+    for (uint32_t i = 0; i < m->rows; i++) {
+        CU_ASSERT_TRUE(i == 0 || offsets[i + 1] - offsets[i] <= offsets[i] - offsets[i - 1]);
+        for (uint32_t k = offsets[i]; k < offsets[i + 1]; k++)
+            CU_ASSERT_TRUE(d->at[order[i]][by_row[k]] == row_values[k]);
+    }
+}
+
+static void from_sell(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *order = data(call, "order"), *starts = data(call, "starts"), *index = data(call, "index");
+    const float *values = data(call, "values");
+    uint32_t height = 8;
+    CHECK(number(call, "slices") == (m->rows + height - 1) / height);
+    for (uint32_t s = 0; s < number(call, "slices"); s++) {
+        for (uint32_t i = starts[s]; i < starts[s + 1]; i++) {
+            uint32_t at = s * height + (i - starts[s]) % height;
+            CU_ASSERT_TRUE(m->columns == 0 || index[i] < m->columns);
+            put(d, at < m->rows ? order[at] : MOST_ROWS, index[i], values[i]);
+        }
+    }
+}
+
+static void from_dia(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const int32_t *offsets = data(call, "offsets");
+    const float *values = data(call, "values");
+    for (uint32_t i = 0; i < number(call, "diagonals") * m->rows; i++) {
+        int64_t row = i % m->rows, column = row + offsets[i / m->rows];
+        CU_ASSERT_TRUE((column >= 0 && column < m->columns) || values[i] == 0);
+        put(d, (uint32_t)row, (uint32_t)column, values[i]);
+    }
+}
+
+static void from_bcsr(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *offsets = data(call, "offsets"), *index = data(call, "index");
+    const float *values = data(call, "values");
+    (void)m;
+    for (uint32_t r = 0; r < number(call, "rows"); r++)
+        for (uint32_t b = offsets[r]; b < offsets[r + 1]; b++)
+            for (uint32_t i = 0; i < 6; i++)
+                put(d, r * 3 + i / 2, index[b] * 2 + i % 2, values[b * 6 + i]);
+    CHECK(length(call, "index") == offsets[number(call, "rows")]);
+}
+
+static void from_delta(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *offsets = data(call, "offsets");
+    const int16_t *distance = data(call, "distance");
+    const float *values = data(call, "values");
+    for (uint32_t r = 0; r < m->rows; r++)
+        for (uint32_t i = offsets[r]; i < offsets[r + 1]; i++)
+            put(d, r, (uint32_t)((int64_t)r + distance[i]), values[i]);
+    put_rest(d, call);
+}
+
+static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding, kiln_error **error)
+{
+    static kiln_array offsets, index, values;
+    static kiln__call_arg args[7];
+    offsets = (kiln_array){KILN_u32, 1, {m->rows + 1}, m->offsets};
+    index = (kiln_array){KILN_u32, 1, {m->nonzeros}, m->index};
+    values = (kiln_array){KILN_f32, 1, {m->nonzeros}, m->values};
+    args[0] = (kiln__call_arg){.name = "matrix.csr.offsets", .kind = KILN__CALL_ARRAY, .array = &offsets};
+    args[1] = (kiln__call_arg){.name = "matrix.csr.index", .kind = KILN__CALL_ARRAY, .array = &index};
+    args[2] = (kiln__call_arg){.name = "matrix.csr.values", .kind = KILN__CALL_ARRAY, .array = &values};
+    args[3] = (kiln__call_arg){.name = "matrix.columns", .value = {.kind = KILN_INT, .as.i = m->columns}};
+    args[4] = (kiln__call_arg){.name = "padding", .value = {.kind = KILN_INT, .as.i = padding}};
+    args[5] = (kiln__call_arg){.name = "height", .value = {.kind = KILN_INT, .as.i = function == kiln__host_sparse_sell ? 8 : 3}};
+    args[6] = (kiln__call_arg){.name = "width", .value = {.kind = KILN_INT, .as.i = 2}};
+    *call = (kiln_call){.arg_count = 7, .args = args};
+    kiln__host host = {.name = "format", .uses = KILN_HOST_INPUT, .function = function};
+    return kiln__call(call, &host, (kiln__pos){0}, error);
+}
+
+static const struct { const char *name; kiln_host_fn function; void (*from)(dense *, const kiln_call *, const kiln__csr *); }
+formats[] = {
+    {"coo", kiln__host_sparse_coo, from_coo},   {"ell", kiln__host_sparse_ell, from_ell},
+    {"hybrid", kiln__host_sparse_hybrid, from_hybrid}, {"jds", kiln__host_sparse_jds, from_jds},
+    {"sell", kiln__host_sparse_sell, from_sell}, {"dia", kiln__host_sparse_dia, from_dia},
+    {"bcsr", kiln__host_sparse_bcsr, from_bcsr}, {"delta", kiln__host_sparse_delta, from_delta},
+};
+
+static void test_formats(void)
+{
+    static const char *const kinds[] = {"stencil27", "band", "fem", "rmat", "power", "uniform", "road", "path", "star", "arrow", "none"};
+    static const uint64_t rows[] = {0, 1, 2, 31, 80};
+    static dense want, got;
+    for (size_t k = 0; k < KILN__COUNT(kinds) * KILN__COUNT(rows); k++) {
+        kiln__csr m = generate(kinds[k / KILN__COUNT(rows)], rows[k % KILN__COUNT(rows)], 7, false);
+        memset(&want, 0, sizeof want);
+        for (uint32_t r = 0; r < m.rows; r++)
+            for (uint32_t i = m.offsets[r]; i < m.offsets[r + 1]; i++)
+                want.at[r][m.index[i]] = m.values[i];
+        for (size_t f = 0; f < KILN__COUNT(formats); f++) {
+            kiln_call call;
+            kiln_error *error = NULL;
+            memset(&got, 0, sizeof got);
+            CHECK_OK(call_format(&call, formats[f].function, &m, 1000, &error), error);
+            formats[f].from(&got, &call, &m);
+            CHECK(memcmp(&want, &got, sizeof got) == 0);
+            kiln__call_free(&call);
+        }
+        kiln__csr_free(NULL, &m);
+    }
+}
+
+static void test_too_much_padding(void)
+{
+    kiln__csr m = generate("arrow", 4000, 0, false);
+    kiln_call call;
+    kiln_error *error = NULL;
+    CHECK(call_format(&call, kiln__host_sparse_ell, &m, 16, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK(strstr(kiln_error_message(error), "ELL would store 1.33e+03 times the 11998 entries of the matrix; `padding` allows "
+                 "16 times") != NULL);
+    kiln_error_free(error);
+    kiln__call_free(&call);
+    kiln__csr_free(NULL, &m);
+}
+
+static const check_case tests[] = {
+    {"build", test_build}, {"build: limits", test_build_limits}, {"build: changed entries", test_build_changed},
+    {"generators", test_generators}, {"shapes", test_shapes}, {"same bytes", test_same_bytes}, {"market", test_market},
+    {"market: refused", test_market_refused}, {"large file", test_large_file}, {"formats", test_formats},
+    {"too much padding", test_too_much_padding},
+};
+KILN_SUITE("sparse", tests)
