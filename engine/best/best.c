@@ -27,6 +27,8 @@ static double log_of(kiln_value value)
     return log2(fmax((double)value.as.i, 0.5));
 }
 
+enum { OTHER_TEXT = 16 }; /* how far sizes are from each other that are texts, and not the same */
+
 bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
                          bool *same)
 {
@@ -38,10 +40,11 @@ bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setti
         size_t k = 0;
         while (k < b_count && strcmp(a[i].name, b[k].name) != 0)
             k++;
-        if (k == b_count || a[i].value.kind == KILN_TEXT || b[k].value.kind == KILN_TEXT)
+        if (k == b_count || (a[i].value.kind == KILN_TEXT) != (b[k].value.kind == KILN_TEXT))
             return false;
-        double apart = log_of(a[i].value) - log_of(b[k].value);
-        *same = *same && kiln__value_equal(a[i].value, b[k].value);
+        bool equal = kiln__value_equal(a[i].value, b[k].value), text = a[i].value.kind == KILN_TEXT;
+        double apart = text ? (equal ? 0 : OTHER_TEXT) : log_of(a[i].value) - log_of(b[k].value);
+        *same = *same && equal;
         sum += apart * apart;
     }
     *distance = sqrt(sum);

@@ -122,9 +122,9 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
     return KILN_OK;
 }
 
-/* A size is an integer, unless the spec gives another kind for it. */
-static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *given, kiln_setting *size,
-                                kiln_error **error)
+/* A size is an integer, unless the spec gives another kind for it. Texts are copied into the arena. */
+static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, const kiln_setting *given,
+                                kiln_setting *size, kiln_error **error)
 {
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
@@ -132,16 +132,23 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *g
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
-    if (value.kind != size->value.kind || value.kind == KILN_TEXT) {
+    if (value.kind != size->value.kind) {
         kiln__text text = {.mem = mem};
         kiln__value_print(&text, given->value);
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is no %s", size->name,
-                                        kiln__text_get(&text), size->value.kind == KILN_INT ? "integer" : "number");
+                                        kiln__text_get(&text),
+                                        size->value.kind == KILN_INT    ? "integer"
+                                        : size->value.kind == KILN_TEXT ? "text"
+                                                                        : "number");
         kiln__text_free(&text);
         return status;
     }
     if (value.kind == KILN_INT && value.as.i < 0)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " is negative", size->name, value.as.i);
+    if (value.kind == KILN_TEXT)
+        value.as.text = kiln__arena_strdup(arena, value.as.text);
+    if (value.kind == KILN_TEXT && !value.as.text)
+        return kiln__fail_memory(error);
     size->value = value;
     return KILN_OK;
 }
@@ -173,7 +180,8 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
         if (s == set->count)
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
                                 sizeof *config->sizes, set->count, error);
-        kiln_status status = convert_size(engine->mem, &choice->sizes[c], &config->sizes[s], error);
+        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &config->sizes[s],
+                                          error);
         if (status != KILN_OK)
             return status;
     }

@@ -304,8 +304,8 @@ static bool same_names(kiln__reader *r, const kiln__sizes *first, const kiln__sp
 static void read_size(kiln__reader *r, const kiln__spec_node *node, kiln_value *value)
 {
     *value = (kiln_value){.kind = KILN_INT};
-    if (kiln__read_value(r, node, "a size", value) && value->kind != KILN_INT && value->kind != KILN_FLOAT)
-        kiln__diag_add(r->diag, node->pos, "a size must be a number");
+    if (kiln__read_value(r, node, "a size", value) && value->kind == KILN_BOOL)
+        kiln__diag_add(r->diag, node->pos, "a size must be a number, or a text that names an input's data");
 }
 
 static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, kiln__sizes *set,
@@ -327,7 +327,12 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
     for (size_t i = 0; i < set->count; i++) {
         if (first) { /* in the order of the first */
             set->settings[i].name = first->settings[i].name;
-            read_size(r, kiln__spec_node_get(map, first->settings[i].name), &set->settings[i].value);
+            const kiln__spec_node *item = kiln__spec_node_get(map, first->settings[i].name);
+            read_size(r, item, &set->settings[i].value);
+            bool text = first->settings[i].value.kind == KILN_TEXT;
+            if (item && text != (set->settings[i].value.kind == KILN_TEXT))
+                kiln__diag_add(r->diag, item->pos, "'%s' is a %s in the first size set, '%s'", set->settings[i].name,
+                               text ? "text" : "number", first->name);
             continue;
         }
         set->settings[i].name = kiln__arena_strdup(r->arena, map->keys[i]->text);

@@ -184,3 +184,28 @@ kiln_status kiln__host_bfs(void *user, kiln_call *call)
     kiln__free(call->mem, queue);
     return KILN_OK;
 }
+
+/* y[rows[i]] += values[i] x[index[i]], in order: the rest of a hybrid format. */
+kiln_status kiln__host_add_rest(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *rows, *index, *values, *x;
+    kiln_array *y;
+    if (kiln_call_array(call, "rows", &rows) != KILN_OK || kiln_call_array(call, "index", &index) != KILN_OK ||
+        kiln_call_array(call, "values", &values) != KILN_OK || kiln_call_array(call, "x", &x) != KILN_OK ||
+        kiln_call_output(call, "y", &y) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    uint64_t count = rows->dims == 1 ? rows->shape[0] : 0;
+    if (!is_line(rows, KILN_u32) || !is_line(index, KILN_u32) || !is_line(values, KILN_f32) || !is_line(x, KILN_f32) ||
+        !is_line(y, KILN_f32) || index->shape[0] != count || values->shape[0] != count)
+        return kiln_call_fail(call, "rows and index (u32) and values (f32) are lines of one length, x and y lines of f32");
+    const uint32_t *row = rows->data, *column = index->data;
+    const float *value = values->data, *from = x->data;
+    float *to = y->data;
+    for (uint64_t i = 0; i < count; i++) {
+        if (row[i] >= y->shape[0] || column[i] >= x->shape[0])
+            return kiln_call_fail(call, "entry %llu lies outside of the matrix", (unsigned long long)i);
+        to[row[i]] += value[i] * from[column[i]];
+    }
+    return KILN_OK;
+}

@@ -1,0 +1,429 @@
+// spmv.cu - y = A x for a sparse matrix A, in the formats that were invented for it.
+//
+// A product reads each entry of A once: 4 bytes of value and, in most formats, 4 of column, then x at that column. So
+// the bound is memory bandwidth, and what differs is who reads what: whether the lanes of a warp read neighbours,
+// whether they are done at the same time, and what is stored beside the values.
+//
+// What the answer is: the sum of the products of a row, in an order that depends on the kernel and its tuning
+// parameters. The same launch gives the same bits, save for the kernels that add with atomics (spmv_coo_atomic,
+// spmv_coo_segmented, and the variants that use the latter for a rest). A row without entries gives 0. Infinities and
+// NaN go through as IEEE 754 has it; formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that
+// the row does not have, so that an infinity or NaN there spoils the row. Offsets and columns have 32 bits.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro SPMV_<NAME> is set, or where SPMV_ONE is not.
+
+#include "common.cuh"
+
+#ifndef BLOCK
+#define BLOCK 128 // threads of a block
+#endif
+#ifndef VECTOR
+#define VECTOR 8 // lanes that share a row: a power of two up to 32
+#endif
+#ifndef UNROLL
+#define UNROLL 2 // entries of a row in flight per lane
+#endif
+#ifndef ITEMS
+#define ITEMS 8 // merge: steps of the path per thread; segmented: entries per lane
+#endif
+#ifndef HEIGHT
+#define HEIGHT 32 // rows of a slice
+#endif
+#ifndef BLOCK_ROWS
+#define BLOCK_ROWS 3 // rows of a dense block
+#endif
+#ifndef BLOCK_COLUMNS
+#define BLOCK_COLUMNS 3 // columns of a dense block
+#endif
+#ifndef STREAMING
+#define STREAMING 1 // 1: the matrix is marked as used once (ld.cs), so that x stays in the caches
+#endif
+
+typedef unsigned u32;
+
+__device__ __forceinline__ float product(const u32 *index, const float *values, const float *x, offset at)
+{
+    return load<STREAMING>(values + at) * __ldg(x + load<STREAMING>(index + at));
+}
+
+// The sum over the `lanes` neighbours that share a row; all of them get it.
+template <unsigned lanes> __device__ __forceinline__ float row_sum(float mine)
+{
+#pragma unroll
+    for (unsigned distance = lanes / 2; distance > 0; distance /= 2)
+        mine += __shfl_xor_sync(ALL_LANES, mine, distance);
+    return mine;
+}
+
+// The entries first, first + step, ... before end; UNROLL of them are in flight.
+template <unsigned step>
+__device__ __forceinline__ float strided_sum(const u32 *index, const float *values, const float *x, u32 first, u32 end)
+{
+    float sums[UNROLL] = {};
+    u32 at = first;
+    for (; at + (UNROLL - 1) * step < end && at + (UNROLL - 1) * step >= at; at += UNROLL * step) {
+#pragma unroll
+        for (unsigned k = 0; k < UNROLL; k++)
+            sums[k] += product(index, values, x, at + k * step);
+    }
+    for (; at < end; at += step)
+        sums[0] += product(index, values, x, at);
+#pragma unroll
+    for (unsigned k = 1; k < UNROLL; k++)
+        sums[0] += sums[k];
+    return sums[0];
+}
+
+// ---- CSR ----
+
+// A thread a row. Lanes read places that lie a row apart, and a warp is done when its longest row is.
+#if defined SPMV_CSR_THREAD || !defined SPMV_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_csr_thread(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
+{
+    u32 row = blockIdx.x * BLOCK + threadIdx.x;
+    if (row < rows)
+        y[row] = strided_sum<1>(index, values, x, offsets[row], offsets[row + 1]);
+}
+#endif
+
+// VECTOR lanes a row: they read neighbours. Good where rows have some VECTOR entries or more; lanes past the end of a
+// shorter row do nothing.
+#if defined SPMV_CSR_WARP || !defined SPMV_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_csr_warp(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows)
+{
+    u32 row = blockIdx.x * (BLOCK / VECTOR) + threadIdx.x / VECTOR, lane = threadIdx.x % VECTOR;
+    float sum = 0;
+    if (row < rows)
+        sum = strided_sum<VECTOR>(index, values, x, offsets[row] + lane, offsets[row + 1]);
+    sum = row_sum<VECTOR>(sum);
+    if (row < rows && lane == 0)
+        y[row] = sum;
+}
+#endif
+
+// Merge path (Merrill, Garland: "Merge-based parallel sparse matrix-vector multiplication", SC 2016): the ends of rows
+// and the entries are two sorted lists; each step along their merge either adds an entry or finishes a row. All threads
+// take ITEMS steps, so that the work is even whatever the rows are like, empty rows and one row with everything
+// included. A row that goes on into the next block's share is completed by spmv_merge_fixup.
+
+// How many row ends lie before the point where `diagonal` steps have been taken; ends[r] is where row r ends.
+__device__ __forceinline__ u32 merge_search(u32 diagonal, const u32 *ends, u32 rows, u32 entries)
+{
+    u32 low = diagonal > entries ? diagonal - entries : 0, high = min(diagonal, rows);
+    while (low < high) {
+        u32 middle = low + (high - low) / 2;
+        if (ends[middle] <= diagonal - middle - 1)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+#if defined SPMV_CSR_MERGE || !defined SPMV_ONE
+// carry_rows[b], carry_sums[b]: the row that block b did not finish, and what it has of it.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_csr_merge(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows,
+                   u32 entries, u32 *carry_rows, float *carry_sums)
+{
+    constexpr u32 TILE = BLOCK * ITEMS;
+    __shared__ float products[TILE + 1];
+    __shared__ u32 ends[TILE + 1];
+    __shared__ u32 corner[2];
+    __shared__ u32 warp_rows[BLOCK / WARP];
+    __shared__ float warp_sums[BLOCK / WARP];
+    const u32 *row_ends = offsets + 1;
+    u32 total = rows + entries, begin = min(blockIdx.x * TILE, total), stop = min(begin + TILE, total);
+    if (threadIdx.x < 2)
+        corner[threadIdx.x] = merge_search(threadIdx.x ? stop : begin, row_ends, rows, entries);
+    __syncthreads();
+    u32 row_begin = corner[0], row_stop = corner[1], entry_begin = begin - row_begin, entry_stop = stop - row_stop;
+    u32 tile_rows = row_stop - row_begin, tile_entries = entry_stop - entry_begin;
+    // The end of the row that the next block goes on with is needed as well: it stops the walk.
+    for (u32 i = threadIdx.x; i <= tile_rows; i += BLOCK)
+        ends[i] = row_begin + i < rows ? row_ends[row_begin + i] - entry_begin : 0xffffffffu;
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        u32 i = k * BLOCK + threadIdx.x;
+        if (i < tile_entries)
+            products[i] = product(index, values, x, (offset)entry_begin + i);
+    }
+    __syncthreads();
+    u32 diagonal = min(threadIdx.x * ITEMS, tile_rows + tile_entries);
+    u32 row = merge_search(diagonal, ends, tile_rows, tile_entries), entry = diagonal - row, first = row;
+    float sum = 0, first_sum = 0;
+    bool finished = false; // this thread has come to the end of a row
+#pragma unroll
+    for (u32 k = 0; k < ITEMS; k++) {
+        if (diagonal + k < tile_rows + tile_entries) {
+            if (row < tile_rows && entry >= ends[row]) {
+                if (finished)
+                    y[row_begin + row] = sum;
+                else
+                    first_sum = sum;
+                finished = true;
+                sum = 0;
+                row++;
+            } else {
+                sum += products[entry++];
+            }
+        }
+    }
+    // What threads have of the rows that they did not finish: a scan of sums that starts anew with each row.
+    float carry = sum;
+    u32 carry_row = row;
+#pragma unroll
+    for (unsigned distance = 1; distance < WARP; distance *= 2) {
+        float before = __shfl_up_sync(ALL_LANES, carry, distance);
+        u32 before_row = __shfl_up_sync(ALL_LANES, carry_row, distance);
+        if (lane_id() >= distance && before_row == carry_row)
+            carry += before;
+    }
+    if (lane_id() == WARP - 1) {
+        warp_rows[warp_id()] = carry_row;
+        warp_sums[warp_id()] = carry;
+    }
+    __syncthreads();
+    float left = __shfl_up_sync(ALL_LANES, carry, 1), from_warps = 0;
+    u32 left_row = __shfl_up_sync(ALL_LANES, carry_row, 1);
+    // Of the warps before this one, what they have of the row that this warp begins with; the nearest is added last.
+    u32 warp_first = __shfl_sync(ALL_LANES, first, 0);
+    for (unsigned w = 0; w < warp_id(); w++)
+        if (warp_rows[w] == warp_first)
+            from_warps += warp_sums[w];
+    if (finished) {
+        float prefix = first == warp_first ? from_warps : 0;
+        if (lane_id() > 0 && left_row == first)
+            prefix += left;
+        y[row_begin + first] = prefix + first_sum;
+    }
+    if (threadIdx.x == BLOCK - 1) {
+        carry_rows[blockIdx.x] = row_begin + carry_row;
+        carry_sums[blockIdx.x] = carry + (carry_row == warp_first ? from_warps : 0);
+    }
+}
+
+// A thread a block of the launch before: the first of the blocks that ended in a row adds what all of them had of it.
+// The order is that of the blocks, so that the bits are the same in every run.
+extern "C" __global__ void __launch_bounds__(256)
+    spmv_merge_fixup(const u32 *carry_rows, const float *carry_sums, float *y, u32 blocks, u32 rows)
+{
+    u32 b = blockIdx.x * 256 + threadIdx.x;
+    if (b >= blocks || carry_rows[b] >= rows || (b > 0 && carry_rows[b - 1] == carry_rows[b]))
+        return;
+    u32 row = carry_rows[b];
+    float sum = carry_sums[b];
+    for (u32 next = b + 1; next < blocks && carry_rows[next] == row; next++)
+        sum += carry_sums[next];
+    y[row] += sum;
+}
+#endif
+
+// ---- COO: each entry with its row ----
+
+#if defined SPMV_COO_ATOMIC || !defined SPMV_ONE
+// A thread an entry; all entries of a row meet in one word.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_coo_atomic(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < entries)
+        atomicAdd(y + load<STREAMING>(row_of + i), product(index, values, x, i));
+}
+#endif
+
+#if defined SPMV_COO_SEGMENTED || !defined SPMV_ONE
+// A warp adds up the entries of a row in registers, 32 at a time over ITEMS steps, and adds to memory once for each row
+// that ends in them. Rows must ascend.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_coo_segmented(const u32 *row_of, const u32 *index, const float *values, const float *x, float *y, u32 entries)
+{
+    const u32 none = 0xffffffffu;
+    offset begin = ((offset)blockIdx.x * (BLOCK / WARP) + warp_id()) * (WARP * ITEMS);
+    float carried = 0;
+    u32 carried_row = none;
+#pragma unroll
+    for (unsigned k = 0; k < ITEMS; k++) {
+        offset at = begin + k * WARP + lane_id();
+        bool inside = at < entries;
+        u32 row = inside ? load<STREAMING>(row_of + at) : none;
+        float sum = inside ? product(index, values, x, at) : 0;
+        if (lane_id() == 0) {
+            if (carried_row == row)
+                sum += carried;
+            else if (carried_row != none)
+                atomicAdd(y + carried_row, carried);
+        }
+#pragma unroll
+        for (unsigned distance = 1; distance < WARP; distance *= 2) {
+            float before = __shfl_up_sync(ALL_LANES, sum, distance);
+            u32 before_row = __shfl_up_sync(ALL_LANES, row, distance);
+            if (lane_id() >= distance && before_row == row)
+                sum += before;
+        }
+        u32 next_row = __shfl_down_sync(ALL_LANES, row, 1);
+        if (lane_id() < WARP - 1 && row != next_row && row != none)
+            atomicAdd(y + row, sum);
+        carried = __shfl_sync(ALL_LANES, sum, WARP - 1);
+        carried_row = __shfl_sync(ALL_LANES, row, WARP - 1);
+    }
+    if (lane_id() == 0 && carried_row != none)
+        atomicAdd(y + carried_row, carried);
+}
+#endif
+
+// ---- ELL and its kin: entry j of many rows side by side, a thread a row ----
+
+// The sum of `width` entries that lie `step` apart.
+__device__ __forceinline__ float column_sum(const u32 *index, const float *values, const float *x, offset first,
+                                            u32 step, u32 width)
+{
+    float sums[UNROLL] = {};
+    u32 j = 0;
+    for (; j + UNROLL <= width; j += UNROLL) {
+#pragma unroll
+        for (unsigned k = 0; k < UNROLL; k++)
+            sums[k] += product(index, values, x, first + (offset)(j + k) * step);
+    }
+    for (; j < width; j++)
+        sums[0] += product(index, values, x, first + (offset)j * step);
+#pragma unroll
+    for (unsigned k = 1; k < UNROLL; k++)
+        sums[0] += sums[k];
+    return sums[0];
+}
+
+#if defined SPMV_ELL || !defined SPMV_ONE
+// All rows are as wide as the longest.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_ell(const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 width)
+{
+    u32 row = blockIdx.x * BLOCK + threadIdx.x;
+    if (row < rows)
+        y[row] = column_sum(index, values, x, row, rows, width);
+}
+#endif
+
+// JDS: the rows are sorted by length, the longest first; order[i] is the number of the i-th. Neighbouring threads have
+// rows of about the same length, so that few lanes wait.
+#if defined SPMV_JDS_CSR || !defined SPMV_ONE
+// Each row's entries still lie side by side, so lanes read places that are a row apart.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_jds_csr(const u32 *order, const u32 *offsets, const u32 *index, const float *values, const float *x, float *y,
+                 u32 rows)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < rows)
+        y[order[i]] = strided_sum<1>(index, values, x, offsets[i], offsets[i + 1]);
+}
+#endif
+
+#if defined SPMV_JDS_TRANSPOSED || !defined SPMV_ONE
+// Entry j of all rows that have one lie side by side, from starts[j] on: no padding, and lanes read neighbours.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_jds_transposed(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x,
+                        float *y, u32 rows, u32 largest)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= rows)
+        return;
+    float sum = 0;
+    u32 start = starts[0];
+#pragma unroll UNROLL
+    for (u32 j = 0; j < largest; j++) {
+        u32 next = starts[j + 1];
+        if (i >= next - start)
+            break;
+        sum += product(index, values, x, (offset)start + i);
+        start = next;
+    }
+    y[order[i]] = sum;
+}
+#endif
+
+#if defined SPMV_SELL || !defined SPMV_ONE
+// Slices of HEIGHT rows, each an ELL of its own that is as wide as its longest row. Sorted in windows of sigma rows,
+// rows of a slice are about as long as each other: little padding, and x is read in about the old order.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_sell(const u32 *order, const u32 *starts, const u32 *index, const float *values, const float *x, float *y,
+              u32 rows)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= rows)
+        return;
+    u32 slice = i / HEIGHT, start = starts[slice], width = (starts[slice + 1] - start) / HEIGHT;
+    y[order[i]] = column_sum(index, values, x, (offset)start + i % HEIGHT, HEIGHT, width);
+}
+#endif
+
+// ---- DIA: whole diagonals, no columns at all ----
+
+#if defined SPMV_DIA || !defined SPMV_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_dia(const int *diagonal, const float *values, const float *x, float *y, u32 rows, u32 columns, u32 diagonals)
+{
+    u32 row = blockIdx.x * BLOCK + threadIdx.x;
+    if (row >= rows)
+        return;
+    float sum = 0;
+#pragma unroll UNROLL
+    for (u32 d = 0; d < diagonals; d++) {
+        u32 column = row + (u32)diagonal[d]; // below 0 it wraps to more than there are
+        if (column < columns)
+            sum += load<STREAMING>(values + (offset)d * rows + row) * __ldg(x + column);
+    }
+    y[row] = sum;
+}
+#endif
+
+// ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS: one column number for a whole block ----
+
+#if defined SPMV_BCSR || !defined SPMV_ONE
+// VECTOR lanes a row of the matrix; each takes every VECTOR-th block of its row of blocks.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_bcsr(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 columns)
+{
+    u32 row = blockIdx.x * (BLOCK / VECTOR) + threadIdx.x / VECTOR, lane = threadIdx.x % VECTOR;
+    float sum = 0;
+    if (row < rows) {
+        u32 end = offsets[row / BLOCK_ROWS + 1];
+        for (u32 b = offsets[row / BLOCK_ROWS] + lane; b < end; b += VECTOR) {
+            const float *dense = values + ((offset)b * BLOCK_ROWS + row % BLOCK_ROWS) * BLOCK_COLUMNS;
+            u32 column = load<STREAMING>(index + b) * BLOCK_COLUMNS;
+#pragma unroll
+            for (u32 k = 0; k < BLOCK_COLUMNS; k++)
+                if (column + k < columns) // the last block may stand out
+                    sum += load<STREAMING>(dense + k) * __ldg(x + column + k);
+        }
+    }
+    sum = row_sum<VECTOR>(sum);
+    if (row < rows && lane == 0)
+        y[row] = sum;
+}
+#endif
+
+// ---- CSR with 16-bit columns ----
+
+#if defined SPMV_DELTA || !defined SPMV_ONE
+// As spmv_csr_warp, with a column as its distance from the diagonal: 6 bytes an entry in place of 8. Entries that are
+// further away are left to spmv_coo_segmented.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    spmv_delta(const u32 *offsets, const short *distance, const float *values, const float *x, float *y, u32 rows)
+{
+    u32 row = blockIdx.x * (BLOCK / VECTOR) + threadIdx.x / VECTOR, lane = threadIdx.x % VECTOR;
+    float sum = 0;
+    if (row < rows) {
+        u32 end = offsets[row + 1];
+        const float *here = x + row;
+#pragma unroll UNROLL
+        for (u32 at = offsets[row] + lane; at < end; at += VECTOR)
+            sum += load<STREAMING>(values + at) * __ldg(here + load<STREAMING>(distance + at));
+    }
+    sum = row_sum<VECTOR>(sum);
+    if (row < rows && lane == 0)
+        y[row] = sum;
+}
+#endif
