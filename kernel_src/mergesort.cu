@@ -62,6 +62,9 @@
 #ifndef WAYS
 #define WAYS 4 // mergesort_merge: runs that become one: 2, 4 or 8
 #endif
+#ifndef NETWORK
+#define NETWORK 0 // 1: of keys alone: mergesort_blocks and mergesort_merge by networks; ITEMS and SORT_ITEMS are 32
+#endif
 #ifndef RESIDENT
 #define RESIDENT 1024 // threads of mergesort_merge that an SM must have room for
 #endif
@@ -70,8 +73,11 @@ typedef unsigned u32;
 
 enum : u32 {
     TOP = 0xffffffffu,                                  // no key is above
-    TILE = (BLOCK - WAYS / 2 + 1) * ITEMS / 32 * 32,    // mergesort_merge: items of a block
-    PARTITION_BLOCK = 128                               // mergesort_partition: threads
+    PARTITION_BLOCK = 128,                              // mergesort_partition: threads
+    CHUNK = WARP * 32,                                  // NETWORK: items of a warp
+    ROW = 36,                                           // NETWORK: words that 32 items take in shared memory
+    // mergesort_merge: items of a block
+    TILE = NETWORK ? (BLOCK / WARP - WAYS / 2 + 1) * CHUNK : (BLOCK - WAYS / 2 + 1) * ITEMS / 32 * 32
 };
 
 // ---- keys and items ----
@@ -156,6 +162,34 @@ struct Output {
     }
 };
 
+// Where item i of a block lies in shared memory. For networks, four words are left free after each 32 items.
+__device__ __forceinline__ u32 place_of(u32 i)
+{
+    return NETWORK ? i + i / 32 * (ROW - 32) : i;
+}
+
+// Items 0 to count - 1 in shared memory go to the places from `at` on, a multiple of PACK, in words of 16 bytes.
+template <u32 block> __device__ __forceinline__ void write_tile(const Output &out, const item *s, offset at, u32 count)
+{
+    const u32 words = count / PACK;
+    const uint4 *from = (const uint4 *)s;
+    if (!out.last) {
+        for (u32 i = threadIdx.x; i < words; i += block)
+            ((uint4 *)(out.items + at))[i] = from[place_of(i * PACK) / PACK];
+    } else if (!PAIRS && is_aligned<16>(out.keys)) {
+        for (u32 i = threadIdx.x; i < words; i += block) {
+            uint4 q = from[place_of(i * PACK) / PACK];
+            q.x = raw(q.x), q.y = raw(q.y), q.z = raw(q.z), q.w = raw(q.w);
+            ((uint4 *)(out.keys + at))[i] = q;
+        }
+    } else {
+        for (u32 i = threadIdx.x; i < words * PACK; i += block)
+            out.put(at + i, s[place_of(i)]);
+    }
+    if (threadIdx.x < count % PACK)
+        out.put(at + words * PACK + threadIdx.x, s[place_of(words * PACK + threadIdx.x)]);
+}
+
 // ---- merging two runs ----
 //
 // Runs are named by places: item k of a run is at(begin + k). Of two runs A and B that are merged, A's items come before
@@ -217,15 +251,148 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
     }
 }
 
-// ---- sorted runs ----
+// ---- merging two runs by networks ----
+//
+// For keys alone, in which nothing tells one from an equal one. A thread's serial merge has some 8 operations a key in a
+// chain, reads shared memory with bank conflicts, and is preceded by a search of its own. Here a warp makes CHUNK items
+// of the merge at a time: A's part ascending and then B's part descending is a bitonic sequence, which ten steps sort,
+// each a minimum and a maximum for two keys: one operation a key and step, all independent, and one search for a warp.
+//
+// A warp's keys are a matrix of 32 rows of 32. In the first five steps, whose distances are rows, a lane has a column:
+// that is how it reads the two parts, row after row. Then the matrix goes through shared memory, and a lane has a row
+// for the last five. Rows are ROW words apart, so that both ways are free of bank conflicts, the lanes' rows by words of
+// 16 bytes.
 
-#if defined(MERGESORT_BLOCKS) || !defined(MERGESORT_ONE)
+#if NETWORK
 __device__ __forceinline__ void exchange(u32 &a, u32 &b)
 {
-    u32 low = min(a, b);
+    const u32 low = min(a, b);
     b = max(a, b);
     a = low;
 }
+
+// Distances rows / 2, rows / 4, ..., 1.
+template <u32 rows> __device__ __forceinline__ void sort_bitonic(u32 (&r)[32])
+{
+#pragma unroll
+    for (u32 distance = rows / 2; distance > 0; distance /= 2) {
+#pragma unroll
+        for (u32 k = 0; k < 32; ++k)
+            if (!(k & distance))
+                exchange(r[k], r[k + distance]);
+    }
+}
+
+// A lane's row, the matrix being at `own`.
+__device__ __forceinline__ void store_row(u32 *own, const u32 (&r)[32])
+{
+#pragma unroll
+    for (u32 k = 0; k < 32; k += 4)
+        *(uint4 *)(own + lane_id() * ROW + k) = make_uint4(r[k], r[k + 1], r[k + 2], r[k + 3]);
+}
+
+// The last five steps: from columns to rows. What was read from `own` has been read by all lanes.
+__device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
+{
+#pragma unroll
+    for (u32 k = 0; k < 32; ++k)
+        own[k * ROW + lane_id()] = r[k];
+    __syncwarp();
+#pragma unroll
+    for (u32 k = 0; k < 32; k += 4) {
+        const uint4 q = *(const uint4 *)(own + lane_id() * ROW + k);
+        r[k] = q.x, r[k + 1] = q.y, r[k + 2] = q.z, r[k + 3] = q.w;
+    }
+    sort_bitonic<32>(r);
+    store_row(own, r); // each lane where it has read
+}
+
+// Two co-ranks, of first and end, by the halves of a warp: in each round 16 lanes test 16 places.
+__device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b, u32 b_length)
+{
+    const u32 lane = lane_id() % 16, diagonal = lane_id() < 16 ? first : end;
+    u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
+    while (__any_sync(ALL_LANES, low < high)) {
+        const u32 left = high - low, middle = low + left * lane / 16;
+        const bool taken =
+            low < high && s[place_of(a + middle)] <= s[place_of(b + diagonal - 1 - middle)];
+        const u32 count = __popc(__ballot_sync(ALL_LANES, taken) >> (lane_id() & 16) & 0xffff);
+        high = count < 16 ? low + left * count / 16 : high;
+        low = count ? low + left * (count - 1) / 16 + 1 : low;
+    }
+    first = __shfl_sync(ALL_LANES, low, 0);
+    end = __shfl_sync(ALL_LANES, low, 16);
+}
+
+// Row k of the bitonic sequence: from A while 32 k < left, at 4 ROW k bytes, from B at as much before its end.
+__device__ __forceinline__ u32 load_row(u32 a, u32 b, int left, u32 k)
+{
+    u32 key;
+    asm volatile("{\n"
+                 "    .reg .pred p;\n"
+                 "    setp.lt.s32 p, %4, %3;\n"
+                 "    @p ld.shared.u32 %0, [%1];\n"
+                 "    @!p ld.shared.u32 %0, [%2];\n"
+                 "}"
+                 : "=r"(key)
+                 : "r"(a + k * ROW * 4), "r"(b - k * ROW * 4), "r"(left), "r"((int)(k * 32)));
+    return key;
+}
+
+// A's items, then TOPs if there are fewer than CHUNK in all, then B's from the last to the first.
+__device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, u32 a_count, u32 b, u32 b_count)
+{
+    const u32 lane = lane_id();
+    if (a_count + b_count == CHUNK) {
+        const u32 from_a = (u32)__cvta_generic_to_shared(s + place_of(a + lane));
+        const u32 from_b = (u32)__cvta_generic_to_shared(s + place_of(b + CHUNK - 1 - lane));
+#pragma unroll
+        for (u32 k = 0; k < 32; ++k)
+            r[k] = load_row(from_a, from_b, (int)a_count - (int)lane, k);
+        return;
+    }
+#pragma unroll
+    for (u32 k = 0; k < 32; ++k) {
+        const u32 slot = k * 32 + lane;
+        r[k] = TOP;
+        if (slot < a_count)
+            r[k] = s[place_of(a + slot)];
+        else if (slot >= CHUNK - b_count)
+            r[k] = s[place_of(b + CHUNK - 1 - slot)];
+    }
+}
+
+// A warp makes the items from `diagonal` on of a merge in shared memory, and puts them at the place of its own number.
+// All warps of the block call together; one whose diagonal is beyond the merge only waits.
+__device__ __forceinline__ void merge_chunk(u32 *s, u32 a, u32 a_length, u32 b, u32 b_length, u32 diagonal)
+{
+    u32 r[32];
+    const bool works = diagonal < a_length + b_length;
+    if (works) {
+        u32 first = diagonal, end = min(diagonal + CHUNK, a_length + b_length);
+        const u32 count = end - first;
+        warp_co_ranks(first, end, s, a, a_length, b, b_length);
+        load_bitonic(r, s, a + first, end - first, b + diagonal - first, count - (end - first));
+        sort_bitonic<32>(r);
+    }
+    __syncthreads();
+    if (works)
+        finish_rows(s + place_of(warp_id() * CHUNK), r);
+    __syncthreads();
+}
+#endif
+
+// ---- sorted runs ----
+
+#if defined(MERGESORT_BLOCKS) || !defined(MERGESORT_ONE)
+#if !NETWORK
+__device__ __forceinline__ void exchange(u32 &a, u32 &b)
+{
+    const u32 low = min(a, b);
+    b = max(a, b);
+    a = low;
+}
+#endif
 
 __device__ __forceinline__ void exchange(pair &a, pair &b)
 {
@@ -261,6 +428,49 @@ template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count
     }
 }
 
+#if NETWORK
+// Merges the runs of 16 rows' halves, and so on: the matrix at `own` has sorted runs of `rows` / 2 rows.
+template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r)[32])
+{
+    __syncwarp();
+#pragma unroll
+    for (u32 k = 0; k < 32; ++k) { // of each `rows` rows the second half backwards
+        const u32 group = k / rows * rows, mirrored = 2 * group + rows + rows / 2 - 1 - k;
+        r[k] = k - group < rows / 2 ? own[k * ROW + lane_id()] : own[mirrored * ROW + WARP - 1 - lane_id()];
+    }
+    sort_bitonic<rows>(r);
+    __syncwarp();
+    finish_rows(own, r);
+}
+
+// As below; each lane sorts 32 keys, it does not matter which.
+extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
+    mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__, item *to, u32 *sorted_keys,
+                     u32 *sorted_values, offset N, u32 last)
+{
+    extern __shared__ uint4 shared[];
+    u32 *s = (u32 *)shared, *own = s + place_of(warp_id() * CHUNK), r[32];
+    const offset begin = tile_begin(SORT_TILE);
+    const u32 first = warp_id() * CHUNK + lane_id(), count = (u32)min(N - begin, (offset)SORT_TILE);
+#pragma unroll
+    for (u32 k = 0; k < 32; ++k)
+        r[k] = first + k * WARP < count ? ordered(keys[begin + first + k * WARP]) : TOP;
+    sort_thread(r);
+    store_row(own, r);
+    merge_rows<2>(own, r);
+    merge_rows<4>(own, r);
+    merge_rows<8>(own, r);
+    merge_rows<16>(own, r);
+    merge_rows<32>(own, r);
+    __syncthreads();
+#pragma unroll 1
+    for (u32 width = 1; width < SORT_BLOCK / WARP; width *= 2) {
+        const u32 in_group = warp_id() & (2 * width - 1), a = (warp_id() - in_group) * CHUNK, length = width * CHUNK;
+        merge_chunk(s, a, length, a + length, length, in_group * CHUNK);
+    }
+    write_tile<SORT_BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, begin, count);
+}
+#else
 // A barrier of aligned groups of `threads`.
 __device__ __forceinline__ void sync_group(u32 threads)
 {
@@ -313,12 +523,9 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     for (u32 k = 0; k < SORT_ITEMS; ++k)
         s[mine + k] = r[k];
     __syncthreads();
-    const Output out = {to, sorted_keys, sorted_values, last != 0};
-#pragma unroll
-    for (u32 k = 0; k < SORT_ITEMS; ++k)
-        if (t + k * SORT_BLOCK < count)
-            out.put(begin + t + k * SORT_BLOCK, s[t + k * SORT_BLOCK]);
+    write_tile<SORT_BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, begin, count);
 }
+#endif
 #endif
 
 // ---- passes that merge two runs, as they are taught ----
@@ -554,6 +761,28 @@ template <u32 ways> struct Runs {
     u32 begin[ways], length[ways];
 };
 
+#if NETWORK
+// As below, by warps: a merge begins at the place of its first warp.
+template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Runs<ways> &runs)
+{
+    Runs<ways / 2> merged;
+    u32 a = 0, a_length = 0, b = 0, b_length = 0, diagonal = 0, warps = 0;
+#pragma unroll
+    for (u32 k = 0; k < ways / 2; ++k) {
+        const u32 length = runs.length[2 * k] + runs.length[2 * k + 1];
+        if (warp_id() >= warps) { // of the last merge for which it holds
+            a = runs.begin[2 * k], a_length = runs.length[2 * k];
+            b = runs.begin[2 * k + 1], b_length = runs.length[2 * k + 1];
+            diagonal = (warp_id() - warps) * CHUNK;
+        }
+        merged.begin[k] = warps * CHUNK;
+        merged.length[k] = length;
+        warps += ceil_div(length, (u32)CHUNK);
+    }
+    merge_chunk(s, a, a_length, b, b_length, diagonal);
+    merge_tree(s, merged);
+}
+#else
 // Merges runs 0 and 1, 2 and 3, ... in shared memory, and then what comes of it, until one is left at the place 0. A
 // thread makes ITEMS of one merge, from registers back to where all items were. No thread makes the end of one merge and
 // the beginning of the next; so a tile is a few threads' items smaller than the block's.
@@ -588,6 +817,8 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Ru
     __syncthreads();
     merge_tree(s, merged);
 }
+
+#endif
 
 template <> __device__ __forceinline__ void merge_tree<1>(item *, const Runs<1> &)
 {
@@ -628,7 +859,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
         for (u32 i = (t - place / PACK) % BLOCK; i < words; i += BLOCK) { // all threads take part, whatever the lengths
             const offset source = (offset)(begin - before) + i * PACK;
             const offset inside = min((offset)PACK, N - source);
-            copy_async_part(s + place + i * PACK, from + source, (u32)inside * (u32)sizeof(item));
+            copy_async_part(s + place_of(place + i * PACK), from + source, (u32)inside * (u32)sizeof(item));
         }
         place += words * PACK;
     }
@@ -637,17 +868,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     __syncthreads();
     merge_tree(s, runs);
 
-    const offset at = group_begin + first;
-    if (!last) {
-        const u32 words = count / PACK;
-        for (u32 i = t; i < words; i += BLOCK)
-            ((uint4 *)(to + at))[i] = shared[i];
-        if (t < count % PACK)
-            to[at + words * PACK + t] = s[words * PACK + t];
-        return;
-    }
-    const Output out = {to, sorted_keys, sorted_values, true};
-    for (u32 i = t; i < count; i += BLOCK)
-        out.put(at + i, s[i]);
+    write_tile<BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, group_begin + first, count);
 }
 #endif
