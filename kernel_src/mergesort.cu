@@ -307,48 +307,56 @@ __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
     store_row(own, r); // each lane where it has read
 }
 
+// The place number k of 16 in a range of `left`: one more at each, so that they are not all in one bank.
+__device__ __forceinline__ u32 spread(u32 left, u32 k)
+{
+    return left * k / 16 + (left >= 512 ? k : 0);
+}
+
 // Two co-ranks, of first and end, by the halves of a warp: in each round 16 lanes test 16 places.
 __device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b, u32 b_length)
 {
     const u32 lane = lane_id() % 16, diagonal = lane_id() < 16 ? first : end;
     u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
     while (__any_sync(ALL_LANES, low < high)) {
-        const u32 left = high - low, middle = low + left * lane / 16;
-        const bool taken =
-            low < high && s[place_of(a + middle)] <= s[place_of(b + diagonal - 1 - middle)];
+        const u32 left = high - low, middle = low + spread(left, lane);
+        const bool taken = low < high && s[place_of(a + middle)] <= s[place_of(b + diagonal - 1 - middle)];
         const u32 count = __popc(__ballot_sync(ALL_LANES, taken) >> (lane_id() & 16) & 0xffff);
-        high = count < 16 ? low + left * count / 16 : high;
-        low = count ? low + left * (count - 1) / 16 + 1 : low;
+        high = count < 16 ? low + spread(left, count) : high;
+        low = count ? low + spread(left, count - 1) + 1 : low;
     }
     first = __shfl_sync(ALL_LANES, low, 0);
     end = __shfl_sync(ALL_LANES, low, 16);
 }
 
-// Row k of the bitonic sequence: from A while 32 k < left, at 4 ROW k bytes, from B at as much before its end.
-__device__ __forceinline__ u32 load_row(u32 a, u32 b, int left, u32 k)
+// The rows from k on of the bitonic sequence: from A while 32 k < left, 4 ROW k bytes behind `a`; from B, 4 ROW k bytes
+// before `b`. Compilers make a selection of addresses of this; predicates take no address arithmetic.
+template <u32 k> __device__ __forceinline__ void load_rows(u32 (&r)[32], u32 a, u32 b, int left)
 {
-    u32 key;
     asm volatile("{\n"
                  "    .reg .pred p;\n"
-                 "    setp.lt.s32 p, %4, %3;\n"
-                 "    @p ld.shared.u32 %0, [%1];\n"
-                 "    @!p ld.shared.u32 %0, [%2];\n"
+                 "    setp.gt.s32 p, %3, %4;\n"
+                 "    @p ld.shared.u32 %0, [%1+%5];\n"
+                 "    @!p ld.shared.u32 %0, [%2+%6];\n"
                  "}"
-                 : "=r"(key)
-                 : "r"(a + k * ROW * 4), "r"(b - k * ROW * 4), "r"(left), "r"((int)(k * 32)));
-    return key;
+                 : "=r"(r[k])
+                 : "r"(a), "r"(b), "r"(left), "n"((int)(k * 32)), "n"((int)(k * ROW * 4)), "n"(-(int)(k * ROW * 4)));
+    load_rows<k + 1>(r, a, b, left);
 }
 
-// A's items, then TOPs if there are fewer than CHUNK in all, then B's from the last to the first.
+template <> __device__ __forceinline__ void load_rows<32>(u32 (&)[32], u32, u32, int)
+{
+}
+
+// A's items, then TOPs if there are fewer than CHUNK in all (which `whole` denies), then B's from the last to the first.
+template <bool whole>
 __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, u32 a_count, u32 b, u32 b_count)
 {
     const u32 lane = lane_id();
-    if (a_count + b_count == CHUNK) {
+    if (whole || a_count + b_count == CHUNK) {
         const u32 from_a = (u32)__cvta_generic_to_shared(s + place_of(a + lane));
         const u32 from_b = (u32)__cvta_generic_to_shared(s + place_of(b + CHUNK - 1 - lane));
-#pragma unroll
-        for (u32 k = 0; k < 32; ++k)
-            r[k] = load_row(from_a, from_b, (int)a_count - (int)lane, k);
+        load_rows<0>(r, from_a, from_b, (int)a_count - (int)lane);
         return;
     }
 #pragma unroll
@@ -363,16 +371,18 @@ __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, 
 }
 
 // A warp makes the items from `diagonal` on of a merge in shared memory, and puts them at the place of its own number.
-// All warps of the block call together; one whose diagonal is beyond the merge only waits.
+// All warps of the block call together; one whose diagonal is beyond the merge only waits. `whole`: there is no such, and
+// lengths are multiples of CHUNK.
+template <bool whole>
 __device__ __forceinline__ void merge_chunk(u32 *s, u32 a, u32 a_length, u32 b, u32 b_length, u32 diagonal)
 {
     u32 r[32];
-    const bool works = diagonal < a_length + b_length;
+    const bool works = whole || diagonal < a_length + b_length;
     if (works) {
         u32 first = diagonal, end = min(diagonal + CHUNK, a_length + b_length);
         const u32 count = end - first;
         warp_co_ranks(first, end, s, a, a_length, b, b_length);
-        load_bitonic(r, s, a + first, end - first, b + diagonal - first, count - (end - first));
+        load_bitonic<whole>(r, s, a + first, end - first, b + diagonal - first, count - (end - first));
         sort_bitonic<32>(r);
     }
     __syncthreads();
@@ -452,9 +462,16 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     u32 *s = (u32 *)shared, *own = s + place_of(warp_id() * CHUNK), r[32];
     const offset begin = tile_begin(SORT_TILE);
     const u32 first = warp_id() * CHUNK + lane_id(), count = (u32)min(N - begin, (offset)SORT_TILE);
+    const u32 *mine = keys + begin + first;
+    if (count == SORT_TILE) {
 #pragma unroll
-    for (u32 k = 0; k < 32; ++k)
-        r[k] = first + k * WARP < count ? ordered(keys[begin + first + k * WARP]) : TOP;
+        for (u32 k = 0; k < 32; ++k)
+            r[k] = ordered(mine[k * WARP]);
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < 32; ++k)
+            r[k] = first + k * WARP < count ? ordered(mine[k * WARP]) : TOP;
+    }
     sort_thread(r);
     store_row(own, r);
     merge_rows<2>(own, r);
@@ -466,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 #pragma unroll 1
     for (u32 width = 1; width < SORT_BLOCK / WARP; width *= 2) {
         const u32 in_group = warp_id() & (2 * width - 1), a = (warp_id() - in_group) * CHUNK, length = width * CHUNK;
-        merge_chunk(s, a, length, a + length, length, in_group * CHUNK);
+        merge_chunk<true>(s, a, length, a + length, length, in_group * CHUNK);
     }
     write_tile<SORT_BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, begin, count);
 }
@@ -779,7 +796,7 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Run
         merged.length[k] = length;
         warps += ceil_div(length, (u32)CHUNK);
     }
-    merge_chunk(s, a, a_length, b, b_length, diagonal);
+    merge_chunk<false>(s, a, a_length, b, b_length, diagonal);
     merge_tree(s, merged);
 }
 #else
