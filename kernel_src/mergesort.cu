@@ -12,14 +12,16 @@
 //     SORT_TILE 17,344,         WAYS 4:  6 passes and the first, 0.88 ms
 //     SORT_TILE 17,344,         WAYS 8:  4 passes and the first, 0.63 ms
 //
-// Against that stands the work within a tile: WAYS runs are merged in log2 WAYS steps through shared memory. An item
-// takes some 16 instructions a step, 0.12 clocks of an SM, so 0.04 ms for all of 2^26 keys: a step in shared memory costs
-// a third of a pass over memory. The first pass has log2 SORT_BLOCK of these steps.
+// Against that stands the work within a tile: WAYS runs are merged in log2 WAYS steps through shared memory. A key
+// takes some 25 instructions a step, a few more where ITEMS is small (a thread's search is shared by its items). At two
+// a clock, the rate of an SM for integers, that is 0.4 clocks, so 0.11 ms for 2^26 keys on 132 SMs: a step in shared
+// memory costs about as much as a pass over memory, and both go on at the same time. The first pass has log2 SORT_BLOCK
+// such steps.
 //
 // What the answer is: keys are u32, i32 or f32 (KEY). Floats are in the total order of IEEE 754: NaN with the sign bit
-// set, -infinity, ..., -0, 0, ..., infinity, NaN without it; so equal keys are equal in every bit. The first kernel maps
-// bits to unsigned integers in that order, the last one maps them back. The sort is stable: of pairs with equal keys
-// the first stays the first. There is one answer, the same bits in every run. N is below 2^32 - 2^16, 0 included.
+// set, -infinity, ..., -0, 0, ..., infinity, NaN without it; so equal keys are equal in every bit. The first kernel
+// maps bits to unsigned integers in that order, the last one maps them back. The sort is stable: of pairs with equal
+// keys the first stays the first. There is one answer, the same bits in every run. N is below 2^32 - 2^16, 0 included.
 //
 // Between the passes items lie in two arrays in turn, a pair as one word of 8 bytes. These begin at multiples of 16
 // bytes; keys, values and results need not.
@@ -192,8 +194,8 @@ template <u32 block> __device__ __forceinline__ void write_tile(const Output &ou
 
 // ---- merging two runs ----
 //
-// Runs are named by places: item k of a run is at(begin + k). Of two runs A and B that are merged, A's items come before
-// B's that are equal.
+// Runs are named by places: item k of a run is at(begin + k). Of two runs A and B that are merged, A's items come
+// before B's that are equal.
 
 struct Flat { // places in an array
     const item *items;
@@ -205,7 +207,8 @@ struct Flat { // places in an array
 
 // The co-rank of `diagonal`: how many of the first `diagonal` items of the merge are A's. A binary search: the last of
 // A's that are taken is not above the first of B's that are not, and the other way round.
-template <class At> __device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length, u32 b, u32 b_length)
+template <class At>
+__device__ __forceinline__ u32 co_rank(u32 diagonal, At at, u32 a, u32 a_length, u32 b, u32 b_length)
 {
     u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
     while (low < high) {
@@ -251,17 +254,105 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
     }
 }
 
+// ---- merging two runs in shared memory ----
+//
+// The same with addresses in bytes of shared memory. Compilers make selections of addresses and items where a predicate
+// before the addition and the load is enough; so a step is written in PTX: two comparisons with the ends, one of keys,
+// a selection, an addition and a load for whichever run has given an item.
+
+#if !NETWORK
+__device__ __forceinline__ u32 load_key(u32 at)
+{
+    u32 key;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(key) : "r"(at));
+    return key;
+}
+
+__device__ __forceinline__ void load_item(u32 &to, u32 at)
+{
+    to = load_key(at);
+}
+
+__device__ __forceinline__ void load_item(pair &to, u32 at)
+{
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(to.key), "=r"(to.value) : "r"(at));
+}
+
+// Takes x or y, whichever comes next, and loads the one behind it, which may be one behind the end.
+__device__ __forceinline__ void merge_step(u32 &out, u32 &x, u32 &y, u32 &i, u32 &j, u32 i_end, u32 j_end)
+{
+    asm volatile("{\n"
+                 "    .reg .pred p;\n"
+                 "    setp.ge.u32 p, %4, %6;\n"
+                 "    setp.le.or.u32 p, %1, %2, p;\n"
+                 "    setp.lt.and.u32 p, %3, %5, p;\n"
+                 "    selp.u32 %0, %1, %2, p;\n"
+                 "    @p add.u32 %3, %3, 4;\n"
+                 "    @!p add.u32 %4, %4, 4;\n"
+                 "    @p ld.shared.u32 %1, [%3];\n"
+                 "    @!p ld.shared.u32 %2, [%4];\n"
+                 "}"
+                 : "=&r"(out), "+r"(x), "+r"(y), "+r"(i), "+r"(j)
+                 : "r"(i_end), "r"(j_end));
+}
+
+__device__ __forceinline__ void merge_step(pair &out, pair &x, pair &y, u32 &i, u32 &j, u32 i_end, u32 j_end)
+{
+    asm volatile("{\n"
+                 "    .reg .pred p;\n"
+                 "    setp.ge.u32 p, %7, %9;\n"
+                 "    setp.le.or.u32 p, %2, %4, p;\n"
+                 "    setp.lt.and.u32 p, %6, %8, p;\n"
+                 "    selp.u32 %0, %2, %4, p;\n"
+                 "    selp.u32 %1, %3, %5, p;\n"
+                 "    @p add.u32 %6, %6, 8;\n"
+                 "    @!p add.u32 %7, %7, 8;\n"
+                 "    @p ld.shared.v2.u32 {%2, %3}, [%6];\n"
+                 "    @!p ld.shared.v2.u32 {%4, %5}, [%7];\n"
+                 "}"
+                 : "=&r"(out.key), "=&r"(out.value), "+r"(x.key), "+r"(x.value), "+r"(y.key), "+r"(y.value), "+r"(i),
+                   "+r"(j)
+                 : "r"(i_end), "r"(j_end));
+}
+
+// The `count` items from `diagonal` on of the merge of the places [a, a + a_length) and [b, b + b_length) of s. One
+// item behind each run is read, and where the merge ends before, `count` behind b's.
+template <u32 count>
+__device__ __forceinline__ void merge_shared(item (&out)[count], const item *s, u32 a, u32 a_length, u32 b,
+                                             u32 b_length, u32 diagonal)
+{
+    constexpr u32 SIZE = sizeof(item);
+    const u32 base = (u32)__cvta_generic_to_shared(s), at_a = base + a * SIZE, at_b = base + b * SIZE;
+    const u32 before = at_b + (diagonal - 1) * SIZE;
+    u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
+    while (low < high) { // co_rank
+        const u32 middle = (low + high) / 2;
+        const bool taken = load_key(at_a + middle * SIZE) <= load_key(before - middle * SIZE);
+        low = taken ? middle + 1 : low;
+        high = taken ? high : middle;
+    }
+    u32 i = at_a + low * SIZE, j = at_b + (diagonal - low) * SIZE;
+    item x, y;
+    load_item(x, i);
+    load_item(y, j);
+#pragma unroll
+    for (u32 k = 0; k < count; ++k)
+        merge_step(out[k], x, y, i, j, at_a + a_length * SIZE, at_b + b_length * SIZE);
+}
+#endif
+
 // ---- merging two runs by networks ----
 //
-// For keys alone, in which nothing tells one from an equal one. A thread's serial merge has some 8 operations a key in a
-// chain, reads shared memory with bank conflicts, and is preceded by a search of its own. Here a warp makes CHUNK items
-// of the merge at a time: A's part ascending and then B's part descending is a bitonic sequence, which ten steps sort,
-// each a minimum and a maximum for two keys: one operation a key and step, all independent, and one search for a warp.
+// For keys alone, in which nothing tells one from an equal one. A thread's serial merge has some 8 operations a key in
+// a chain, reads shared memory with bank conflicts, and is preceded by a search of its own. Here a warp makes CHUNK
+// items of the merge at a time: A's part ascending and then B's part descending is a bitonic sequence, which ten steps
+// sort, each a minimum and a maximum for two keys: one operation a key and step, all independent, and one search for a
+// warp.
 //
 // A warp's keys are a matrix of 32 rows of 32. In the first five steps, whose distances are rows, a lane has a column:
 // that is how it reads the two parts, row after row. Then the matrix goes through shared memory, and a lane has a row
-// for the last five. Rows are ROW words apart, so that both ways are free of bank conflicts, the lanes' rows by words of
-// 16 bytes.
+// for the last five. Rows are ROW words apart, so that both ways are free of bank conflicts, the lanes' rows by words
+// of 16 bytes.
 
 #if NETWORK
 __device__ __forceinline__ void exchange(u32 &a, u32 &b)
@@ -307,23 +398,19 @@ __device__ __forceinline__ void finish_rows(u32 *own, u32 (&r)[32])
     store_row(own, r); // each lane where it has read
 }
 
-// The place number k of 16 in a range of `left`: one more at each, so that they are not all in one bank.
-__device__ __forceinline__ u32 spread(u32 left, u32 k)
-{
-    return left * k / 16 + (left >= 512 ? k : 0);
-}
-
-// Two co-ranks, of first and end, by the halves of a warp: in each round 16 lanes test 16 places.
-__device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b, u32 b_length)
+// Two co-ranks, of first and end, by the halves of a warp: in each round 16 lanes test 16 places, an odd
+// number apart, so that they lie in different banks.
+__device__ __forceinline__ void warp_co_ranks(u32 &first, u32 &end, const u32 *s, u32 a, u32 a_length, u32 b,
+                                              u32 b_length)
 {
     const u32 lane = lane_id() % 16, diagonal = lane_id() < 16 ? first : end;
     u32 low = diagonal > b_length ? diagonal - b_length : 0, high = min(diagonal, a_length);
     while (__any_sync(ALL_LANES, low < high)) {
-        const u32 left = high - low, middle = low + spread(left, lane);
-        const bool taken = low < high && s[place_of(a + middle)] <= s[place_of(b + diagonal - 1 - middle)];
+        const u32 left = high - low, step = left < 16 ? 1 : (left / 16 - 1) | 1, middle = low + lane * step;
+        const bool taken = middle < high && s[place_of(a + middle)] <= s[place_of(b + diagonal - 1 - middle)];
         const u32 count = __popc(__ballot_sync(ALL_LANES, taken) >> (lane_id() & 16) & 0xffff);
-        high = count < 16 ? low + spread(left, count) : high;
-        low = count ? low + spread(left, count - 1) + 1 : low;
+        high = count < 16 ? low + count * step : high;
+        low = count ? low + (count - 1) * step + 1 : low;
     }
     first = __shfl_sync(ALL_LANES, low, 0);
     end = __shfl_sync(ALL_LANES, low, 16);
@@ -348,7 +435,8 @@ template <> __device__ __forceinline__ void load_rows<32>(u32 (&)[32], u32, u32,
 {
 }
 
-// A's items, then TOPs if there are fewer than CHUNK in all (which `whole` denies), then B's from the last to the first.
+// A's items, then TOPs if there are fewer than CHUNK in all (which `whole` denies), then B's from the last to the
+// first.
 template <bool whole>
 __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, u32 a_count, u32 b, u32 b_count)
 {
@@ -371,8 +459,8 @@ __device__ __forceinline__ void load_bitonic(u32 (&r)[32], const u32 *s, u32 a, 
 }
 
 // A warp makes the items from `diagonal` on of a merge in shared memory, and puts them at the place of its own number.
-// All warps of the block call together; one whose diagonal is beyond the merge only waits. `whole`: there is no such, and
-// lengths are multiples of CHUNK.
+// All warps of the block call together; one whose diagonal is beyond the merge only waits. `whole`: there is no such,
+// and lengths are multiples of CHUNK.
 template <bool whole>
 __device__ __forceinline__ void merge_chunk(u32 *s, u32 a, u32 a_length, u32 b, u32 b_length, u32 diagonal)
 {
@@ -498,8 +586,9 @@ __device__ __forceinline__ void sync_group(u32 threads)
 }
 
 // A block sorts SORT_TILE items: each thread its own in registers, then runs of 1, 2, 4, ... threads are merged, a
-// thread making its part by a co-rank. While runs are those of a warp, warps need not wait for each other. Past the end
-// of the input stand TOPs, which stay behind all that is there.
+// thread making its part by a co-rank. While runs are those of a warp, warps need not wait for each other, and have a
+// free place between them, since merges read one item behind a run. Past the end of the input stand TOPs, which stay
+// behind all that is there.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__ values, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)
@@ -508,6 +597,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     item *s = (item *)shared, r[SORT_ITEMS];
     const offset begin = tile_begin(SORT_TILE);
     const u32 t = threadIdx.x, mine = t * SORT_ITEMS, warp = warp_id() * WARP * SORT_ITEMS + lane_id();
+    const u32 gaps = warp_id();
     const u32 count = (u32)min(N - begin, (offset)SORT_TILE);
 #pragma unroll
     for (u32 k = 0; k < SORT_ITEMS; ++k) {
@@ -517,23 +607,28 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     }
 #pragma unroll
     for (u32 k = 0; k < SORT_ITEMS; ++k)
-        s[warp + k * WARP] = r[k];
+        s[gaps + warp + k * WARP] = r[k];
+    if (lane_id() == WARP - 1) // what merge_shared() reads behind the warp's last item
+        set_top(s[gaps + mine + SORT_ITEMS]);
     __syncwarp();
 #pragma unroll
     for (u32 k = 0; k < SORT_ITEMS; ++k)
-        r[k] = s[mine + k];
+        r[k] = s[gaps + mine + k];
     __syncwarp();
     sort_thread(r);
 #pragma unroll 1
     for (u32 width = 1; width < SORT_BLOCK; width *= 2) {
+        if (width == WARP)
+            __syncthreads(); // no gaps from here on
+        const u32 place = mine + (width < WARP ? gaps : 0);
+        item *own = s + place;
 #pragma unroll
         for (u32 k = 0; k < SORT_ITEMS; ++k)
-            s[mine + k] = r[k];
+            own[k] = r[k];
         sync_group(2 * width);
         const u32 diagonal = (t & (2 * width - 1)) * SORT_ITEMS, length = width * SORT_ITEMS;
-        const u32 a = mine - diagonal, b = a + length;
-        const u32 from_a = co_rank(diagonal, Flat{s}, a, length, b, length);
-        merge_items(r, Flat{s}, a + from_a, b, b + diagonal - from_a, b + length);
+        const u32 a = place - diagonal;
+        merge_shared(r, s, a, length, a + length, length, diagonal);
         sync_group(2 * width);
     }
 #pragma unroll
@@ -547,8 +642,8 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
 
 // ---- passes that merge two runs, as they are taught ----
 
-// The pair of runs that a block is at, A at the place `a` and B behind it, and its share of their merge: the items first
-// to end - 1.
+// The pair of runs that a block is at, A at the place `a` and B behind it, and its share of their merge: the items
+// first to end - 1.
 struct Share {
     u32 a, a_length, b_length, first, end;
 };
@@ -704,15 +799,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined(MERGESORT_MERGE) || !defined(MERGESORT_ONE)
 // Finds the splits, a warp for each tile: how many of the group's first d items come from each run.
 //
-// All runs are searched at the same time. low[r] and high[r] are bounds of the split of run r. In each round PIVOTS lanes
-// read as many keys of each run, spread over what is left of it. The rank of a key in the merge of all runs lies between
-// bounds that the other pivots give: of another run at least the items up to its last pivot before this key come before,
-// and at most those before its first pivot behind. A pivot whose rank is surely below d raises low of its run, one whose
-// rank is surely not below lowers high. Of equal keys an earlier run's comes first.
+// All runs are searched at the same time. low[r] and high[r] are bounds of the split of run r. In each round PIVOTS
+// lanes read as many keys of each run, spread over what is left of it. The rank of a key in the merge of all runs lies
+// between bounds that the other pivots give: of another run at least the items up to its last pivot before this key
+// come before, and at most those before its first pivot behind. A pivot whose rank is surely below d raises low of its
+// run, one whose rank is surely not below lowers high. Of equal keys an earlier run's comes first.
 //
 // Two ranks that are not sure are less than the sum of the gaps between pivots apart, so that a round leaves 3 parts in
-// PIVOTS + 1 of the items at most, 2 mostly; and as the first pivot of all is sure to be below d or the last one is not,
-// each round gains one item at least. 2^26 items in 4 runs: 12 rounds, each as long as one read takes.
+// PIVOTS + 1 of the items at most, 2 mostly; and as the first pivot of all is sure to be below d or the last one is
+// not, each round gains one item at least. 2^26 items in 4 runs: 12 rounds, each as long as one read takes.
 extern "C" __global__ void __launch_bounds__(PARTITION_BLOCK)
     mergesort_partition(const item *__restrict__ from, u32 *splits, offset run, u32 tiles, u32 all_tiles, offset N)
 {
@@ -801,8 +896,8 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(u32 *s, const Run
 }
 #else
 // Merges runs 0 and 1, 2 and 3, ... in shared memory, and then what comes of it, until one is left at the place 0. A
-// thread makes ITEMS of one merge, from registers back to where all items were. No thread makes the end of one merge and
-// the beginning of the next; so a tile is a few threads' items smaller than the block's.
+// thread makes ITEMS of one merge, from registers back to where all items were. No thread makes the end of one merge
+// and the beginning of the next; so a tile is a few threads' items smaller than the block's.
 template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Runs<ways> &runs)
 {
     Runs<ways / 2> merged;
@@ -823,14 +918,20 @@ template <u32 ways> __device__ __forceinline__ void merge_tree(item *s, const Ru
     }
     diagonal = min(diagonal, a_length + b_length);
     const u32 count = min(a_length + b_length - diagonal, (u32)ITEMS);
-    const u32 from_a = co_rank(diagonal, Flat{s}, a, a_length, b, b_length);
     item r[ITEMS];
-    merge_items(r, Flat{s}, a + from_a, a + a_length, b + diagonal - from_a, b + b_length);
+    merge_shared(r, s, a, a_length, b, b_length, diagonal);
     __syncthreads();
+    item *place = s + to + diagonal;
+    if (count == ITEMS) {
 #pragma unroll
-    for (u32 k = 0; k < ITEMS; ++k)
-        if (k < count)
-            s[to + diagonal + k] = r[k];
+        for (u32 k = 0; k < ITEMS; ++k)
+            place[k] = r[k];
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < ITEMS; ++k)
+            if (k < count)
+                place[k] = r[k];
+    }
     __syncthreads();
     merge_tree(s, merged);
 }
@@ -841,9 +942,9 @@ template <> __device__ __forceinline__ void merge_tree<1>(item *, const Runs<1> 
 {
 }
 
-// A block makes a tile: its WAYS segments go to shared memory, past registers and in words of 16 bytes (each segment lies
-// there as it does in global memory, some items of its neighbours before and behind it), merges of two make one of them,
-// and that is written in words of 16 bytes.
+// A block makes a tile: its WAYS segments go to shared memory, past registers and in words of 16 bytes (each segment
+// lies there as it does in global memory, some items of its neighbours before and behind it), merges of two make one of
+// them, and that is written in words of 16 bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     mergesort_merge(const item *__restrict__ from, item *to, u32 *sorted_keys, u32 *sorted_values,
                     const u32 *__restrict__ splits, offset run, u32 tiles, offset N, u32 last)
@@ -869,17 +970,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     u32 place = 0; // of the next segment, in items
 #pragma unroll
     for (u32 r = 0; r < WAYS; ++r) {
-        const u32 begin = begins[r], before = begin % PACK;
+        const u32 begin = begins[r], before = lengths[r] ? begin % PACK : 0;
         runs.begin[r] = place + before;
         runs.length[r] = lengths[r];
         const u32 words = lengths[r] ? (before + lengths[r] + PACK - 1) / PACK : 0;
-        for (u32 i = (t - place / PACK) % BLOCK; i < words; i += BLOCK) { // all threads take part, whatever the lengths
-            const offset source = (offset)(begin - before) + i * PACK;
-            const offset inside = min((offset)PACK, N - source);
-            copy_async_part(s + place_of(place + i * PACK), from + source, (u32)inside * (u32)sizeof(item));
-        }
+        u32 i = (t - place / PACK) % BLOCK; // all threads take part, whatever the lengths
+        u32 source = begin - before + i * PACK;
+        item *target = s + place_of(place + i * PACK);
+        for (; i < words; i += BLOCK, source += BLOCK * PACK, target += place_of(BLOCK * PACK))
+            copy_async_part(target, from + source, min((u32)N - source, (u32)PACK) * (u32)sizeof(item));
         place += words * PACK;
     }
+    if (!NETWORK && t < ITEMS + 1)
+        set_top(s[place + t]); // what merge_shared() reads behind the last run
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();
