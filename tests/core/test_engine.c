@@ -60,7 +60,7 @@ static void test_options(void)
     kiln_engine_close(open_engine(&newer.known));
     newer.more = 1;
     open_fails(&newer.known, KILN_ERROR_UNSUPPORTED,
-               "kiln_engine_open: options asks for something that this library (" KILN_VERSION ") does not know: it is older "
+               "kiln_engine_open: options uses an option that this library (" KILN_VERSION ") does not know: it is older "
                "than the header that the caller was compiled with");
     options = options_for("sim");
     options.size = offsetof(kiln_options, cache_dir); /* as an older header had it */
