@@ -76,7 +76,7 @@ typedef struct cli_args {
     const char *source, *ptx, *cubin; /* where to write them: NULL no, "-" standard output */
     cli_list variants, params, sizes, inputs, outputs, paths, strategies, objectives;
     bool no_verify, no_measure, flush_l2, keep_l2, no_cache, no_workers, read_anywhere, isolate, no_isolate;
-    bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, lines;
+    bool check, notes, json, quiet, help, names, all, show_source, show_ptx, page, schema, lines;
     bool no_store, fresh, failed, energy, no_early_stop, no_finals;
     uint64_t jobs, top, repetitions, max_configurations, max_size, memory_limit, seed, seeds, finalists, stagnation;
     bool has_max_size;
@@ -106,7 +106,7 @@ struct cli_command {
 
 #define CLI_COMMANDS(X)                                                                                                \
     X(list) X(show) X(run) X(check) X(tune) X(best) X(compare) X(profile) X(study) X(inspect) X(results) X(report)         \
-    X(devices) X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
+    X(devices) X(spec) X(sim) X(cache) X(doctor) X(completion) X(man) X(help) X(version)
 #define CLI_X(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_X)
 #undef CLI_X
