@@ -213,6 +213,7 @@ static void tear_down(void)
     X(NOTHING, kiln_spec_size_set, "vv", (A(0, w.spec), 0, A(1, &out.set)))                                            \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(NOTHING, kiln_spec_buffer, "vv", (A(0, w.spec), 0, A(1, &out.buffer)))                                           \
+    X(ADDRESS, kiln_spec_key, "", (0))                                                                                 \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
     X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space),  \
       A(5, &out.error)))                                                                                               \
