@@ -2,7 +2,7 @@
  *
  * An entry can never be wrong: the key material (everything that determines the bytes) is hashed to the entry's name,
  * stored completely in the entry and compared on every read; the payload has a checksum; writes are temp file, fsync,
- * rename. An entry that is incomplete, corrupt, of another format or not trusted is a miss. Threads and processes may
+ * rename. An entry that is incomplete, damaged, of another format or not trusted is a miss. Threads and processes may
  * use one folder at once. */
 #ifndef KILN_CACHE_H
 #define KILN_CACHE_H
@@ -40,7 +40,7 @@ typedef struct kiln__unit {
 } kiln__unit;
 void kiln__unit_free(kiln__unit *unit);
 
-/* True on a hit. A corrupt entry is removed if possible. */
+/* True on a hit. A damaged entry is removed if possible. */
 bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit);
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit);
 void kiln__cache_counts(const kiln__cache *cache, uint64_t *hits, uint64_t *misses); /* of cache_get(), since opening */

@@ -91,7 +91,7 @@ static void sort(entry_list *list)
         qsort(list->items, list->count, sizeof *list->items, by_use);
 }
 
-/* Reads and parses an entry. False with *block NULL: it is gone, or out of memory; otherwise it is corrupt. */
+/* Reads and parses an entry. False with *block NULL: it is gone, or out of memory; otherwise it is damaged. */
 static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
 {
     *block = NULL;
@@ -194,8 +194,8 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     char *block = NULL;
     if (!load(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
-        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is corrupt or gone; `kiln cache "
-                          "verify` removes corrupt entries", entry->id);
+        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is damaged or gone; `kiln cache "
+                          "verify` removes damaged entries", entry->id);
     }
     /* Without the position of the source the whole material is shown. NULs in it would end the text, so they become
      * newlines. */

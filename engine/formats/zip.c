@@ -62,7 +62,7 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when decompressed, which is the limit "
                           "for a gzipped file of its size; if that size is right, decompress it with gunzip first", name,
                           limit >> 20);
-    return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is corrupt", name);
+    return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", name);
 }
 
 /* In parts whose size fits zlib's counters. */

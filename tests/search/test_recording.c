@@ -119,7 +119,7 @@ static void test_errors(void)
          "t: configuration 1: its time is no positive number"},
         {"{\"results\": [{\"configuration\": {\"x\": 1}}], \"metadata\": {\"timeunit\": \"weeks\"}}",
          "t: metadata: 'weeks' is no unit of time"},
-        {"\x1f\x8b\x08 nothing of the kind", "t: the gzip data is corrupt"},
+        {"\x1f\x8b\x08 nothing of the kind", "t: the gzip data is damaged"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         struct kiln_recording *r = NULL;
