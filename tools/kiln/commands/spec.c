@@ -1,7 +1,7 @@
 /* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page KEYS.md */
 #include <string.h>
 
-#include "cli.h"
+#include "commands.h"
 
 static const char *need_text(const kiln_spec_key_info *key)
 {
