@@ -94,7 +94,8 @@ typedef struct kiln__compiler_options {
     const char *nvrtc;    /* path of the library for the workers, as kiln__nvrtc_path gave it */
     unsigned jobs;
     double timeout;       /* seconds a compile */
-    uint64_t memory;      /* bytes of address space that all workers may use together; 0: three quarters of what is free */
+    uint64_t memory; /* bytes of address space that all workers may use together; 0: three quarters of what is
+                        free */
     const kiln__log *log;
 } kiln__compiler_options;
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,

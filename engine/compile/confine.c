@@ -198,7 +198,8 @@ static size_t thread_count(void)
 
 bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room)
 {
-    const char *forced = getenv("KILN_CONFINE"); /* "namespace", "none": for trials, and if a system's Landlock is at fault */
+    /* "namespace", "none": for trials, and if a system's Landlock is at fault */
+    const char *forced = getenv("KILN_CONFINE");
     char first[128] = "", second[128] = "";
     if (forced && strcmp(forced, "none") == 0) {
         snprintf(how, room, "switched off by KILN_CONFINE");

@@ -34,7 +34,8 @@ struct kiln_engine {
     kiln__host *hosts; size_t host_count, host_capacity;
 
     bool device_open, owns_context;    /* owns: retained the primary context */
-    atomic_bool stuck;                 /* a kernel has a GPU and does not end: whatever waits for it would wait for ever */
+    atomic_bool stuck; /* a kernel has a GPU and does not end: whatever waits for it would wait for
+                          ever */
     kiln__driver driver;
     CUdevice device;
     CUcontext context;

@@ -43,7 +43,8 @@ static const char *fill(kiln__driver *driver)
         void *symbol = dlsym(driver->library, entries[i].exported);
         if (!symbol) /* an older driver: suffixes since CUDA 3.2 (cuEventElapsedTime_v2 of 12.8) changed no type */
             symbol = dlsym(driver->library, entries[i].name);
-        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
+        /* ISO C casts no data pointer to a function */
+        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
         if (!symbol && entries[i].required)
             return entries[i].name;
     }

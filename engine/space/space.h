@@ -70,7 +70,8 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
 typedef struct kiln__sampler kiln__sampler;
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **sampler, kiln_error **error);
 void kiln__sampler_free(kiln__sampler *sampler); /* NULL is fine */
-typedef uint64_t (*kiln__below_fn)(void *user, uint64_t bound); /* a random number below the bound, which is at least 1 */
+/* a random number below the bound, which is at least 1 */
+typedef uint64_t (*kiln__below_fn)(void *user, uint64_t bound);
 /* Which of its values each param has; *found false: none before the effort was over, or there is none at all. */
 kiln_status kiln__sampler_draw(kiln__sampler *sampler, kiln__below_fn below, void *user, kiln__effort *effort,
                                uint32_t *positions, bool *found, kiln_error **error);

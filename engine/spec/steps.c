@@ -153,7 +153,7 @@ static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step 
 }
 
 /* NAME: buffer[element], or NAME: buffer for its first element. */
-static void read_read(kiln__reader *r, const kiln__spec_node *node, struct kiln__read *read)
+static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
         read->buffer = kiln__read_buffer_name(r, node, "what is read");
@@ -195,7 +195,7 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
         if (reads->kind == KILN__MAP && reads->count == 0)
             kiln__diag_add(r->diag, reads->pos, "'read' names nothing; without it the condition would never change");
         for (size_t i = 0; i < count; i++) {
-            struct kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
+            kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
             read->name = kiln__arena_strdup(r->arena, reads->keys[i]->text);
             read->pos = reads->keys[i]->pos;
             read_read(r, reads->items[i], read);

@@ -74,7 +74,8 @@ int kiln__pending_settle(kiln_store *store)
         code = settle(store, &count, &read);
     if (code != SQLITE_OK)
         return code;
-    if (read != SQLITE_DONE) { /* what could be read of it is in the store; the damaged file is kept under another name */
+    /* what could be read of it is in the store; the damaged file is kept under another name */
+    if (read != SQLITE_DONE) {
         store->pending->log = store->log;
         kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
     }

@@ -289,7 +289,8 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 /* Renames the file with what belongs to it. 0, or errno. */
 static int move_aside(kiln_store *store, kiln__text *to)
 {
-    static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: while it is there, it is found again */
+    /* the database last: while it is there, it is found again */
+    static const char *const parts[] = {"-wal", "-shm", ""};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)now.tv_sec, (int)getpid());
