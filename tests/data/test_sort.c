@@ -209,6 +209,9 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"reference", test_reference}, {"inputs", test_inputs}, {"refusals", test_refusals}, {"memory", test_memory},
+    {"reference", test_reference},
+    {"inputs", test_inputs},
+    {"refusals", test_refusals},
+    {"memory", test_memory},
 };
 KILN_SUITE("sort", cases)

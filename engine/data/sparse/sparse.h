@@ -55,15 +55,16 @@ typedef enum kiln__matrix_kind {
 #define KILN_X(name) KILN__MATRIX_##name,
     KILN__MATRIX_KINDS(KILN_X)
 #undef KILN_X
-    KILN__MATRIX_KIND_COUNT
+        KILN__MATRIX_KIND_COUNT
 } kiln__matrix_kind;
 
 typedef struct kiln__generator {
     kiln__matrix_kind kind;
-    uint64_t rows, degree, seed; /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
-    uint64_t side;               /* of grids, set by kiln__generator_make() */
-    unsigned scale;              /* of rmat: 2^scale is the first power of two not below rows */
-    bool graph;                  /* no values; edges in both directions, none from a vertex to itself */
+    uint64_t rows, degree,
+        seed;       /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
+    uint64_t side;  /* of grids, set by kiln__generator_make() */
+    unsigned scale; /* of rmat: 2^scale is the first power of two not below rows */
+    bool graph;     /* no values; edges in both directions, none from a vertex to itself */
 } kiln__generator;
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
 /* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than asked for:
