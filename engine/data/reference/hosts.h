@@ -14,6 +14,8 @@
     X(outer_product, KILN_HOST_INPUT, kiln__host_outer_product)                                                        \
     X(reduction_f64, KILN_HOST_REFERENCE, kiln__host_reduction)                                                        \
     X(scan_f64, KILN_HOST_REFERENCE, kiln__host_scan)                                                                  \
+    X(sort_exact, KILN_HOST_REFERENCE, kiln__host_sort)                                                                \
+    X(sort_keys, KILN_HOST_INPUT, kiln__host_sort_keys)                                                                \
     X(stencil_f64, KILN_HOST_REFERENCE, kiln__host_stencil)                                                            \
     X(syrk_f64, KILN_HOST_REFERENCE, kiln__host_syrk)                                                                  \
     X(transpose_exact, KILN_HOST_REFERENCE, kiln__host_transpose)
