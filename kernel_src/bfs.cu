@@ -32,6 +32,9 @@
 #ifndef LANE
 #define LANE 8 // persistent: edges of a vertex that are left to one lane
 #endif
+#ifndef AT_ONCE
+#define AT_ONCE 4 // persistent: edges in flight per lane
+#endif
 #ifndef PIECE
 #define PIECE 1024 // persistent: edges of a piece; a vertex with more becomes several
 #endif
@@ -225,50 +228,53 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //   (as notes in decoupled look-back), and who needs a place waits until the number is right. That a block has come
 //   says that its atomics have answered, since its count depends on them.
 // - A place holds where the edges of a vertex lie, so the next round needs not look it up; a vertex of many edges takes
-//   several places, so that all are worked on by about equally many warps.
+//   several places, so that its edges are shared out among warps.
 // - A small frontier is left to one block, whose queue lies in shared memory, and whose rounds end with a barrier of the
 //   block. The others wait.
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-enum : u32 { EDGES_AT_ONCE = 4, ROOM = 2048 };            // edges in flight a lane; pieces in a block's queue
-enum : u32 { SOLO_EDGES = 8 * SOLO, SERIAL = 32, WORDS = 8 }; // see bottom_up()
+enum : u32 { ROOM = 2048 };                       // rows in a block's queue
+enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
+enum : u32 { SERIAL = 32, WORDS = 8 };            // see bottom_up()
+enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
 
-// Edges of a vertex, all or a part. None: no piece.
-struct piece {
+// Edges of a vertex, all or a part. None: no row.
+struct row {
     u32 begin, count;
 };
 
 // What blocks share; all 0 before the first launch, and again after each but for `rounds`.
 struct control {
-    offset tails[2], edges[2]; // of rounds in turn: blocks that came, and how many pieces and edges they found
-    offset level, last_edges;  // of a round of one block: its number, the level reached, the edges of that frontier
-    u32 rounds, left;          // rounds of all launches; blocks that have left
+    offset places[2], edges[2]; // of rounds in turn: blocks that came, and how many places and edges they need
+    offset level, last_edges;   // of a round of one block: its number, the level reached, the edges of that frontier
+    u32 rounds, left;           // rounds of all launches; blocks that have left
 };
 
 // The search as each thread knows it. All threads of all blocks take the same decisions.
 struct search {
     const u32 *offsets, *index;
     int *levels;
-    u32 *visited;              // a bit a vertex: found, or without edges
-    ulonglong2 *queues;        // two, `length` places each
-    control *shared_by_all;
+    u32 *visited;               // a bit a vertex: found, or without edges
+    ulonglong2 *queues;         // two of `length` places
+    control *all;
     offset length;
-    offset tail_seen[2], edges_seen[2];
     u32 vertices;
-    u32 round, tag;            // of this launch; of all
-    u32 level;                 // of the frontier
-    u32 pieces, edges;         // of the frontier
-    u32 unexplored;            // edges of vertices not found yet
-    u32 found_edges;           // by this thread, in this round
+    u32 turn, tag;              // which queue and counters are this round's; its number, of those of all launches
+    u32 level;                  // of the frontier
+    u32 frontier, leaving;      // places of the frontier, or in bits its vertices; edges that leave it
+    u32 unexplored;             // edges of vertices not found yet
+    u32 found_edges;            // by this thread, in this round
 };
 
 // A block's part of a round, in shared memory.
 struct block_part {
-    u32 count, spilled, base;  // pieces here; pieces that went to memory; where the ones here will stand
-    u32 edges, solo_edges;     // found in this round; of all levels, where a block is alone
-    u32 pieces_of_all, edges_of_all, level, last_edges;
-    piece found[ROOM];         // one queue; a block alone has two halves that change places
+    offset places_seen[2], edges_seen[2]; // what the counters held before the rounds that they are for
+    u32 count, spilled, base;   // rows here; whether there are more in memory; where the rows here will stand
+    u32 more;                   // places that the rows here need beyond one each
+    u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
+    u32 all_places, all_edges, level, last_edges;
+    row found[ROOM];            // one queue; a block alone has two halves that change places
 };
 
 __device__ __forceinline__ u32 warp_sum(u32 mine)
@@ -285,90 +291,124 @@ __device__ __forceinline__ u32 lanes_before(u32 votes)
     return __popc(votes & ((1u << lane_id()) - 1));
 }
 
-__device__ __forceinline__ ulonglong2 *queue_of(const search &s, u32 round)
+// ---- the queue in memory ----
+
+__device__ __forceinline__ const ulonglong2 *this_queue(const search &s)
 {
-    return s.queues + (round & 1 ? s.length : 0);
+    return s.queues + (s.turn ? s.length : 0);
+}
+
+__device__ __forceinline__ ulonglong2 *next_queue(const search &s)
+{
+    return s.queues + (s.turn ? 0 : s.length);
 }
 
 // A place of the queue of the next round.
-__device__ __forceinline__ void leave(const search &s, u32 place, piece p)
+__device__ __forceinline__ void leave(ulonglong2 *place, u32 tag, row r)
 {
-    const offset tag = (offset)(s.tag + 1) << 32;
-    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(
-                     __cvta_generic_to_global(queue_of(s, s.round + 1) + place)),
-                 "l"(tag | p.begin), "l"(tag | p.count)
+    const offset upper = (offset)tag << 32;
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(place)),
+                 "l"(upper | r.begin), "l"(upper | r.count)
                  : "memory");
 }
 
 // A place of the queue of this round, as soon as it is there.
-__device__ __forceinline__ piece take(const search &s, u32 place)
+__device__ __forceinline__ row take(const ulonglong2 *place, u32 tag)
 {
     offset begin, count;
     do
         asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
                      : "=l"(begin), "=l"(count)
-                     : "l"(__cvta_generic_to_global(queue_of(s, s.round) + place))
+                     : "l"(__cvta_generic_to_global(place))
                      : "memory");
-    while ((u32)(begin >> 32) != s.tag || (u32)(count >> 32) != s.tag);
+    while ((u32)(begin >> 32) != tag || (u32)(count >> 32) != tag);
     return {(u32)begin, (u32)count};
 }
 
-// Takes `count` places of the next queue for this warp.
-__device__ __forceinline__ u32 places_in_memory(search &s, block_part &mine, u32 count)
+__device__ __forceinline__ u32 places_of(u32 count)
 {
-    u32 base = 0;
-    if (lane_id() == 0) {
-        atomicAdd(&mine.spilled, count);
-        base = (u32)(atomicAdd(&s.shared_by_all->tails[s.round & 1], (offset)count) - s.tail_seen[s.round & 1]);
+    return count / PIECE + (count % PIECE != 0);
+}
+
+// A row of many edges takes several places, for several warps.
+__device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
+{
+#pragma unroll 1
+    for (u32 at = 0; at < r.count; at += PIECE)
+        leave(place++, tag, {r.begin + at, min(PIECE, r.count - at)});
+}
+
+// Rows that the block's queue has no room for: to memory at once.
+__device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
+{
+    u32 places = places_of(r.count), before = warp_scan<Plus<u32>>(places), base = 0;
+    if (lane_id() == WARP - 1) {
+        base = (u32)atomicAdd(&s.all->places[s.turn], (offset)before) - (u32)mine.places_seen[s.turn];
+        mine.spilled = 1;
     }
-    return __shfl_sync(ALL_LANES, base, 0);
+    base = __shfl_sync(ALL_LANES, base, WARP - 1);
+    leave_pieces(next_queue(s) + base + before - places, s.tag + 1, r);
 }
 
-// A vertex with many edges: all lanes leave pieces of it.
-__device__ __forceinline__ void push_long(search &s, block_part &mine, u32 begin, u32 edges)
+// Puts what the lanes of a warp found into the block's queue, or into memory where that is full.
+template <u32 items> __device__ __forceinline__ void push(search &s, block_part &mine, row *queue, u32 room,
+                                                          const row (&found)[items])
 {
-    u32 count = edges / PIECE + (edges % PIECE != 0), base = places_in_memory(s, mine, count);
-    for (u32 i = lane_id(); i < count; i += WARP)
-        leave(s, base + i, {begin + i * PIECE, min(PIECE, edges - i * PIECE)});
-}
-
-// Puts what the lanes of a warp found into the block's queue, or in memory what it has no room for.
-template <u32 items> __device__ __forceinline__ void push(search &s, block_part &mine, piece *queue, u32 room,
-                                                          piece (&found)[items])
-{
-    u32 votes[items], total = 0;
+    u32 votes[items], total = 0, more = 0;
 #pragma unroll
     for (u32 k = 0; k < items; k++) {
-        s.found_edges += found[k].count;
-        for (u32 longs = __ballot_sync(ALL_LANES, found[k].count > PIECE); longs; longs &= longs - 1) {
-            u32 from = __ffs(longs) - 1;
-            push_long(s, mine, __shfl_sync(ALL_LANES, found[k].begin, from),
-                      __shfl_sync(ALL_LANES, found[k].count, from));
-        }
-        if (found[k].count > PIECE)
-            found[k].count = 0;
         votes[k] = __ballot_sync(ALL_LANES, found[k].count > 0);
         total += __popc(votes[k]);
+        s.found_edges += found[k].count;
     }
     if (total == 0)
         return;
-    u32 place = 0;
+    u32 first = 0;
     if (lane_id() == 0)
-        place = atomicAdd(&mine.count, total);
-    place = __shfl_sync(ALL_LANES, place, 0);
-    u32 outside = place + total <= room ? 0 : place < room ? place + total - room : total, base = 0;
-    if (outside)
-        base = places_in_memory(s, mine, outside) + outside - total - place; // of place i: base + i
+        first = atomicAdd(&mine.count, total);
+    first = __shfl_sync(ALL_LANES, first, 0);
+    u32 place = first;
 #pragma unroll
     for (u32 k = 0; k < items; k++) {
-        u32 at = place + lanes_before(votes[k]);
-        if (found[k].count > 0 && at < room)
+        const u32 at = place + lanes_before(votes[k]);
+        if (found[k].count > 0 && at < room) {
             queue[at] = found[k];
-        else if (found[k].count > 0)
-            leave(s, base + at, found[k]);
+            more += found[k].count > PIECE ? places_of(found[k].count) - 1 : 0;
+        }
         place += __popc(votes[k]);
     }
+    if (more)
+        atomicAdd(&mine.more, more);
+    if (place <= room)
+        return;
+#pragma unroll 1
+    for (u32 k = 0; k < items; k++) { // seldom: not as fast as can be, but little code
+        row r = found[0];
+#pragma unroll
+        for (u32 j = 1; j < items; j++)
+            r = j == k ? found[j] : r;
+        const u32 vote = __ballot_sync(ALL_LANES, r.count > 0), at = first + lanes_before(vote);
+        first += __popc(vote);
+        if (first > room)
+            spill(s, mine, {r.begin, at < room ? 0 : r.count});
+    }
 }
+
+// This block's rows to memory, from place mine.base on.
+__device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count)
+{
+    if (mine.more == 0) {
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < count; i += BLOCK)
+            leave(next_queue(s) + mine.base + i, s.tag + 1, queue[i]);
+        return;
+    }
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < count; i += BLOCK)
+        leave_pieces(next_queue(s) + atomicAdd(&mine.base, places_of(queue[i].count)), s.tag + 1, queue[i]);
+}
+
+// ---- top-down ----
 
 // Whether this thread is the first to find the vertex.
 __device__ __forceinline__ bool set_bit(u32 *visited, u32 vertex)
@@ -379,19 +419,19 @@ __device__ __forceinline__ bool set_bit(u32 *visited, u32 vertex)
     return !(atomicOr(word, bit) & bit);
 }
 
-// Looks at up to EDGES_AT_ONCE edges of each lane, `step` apart, the first of `left`; all accesses of a kind are under
+// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; all accesses of a kind are under
 // way before the first of them is waited for.
-template <u32 step> __device__ __forceinline__ void visit(search &s, block_part &mine, piece *queue, u32 room,
-                                                          offset first, u32 left)
+__device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
+                                      u32 step)
 {
-    u32 to[EDGES_AT_ONCE], begin[EDGES_AT_ONCE], end[EDGES_AT_ONCE];
-    bool is_new[EDGES_AT_ONCE];
-    piece found[EDGES_AT_ONCE];
+    u32 to[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
+    bool is_new[AT_ONCE];
+    row found[AT_ONCE];
 #pragma unroll
-    for (u32 k = 0; k < EDGES_AT_ONCE; k++)
+    for (u32 k = 0; k < AT_ONCE; k++)
         to[k] = k * step < left ? __ldg(s.index + first + k * step) : 0;
 #pragma unroll
-    for (u32 k = 0; k < EDGES_AT_ONCE; k++) {
+    for (u32 k = 0; k < AT_ONCE; k++) {
         is_new[k] = k * step < left && set_bit(s.visited, to[k]);
         if (EARLY && k * step < left) {
             begin[k] = __ldg(s.offsets + to[k]);
@@ -399,14 +439,14 @@ template <u32 step> __device__ __forceinline__ void visit(search &s, block_part 
         }
     }
 #pragma unroll
-    for (u32 k = 0; k < EDGES_AT_ONCE; k++) {
+    for (u32 k = 0; k < AT_ONCE; k++) {
         if (!EARLY && is_new[k]) {
             begin[k] = __ldg(s.offsets + to[k]);
             end[k] = __ldg(s.offsets + to[k] + 1);
         }
     }
 #pragma unroll
-    for (u32 k = 0; k < EDGES_AT_ONCE; k++) {
+    for (u32 k = 0; k < AT_ONCE; k++) {
         found[k] = {0, 0};
         if (is_new[k]) {
             found[k] = {begin[k], end[k] - begin[k]};
@@ -417,80 +457,114 @@ template <u32 step> __device__ __forceinline__ void visit(search &s, block_part 
     push(s, mine, queue, room, found);
 }
 
-// The edges of a warp's pieces: short ones by lanes, the longer ones by all lanes, one after the other.
-__device__ __forceinline__ void expand(search &s, block_part &mine, piece *queue, u32 room, piece p)
+// The edges of a warp's rows: short ones by lanes, the longer ones by all lanes, one after the other.
+__device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
 {
-    const u32 alone = p.count <= LANE ? p.count : 0;
-    for (u32 at = 0; __any_sync(ALL_LANES, at < alone); at += EDGES_AT_ONCE)
-        visit<1>(s, mine, queue, room, (offset)p.begin + at, at < alone ? alone - at : 0);
-    for (u32 longs = __ballot_sync(ALL_LANES, p.count > LANE); longs; longs &= longs - 1) {
-        u32 from = __ffs(longs) - 1, begin = __shfl_sync(ALL_LANES, p.begin, from),
-            count = __shfl_sync(ALL_LANES, p.count, from);
-        for (u32 at = 0; at < count; at += WARP * EDGES_AT_ONCE) {
-            u32 mine_at = at + lane_id();
-            visit<WARP>(s, mine, queue, room, (offset)begin + mine_at, mine_at < count ? count - mine_at : 0);
+    const u32 alone = r.count <= LANE ? r.count : 0;
+    u32 longs = __ballot_sync(ALL_LANES, r.count > LANE), at = 0, begin = 0, count = 0;
+    bool by_lanes = __any_sync(ALL_LANES, alone > 0);
+    while (by_lanes || at < count || longs) {
+        if (by_lanes) {
+            visit(s, mine, queue, room, (offset)r.begin + at, at < alone ? alone - at : 0, 1);
+            at += AT_ONCE;
+            by_lanes = __any_sync(ALL_LANES, at < alone);
+            continue;
         }
+        if (at >= count) {
+            u32 from = __ffs(longs) - 1;
+            longs &= longs - 1;
+            begin = __shfl_sync(ALL_LANES, r.begin, from);
+            count = __shfl_sync(ALL_LANES, r.count, from);
+            at = 0;
+        }
+        u32 here = at + lane_id();
+        visit(s, mine, queue, room, (offset)begin + here, here < count ? count - here : 0, WARP);
+        at += WARP * AT_ONCE;
     }
 }
 
-// As many pieces a warp as make `warps` warps busy: few, where the frontier is small, for its edges to be looked at at
-// once.
-__device__ __forceinline__ u32 pieces_a_warp(u32 pieces, u32 warps)
+// One level, by `warps` warps; `now` is the frontier where it lies in shared memory, else it is in memory. As many rows
+// a warp at once as make all warps busy: one, where the frontier is small, for all its edges to be looked at at once.
+__device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
+                                         row *queue, u32 room)
 {
-    return min(max(ceil_div(pieces, warps), 1), WARP);
-}
-
-__device__ __forceinline__ void top_down(search &s, block_part &mine)
-{
-    const u32 each = pieces_a_warp(s.pieces, gridDim.x * WARPS);
-    // Warps are numbered so that neighbouring pieces go to different SMs.
-    for (offset at = (offset)(warp_id() * gridDim.x + blockIdx.x) * each; at < s.pieces; at += (offset)gridDim.x * WARPS * each) {
-        piece p = {0, 0};
-        if (lane_id() < each && at + lane_id() < s.pieces)
-            p = take(s, (u32)at + lane_id());
+    const u32 each = min(max(ceil_div(rows, warps), 1), WARP);
+    for (offset at = (offset)warp * each; at < rows; at += (offset)warps * each) {
+        const u32 i = (u32)at + lane_id();
+        row r = {0, 0};
+        if (lane_id() < each && at + lane_id() < rows)
+            r = now ? now[i] : take(this_queue(s) + i, s.tag);
         __syncwarp();
-        expand(s, mine, mine.found, ROOM, p);
+        expand(s, mine, queue, room, r);
     }
 }
 
-// Levels of one block, until the frontier is too large or there is none. It then lies in the queue that is returned.
-__device__ __forceinline__ piece *levels_alone(search &s, block_part &mine)
+// ---- rounds ----
+
+__device__ __forceinline__ void add_found_edges(search &s, block_part &mine)
 {
-    u32 pieces = s.pieces, turn = 0;
-    for (u32 i = threadIdx.x; i < pieces; i += BLOCK)
-        mine.found[i] = take(s, i);
+    u32 edges = warp_sum(s.found_edges);
+    s.found_edges = 0;
+    if (lane_id() == 0 && edges)
+        atomicAdd(&mine.edges, edges);
+    __syncthreads();
+}
+
+__device__ __forceinline__ void take_all(search &s, block_part &mine)
+{
+    for (u32 i = threadIdx.x; i < s.frontier; i += BLOCK)
+        mine.found[i] = take(this_queue(s) + i, s.tag);
+}
+
+// Whether this block goes on alone after a level. `rows`: what it found.
+__device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
+{
+    add_found_edges(s, mine);
+    const u32 edges = mine.edges;
+    *rows = mine.count;
+    const bool on = *rows > 0 && *rows <= SOLO && edges <= SOLO_EDGES && mine.spilled == 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mine.solo_edges += edges;
+        mine.edges = 0;
+        if (on) {
+            mine.count = mine.more = 0;
+        } else {
+            const offset upper = (offset)s.tag << 32;
+            *(volatile offset *)&s.all->level = upper | s.level;
+            *(volatile offset *)&s.all->last_edges = upper | edges;
+        }
+    }
+    __syncthreads();
+    return on;
+}
+
+// A round top-down: one level, or those of a block alone, while the others wait. The queue with what was found.
+__device__ __forceinline__ row *go_down(search &s, block_part &mine, bool alone)
+{
+    row *queue = mine.found;
+    if (alone && blockIdx.x != 0)
+        return queue;
+    const row *now = nullptr;
+    // Warps are numbered so that neighbouring rows go to different SMs.
+    u32 room = ROOM, rows = s.frontier, warp = warp_id() * gridDim.x + blockIdx.x, warps = gridDim.x * WARPS;
+    if (alone) {
+        take_all(s, mine);
+        __syncthreads();
+        room = ROOM / 2;
+        warp = warp_id();
+        warps = WARPS;
+        now = mine.found;
+        queue = mine.found + room;
+    }
     for (;;) {
-        __syncthreads();
-        if (threadIdx.x == 0)
-            mine.count = mine.edges = 0;
-        __syncthreads();
-        piece *now = mine.found + turn * (ROOM / 2), *next = mine.found + (turn ^ 1) * (ROOM / 2);
-        const u32 each = pieces_a_warp(pieces, WARPS);
-        for (u32 at = warp_id() * each; at < pieces; at += WARPS * each) {
-            piece p = {0, 0};
-            if (lane_id() < each && at + lane_id() < pieces)
-                p = now[at + lane_id()];
-            expand(s, mine, next, ROOM / 2, p);
-        }
-        u32 edges = warp_sum(s.found_edges);
-        s.found_edges = 0;
-        if (lane_id() == 0 && edges)
-            atomicAdd(&mine.edges, edges);
-        __syncthreads();
+        top_down(s, mine, now, rows, warp, warps, queue, room);
         s.level++;
-        turn ^= 1;
-        pieces = mine.count;
-        edges = mine.edges;
-        if (threadIdx.x == 0)
-            mine.solo_edges += edges;
-        if (pieces == 0 || pieces > SOLO || edges > SOLO_EDGES || mine.spilled) {
-            if (threadIdx.x == 0) {
-                const offset tag = (offset)s.tag << 32;
-                *(volatile offset *)&s.shared_by_all->level = tag | s.level;
-                *(volatile offset *)&s.shared_by_all->last_edges = tag | edges;
-            }
-            return next;
-        }
+        if (!alone || !goes_on(s, mine, &rows))
+            return queue;
+        row *swapped = (row *)now;
+        now = queue;
+        queue = swapped;
     }
 }
 
@@ -506,65 +580,61 @@ __device__ __forceinline__ u32 wait_for_note(const offset *note, u32 tag)
 // Thread 0 waits for all blocks.
 __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, bool alone)
 {
-    enum { CAME = 32 };
-    const u32 turn = s.round & 1;
-    offset tail, edges;
+    offset places, edges;
     do {
-        tail = *(volatile offset *)&s.shared_by_all->tails[turn] - s.tail_seen[turn];
-        edges = *(volatile offset *)&s.shared_by_all->edges[turn] - s.edges_seen[turn];
-    } while (tail >> CAME != gridDim.x || edges >> CAME != gridDim.x);
-    mine.pieces_of_all = (u32)tail;
-    mine.edges_of_all = (u32)edges;
+        places = *(volatile offset *)&s.all->places[s.turn] - mine.places_seen[s.turn];
+        edges = *(volatile offset *)&s.all->edges[s.turn] - mine.edges_seen[s.turn];
+    } while (places >> CAME != gridDim.x || edges >> CAME != gridDim.x);
+    // Counters are not set back within a launch: what a round added is the difference.
+    mine.places_seen[s.turn] += places;
+    mine.edges_seen[s.turn] += edges;
+    mine.all_places = (u32)places;
+    mine.all_edges = (u32)edges;
     if (alone) {
-        mine.level = wait_for_note(&s.shared_by_all->level, s.tag);
-        mine.last_edges = wait_for_note(&s.shared_by_all->last_edges, s.tag);
+        mine.level = wait_for_note(&s.all->level, s.tag);
+        mine.last_edges = wait_for_note(&s.all->last_edges, s.tag);
     }
 }
 
 // The end of a round: this block's queue goes to memory, and all blocks learn how much was found. `fence`: what was
-// written without atomics is seen as well. `queued`: what was found is in queues; else it is in bits.
-__device__ __forceinline__ void end_round(search &s, block_part &mine, const piece *queue, u32 room, bool fence,
+// written without atomics is seen as well. `queued`: what was found is rows in queues; else it is bits of vertices.
+__device__ __forceinline__ void end_round(search &s, block_part &mine, const row *queue, u32 room, bool fence,
                                           bool queued, bool alone)
 {
-    const u32 turn = s.round & 1;
-    const offset came = (offset)1 << 32;
-    u32 edges = warp_sum(s.found_edges);
-    s.found_edges = 0;
-    if (lane_id() == 0 && edges)
-        atomicAdd(&mine.edges, edges);
-    __syncthreads();
+    add_found_edges(s, mine);
     const u32 count = queued ? min(mine.count, room) : mine.count;
     if (threadIdx.x == 0) {
+        const offset came = (offset)1 << CAME;
         if (fence)
             __threadfence();
-        atomicAdd(&s.shared_by_all->edges[turn], came | (alone ? mine.solo_edges : mine.edges));
-        mine.base = (u32)(atomicAdd(&s.shared_by_all->tails[turn], came | count) - s.tail_seen[turn]);
+        atomicAdd(&s.all->edges[s.turn], came | (mine.edges + mine.solo_edges));
+        mine.base = (u32)atomicAdd(&s.all->places[s.turn], came | (count + mine.more)) - (u32)mine.places_seen[s.turn];
     }
     __syncthreads();
-    for (u32 i = threadIdx.x; queued && i < count; i += BLOCK)
-        leave(s, mine.base + i, queue[i]);
+    if (queued)
+        write_rows(s, mine, queue, count);
     if (threadIdx.x == 0) {
         wait_for_all(s, mine, alone);
         if (fence)
             __threadfence();
-        mine.count = mine.spilled = mine.edges = mine.solo_edges = 0;
     }
     __syncthreads();
-    s.pieces = mine.pieces_of_all;
-    s.edges = alone ? mine.last_edges : mine.edges_of_all;
+    if (threadIdx.x == 0)
+        mine.count = mine.more = mine.spilled = mine.edges = mine.solo_edges = 0;
+    s.frontier = mine.all_places;
+    s.leaving = alone ? mine.last_edges : mine.all_edges;
     s.level = alone ? mine.level : s.level;
-    s.unexplored -= mine.edges_of_all;
-    s.tail_seen[turn] += (offset)gridDim.x << 32 | mine.pieces_of_all;
-    s.edges_seen[turn] += (offset)gridDim.x << 32 | mine.edges_of_all;
-    s.round++;
+    s.unexplored -= mine.all_edges;
+    s.turn ^= 1;
     s.tag++;
+    __syncthreads();
 }
 
 // Levels and bits of all vertices, and the first frontier. A vertex without edges has its bit set: nobody looks for it.
 __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 source)
 {
     const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * WARPS;
-#pragma unroll 4
+#pragma unroll 2
     for (offset w = (offset)blockIdx.x * WARPS + warp_id(); w < words; w += step) {
         offset v = w * WARP + lane_id();
         bool done = true;
@@ -576,21 +646,30 @@ __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 so
         if (lane_id() == 0)
             s.visited[w] = bits;
     }
-    if (blockIdx.x == 0 && warp_id() == 0) {
-        piece found[1] = {{0, 0}};
-        if (lane_id() == 0 && source < s.vertices)
-            found[0] = {s.offsets[source], s.offsets[source + 1] - s.offsets[source]};
-        push(s, mine, mine.found, ROOM, found);
+    if (threadIdx.x == 0) {
+        u32 begin = 0, count = 0;
+        if (blockIdx.x == 0 && source < s.vertices) {
+            begin = s.offsets[source];
+            count = s.offsets[source + 1] - begin;
+        }
+        mine.found[0] = {begin, count};
+        mine.count = count > 0;
+        mine.more = count > 0 ? places_of(count) - 1 : 0;
+        mine.edges = count;
+        mine.spilled = mine.solo_edges = 0;
+        for (u32 i = 0; i < 2; i++)
+            mine.places_seen[i] = mine.edges_seen[i] = 0;
     }
+    __syncthreads();
 }
 
 // The last block to leave makes all as it was.
 __device__ __forceinline__ void end_search(search &s)
 {
-    control *c = s.shared_by_all;
+    control *c = s.all;
     if (threadIdx.x == 0 && is_last_block(&c->left)) {
         for (u32 i = 0; i < 2; i++) {
-            atomicExch(&c->tails[i], 0);
+            atomicExch(&c->places[i], 0);
             atomicExch(&c->edges[i], 0);
         }
         atomicExch(&c->rounds, s.tag + 1);
@@ -600,36 +679,17 @@ __device__ __forceinline__ void end_search(search &s)
 __device__ __forceinline__ search make_search(const u32 *offsets, const u32 *index, int *levels, u32 *visited,
                                               ulonglong2 *queues, control *c, offset length, u32 vertices, u32 edges)
 {
-    search s = {offsets, index, levels, visited, queues, c, length};
-    s.tail_seen[0] = s.tail_seen[1] = s.edges_seen[0] = s.edges_seen[1] = 0;
-    s.vertices = vertices;
-    s.round = 0;
+    search s = {offsets, index, levels, visited, queues, c, length, vertices};
+    s.turn = 0;
     s.tag = *(volatile u32 *)&c->rounds;
-    s.level = s.pieces = s.edges = s.found_edges = 0;
+    s.level = s.frontier = s.leaving = s.found_edges = 0;
     s.unexplored = edges;
     return s;
 }
 
-__device__ __forceinline__ void clear(block_part &mine)
+__device__ __forceinline__ bool is_for_one(const search &s)
 {
-    if (threadIdx.x == 0)
-        mine.count = mine.spilled = mine.edges = mine.solo_edges = 0;
-    __syncthreads();
-}
-
-// One round from a frontier in the queue.
-__device__ __forceinline__ void round_from_queue(search &s, block_part &mine)
-{
-    if (s.pieces <= SOLO && s.edges <= SOLO_EDGES) {
-        const piece *queue = mine.found;
-        if (blockIdx.x == 0)
-            queue = levels_alone(s, mine);
-        end_round(s, mine, queue, ROOM / 2, false, true, true);
-    } else {
-        top_down(s, mine);
-        s.level++;
-        end_round(s, mine, mine.found, ROOM, false, true, false);
-    }
+    return s.frontier <= SOLO && s.leaving <= SOLO_EDGES;
 }
 #endif
 
@@ -639,12 +699,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
                    offset length, u32 source, u32 vertices, u32 edges)
 {
     __shared__ block_part mine;
-    clear(mine);
     search s = make_search(offsets, index, levels, visited, queues, c, length, vertices, edges);
+    const row *queue = mine.found;
+    bool first = true, alone = false;
     begin_search(s, mine, source);
-    end_round(s, mine, mine.found, ROOM, true, true, false);
-    while (s.pieces > 0)
-        round_from_queue(s, mine);
+    for (;;) {
+        end_round(s, mine, queue, alone ? ROOM / 2 : ROOM, first, true, alone);
+        if (s.frontier == 0)
+            break;
+        first = false;
+        alone = is_for_one(s);
+        queue = go_down(s, mine, alone);
+    }
     end_search(s);
 }
 #endif
@@ -671,6 +737,7 @@ struct warp_list {
 __device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visited, u32 begin, u32 count)
 {
     bool hit = false;
+#pragma unroll 1
     for (u32 at = 0; at < min(count, SERIAL) && !hit; at += PROBE) {
         u32 to[PROBE];
 #pragma unroll
@@ -684,6 +751,7 @@ __device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visite
         u32 from = __ffs(open) - 1, edges = __shfl_sync(ALL_LANES, count, from);
         const u32 *row = s.index + __shfl_sync(ALL_LANES, begin, from);
         bool any = false;
+#pragma unroll 1
         for (u32 at = SERIAL; at < edges && !any; at += WARP)
             any = __any_sync(ALL_LANES, at + lane_id() < edges && is_set(visited, __ldg(row + at + lane_id())));
         if (lane_id() == from)
@@ -696,6 +764,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
 {
     const u32 words = (u32)ceil_div((offset)s.vertices, WARP), lane = lane_id();
     u32 found = 0;
+#pragma unroll 1
     for (offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS; first < words;
          first += (offset)gridDim.x * WARPS * WORDS) {
         u32 old = lane < WORDS && first + lane < words ? visited[first + lane] : 0xffffffffu, count = 0;
@@ -711,6 +780,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
             }
         }
         __syncwarp();
+#pragma unroll 1
         for (u32 i = 0; i < count; i += WARP) {
             u32 place = i + lane < count ? list.vertices[i + lane] : 0, begin = 0, edges = 0;
             const offset v = first * 32 + place;
@@ -739,11 +809,12 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
 __device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const u32 *before, const u32 *now)
 {
     const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * BLOCK;
+#pragma unroll 1
     for (offset first = (offset)blockIdx.x * BLOCK + warp_id() * WARP; first < words; first += step) {
         offset w = first + lane_id();
         u32 bits = w < words ? now[w] & ~before[w] : 0;
         while (__any_sync(ALL_LANES, bits != 0)) {
-            piece found[1] = {{0, 0}};
+            row found[1] = {{0, 0}};
             if (bits) {
                 offset v = w * 32 + __ffs(bits) - 1;
                 u32 begin = s.offsets[v];
@@ -760,38 +831,47 @@ extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
     bfs_direction_optimised(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues,
                             control *c, offset length, u32 source, u32 vertices, u32 edges)
 {
+    // What a round does. `order`: nothing but a fence, after levels whose bits were set by atomics.
+    enum step { begin, down, order, up, queue_up };
     __shared__ block_part mine;
     __shared__ warp_list lists[WARPS];
-    const offset words = ceil_div((offset)vertices, WARP);
-    u32 *before = visited + words; // the bits of the level before, after a level bottom-up
-    clear(mine);
     search s = make_search(offsets, index, levels, visited, queues, c, length, vertices, edges);
+    u32 *before = visited + ceil_div((offset)vertices, WARP); // the bits of the level before, after a level bottom-up
+    const row *queue = mine.found;
+    step step = begin;
+    bool in_queue = true, alone = false;
     begin_search(s, mine, source);
-    end_round(s, mine, mine.found, ROOM, true, true, false);
-    bool in_queue = true;
-    while (s.pieces > 0) {
-        const bool many = s.pieces > vertices / BETA;
-        if (in_queue && (!many || s.edges <= s.unexplored / ALPHA)) {
-            round_from_queue(s, mine);
-        } else if (many) {
-            if (in_queue) { // bits were set by atomics: a round with fences, so that all are seen
-                const u32 pieces = s.pieces, frontier_edges = s.edges;
-                end_round(s, mine, mine.found, ROOM, true, true, false);
-                s.pieces = pieces;
-                s.edges = frontier_edges;
-            }
+    for (;;) {
+        const u32 frontier = s.frontier, leaving = s.leaving, unexplored = s.unexplored;
+        end_round(s, mine, queue, alone ? ROOM / 2 : ROOM, step != down, step != up, alone);
+        if (step == order) { // nothing was looked for
+            s.frontier = frontier;
+            s.leaving = leaving;
+        }
+        if (step == queue_up) // edges that are known already
+            s.unexplored = unexplored;
+        if (s.frontier == 0)
+            break;
+        const bool many = s.frontier > vertices / BETA;
+        alone = false;
+        queue = mine.found;
+        if (in_queue && (!many || s.leaving <= s.unexplored / ALPHA)) {
+            step = down;
+            alone = is_for_one(s);
+            queue = go_down(s, mine, alone);
+        } else if (in_queue) {
+            step = order;
             in_queue = false;
+        } else if (many || step == order) {
+            step = up;
             bottom_up(s, mine, s.visited, before, lists[warp_id()]);
             u32 *swapped = s.visited;
             s.visited = before;
             before = swapped;
             s.level++;
-            end_round(s, mine, mine.found, ROOM, true, false, false);
         } else {
-            const u32 unexplored = s.unexplored;
+            step = queue_up;
             queue_of_bits(s, mine, before, s.visited);
-            end_round(s, mine, mine.found, ROOM, true, true, false);
-            s.unexplored = unexplored;
             in_queue = true;
         }
     }
