@@ -21,7 +21,7 @@
 #define BLOCK 256 // threads of a block, whole warps
 #endif
 #ifndef CAPACITY
-#define CAPACITY 1024 // vertices that a block's queue in shared memory has room for
+#define CAPACITY 2048 // vertices that a block's queue in shared memory has room for
 #endif
 #ifndef PER_SM
 #define PER_SM 1 // persistent: blocks that an SM must have room for
@@ -52,6 +52,9 @@
 #endif
 #ifndef PROBE
 #define PROBE 2 // direction: neighbours that a lane looks at at once
+#endif
+#ifndef WORDS
+#define WORDS 8 // direction: words of bits that a warp takes at once; at most 8
 #endif
 
 typedef unsigned u32;
@@ -236,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : u32 { ROOM = 2048 };                       // rows in a block's queue
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
-enum : u32 { SERIAL = 32, WORDS = 8 };            // see bottom_up()
+enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
 enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
 
 // Edges of a vertex, all or a part. None: no row.
@@ -273,7 +276,7 @@ struct block_part {
     u32 count, spilled, base;   // rows here; whether there are more in memory; where the rows here will stand
     u32 more;                   // places that the rows here need beyond one each
     u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
-    u32 all_places, all_edges, level, last_edges;
+    u32 all_places, all_edges, level, leaving; // what thread 0 tells the others of all blocks' round
     row found[ROOM];            // one queue; a block alone has two halves that change places
 };
 
@@ -395,9 +398,10 @@ template <u32 items> __device__ __forceinline__ void push(search &s, block_part 
 }
 
 // This block's rows to memory, from place mine.base on.
-__device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count)
+__device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count,
+                                           bool long_ones)
 {
-    if (mine.more == 0) {
+    if (!long_ones) {
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < count; i += BLOCK)
             leave(next_queue(s) + mine.base + i, s.tag + 1, queue[i]);
@@ -590,10 +594,8 @@ __device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, 
     mine.edges_seen[s.turn] += edges;
     mine.all_places = (u32)places;
     mine.all_edges = (u32)edges;
-    if (alone) {
-        mine.level = wait_for_note(&s.all->level, s.tag);
-        mine.last_edges = wait_for_note(&s.all->last_edges, s.tag);
-    }
+    mine.level = alone ? wait_for_note(&s.all->level, s.tag) : s.level;
+    mine.leaving = alone ? wait_for_note(&s.all->last_edges, s.tag) : (u32)edges;
 }
 
 // The end of a round: this block's queue goes to memory, and all blocks learn how much was found. `fence`: what was
@@ -602,32 +604,30 @@ __device__ __forceinline__ void end_round(search &s, block_part &mine, const row
                                           bool queued, bool alone)
 {
     add_found_edges(s, mine);
-    const u32 count = queued ? min(mine.count, room) : mine.count;
+    const u32 count = queued ? min(mine.count, room) : mine.count, more = mine.more;
     if (threadIdx.x == 0) {
         const offset came = (offset)1 << CAME;
         if (fence)
             __threadfence();
         atomicAdd(&s.all->edges[s.turn], came | (mine.edges + mine.solo_edges));
-        mine.base = (u32)atomicAdd(&s.all->places[s.turn], came | (count + mine.more)) - (u32)mine.places_seen[s.turn];
+        mine.base = (u32)atomicAdd(&s.all->places[s.turn], came | (count + more)) - (u32)mine.places_seen[s.turn];
     }
     __syncthreads();
     if (queued)
-        write_rows(s, mine, queue, count);
+        write_rows(s, mine, queue, count, more > 0);
     if (threadIdx.x == 0) {
+        mine.count = mine.more = mine.spilled = mine.edges = mine.solo_edges = 0;
         wait_for_all(s, mine, alone);
         if (fence)
             __threadfence();
     }
     __syncthreads();
-    if (threadIdx.x == 0)
-        mine.count = mine.more = mine.spilled = mine.edges = mine.solo_edges = 0;
     s.frontier = mine.all_places;
-    s.leaving = alone ? mine.last_edges : mine.all_edges;
-    s.level = alone ? mine.level : s.level;
+    s.leaving = mine.leaving;
+    s.level = mine.level;
     s.unexplored -= mine.all_edges;
     s.turn ^= 1;
     s.tag++;
-    __syncthreads();
 }
 
 // Levels and bits of all vertices, and the first frontier. A vertex without edges has its bit set: nobody looks for it.
