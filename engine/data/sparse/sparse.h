@@ -93,6 +93,18 @@ typedef struct kiln__row_statistics {
 } kiln__row_statistics;
 void kiln__csr_statistics(const kiln__csr *matrix, kiln__row_statistics *statistics);
 
+/* ---- breadth-first search ---- */
+
+/* What a search from a vertex meets: vertices with an edge on a way to it, itself included; edges between them, each
+ * counted once; levels, the source's own included. The graph has each edge in both directions. */
+typedef struct kiln__graph_reach { uint64_t vertices, edges, levels; } kiln__graph_reach;
+/* The vertex to begin with: `source`, or where that is negative the one with the most edges, of equals the first. */
+uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
+/* levels[v]: edges of a shortest way from source to v, -1 where there is none. A source that is no vertex reaches
+ * nothing. In all threads; false: no memory. */
+bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
+                        uint64_t source, int32_t *levels, kiln__graph_reach *reach);
+
 /* ---- host functions ---- */
 
 /* X(name, uses, function) */
