@@ -44,7 +44,7 @@ typedef enum sort_kind {
 #define KILN_X(name) SORT_##name,
     SORT_KINDS(KILN_X)
 #undef KILN_X
-    SORT_KIND_COUNT
+        SORT_KIND_COUNT
 } sort_kind;
 
 typedef struct source {
@@ -66,30 +66,24 @@ static uint32_t number(const source *s, uint32_t bits)
 }
 
 /* The extremes of integers and floats, as raw bits: zeros, infinities, NaN of both signs, denormals. */
-static const uint32_t SPECIAL[] = {
-    0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFFFFFFF,
-    0x7FFFFFFF, 1,          0x80000001, 0x007FFFFF, 0x7F7FFFFF, 0xFF7FFFFF, 0xFFFFFFFE, 0xFF800001};
+static const uint32_t SPECIAL[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000,
+                                   0x7F800001, 0xFFFFFFFF, 0x7FFFFFFF, 1,          0x80000001, 0x007FFFFF,
+                                   0x7F7FFFFF, 0xFF7FFFFF, 0xFFFFFFFE, 0xFF800001};
 
 static uint32_t key_at(const source *s, uint64_t i)
 {
     uint64_t bits = kiln__random_mix(s->seed + UINT64_C(0x9E3779B97F4A7C15) * (i + 1));
     uint32_t random = (uint32_t)(bits >> 32);
     switch (s->kind) {
-    case SORT_random:
-        return number(s, random);
-    case SORT_sorted:
-        return number(s, (uint32_t)((i << 32) / s->n));
-    case SORT_reversed:
-        return number(s, (uint32_t)(((s->n - 1 - i) << 32) / s->n));
-    case SORT_few: /* sixteen values */
-        return number(s, (random >> 28) * UINT32_C(0x0FEDCBA9));
-    case SORT_equal:
-        return number(s, (uint32_t)(kiln__random_mix(s->seed) >> 32));
+    case SORT_random: return number(s, random);
+    case SORT_sorted: return number(s, (uint32_t)((i << 32) / s->n));
+    case SORT_reversed: return number(s, (uint32_t)(((s->n - 1 - i) << 32) / s->n));
+    case SORT_few: /* sixteen values */ return number(s, (random >> 28) * UINT32_C(0x0FEDCBA9));
+    case SORT_equal: return number(s, (uint32_t)(kiln__random_mix(s->seed) >> 32));
     case SORT_nearly: /* sorted, but one in 64 is any number */
         return number(s, bits % 64 == 0 ? random : (uint32_t)((i << 32) / s->n));
     case SORT_special: /* any bits, or in one of two cases an extreme */
-    case SORT_KIND_COUNT:
-        break;
+    case SORT_KIND_COUNT: break;
     }
     return ordered(s->type, bits % 2 ? random : SPECIAL[bits / 2 % KILN__COUNT(SPECIAL)]);
 }
@@ -140,7 +134,9 @@ kiln_status kiln__host_sort_keys(void *user, kiln_call *call)
 
 /* ---- the reference ---- */
 
-typedef struct line { uint32_t *keys, *values; } line; /* values may be NULL */
+typedef struct line {
+    uint32_t *keys, *values;
+} line; /* values may be NULL */
 
 typedef struct pass {
     kiln_type type;
