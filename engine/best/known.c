@@ -20,8 +20,8 @@ static int collect(void *user, const kiln_record *r)
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {
-        .spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes, .params = r->params,
-        .size_count = r->size_count, .param_count = r->param_count,
+        .spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = KILN__SIZES(r),
+        .params = KILN__PARAMS(r),
         .how = result->measured ? KILN__MEASURED : result->estimated ? KILN__ESTIMATED : KILN__SIMULATED,
         .seconds = failed ? HUGE_VAL : kiln__result_seconds(result), .verified = result->verified, .made = r->made,
     };

@@ -6,7 +6,7 @@
 #ifndef KILN_EXPR_H
 #define KILN_EXPR_H
 
-#include "base.h"
+#include "settings.h"
 
 typedef struct kiln__expr kiln__expr;
 
@@ -38,8 +38,7 @@ bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a lit
 /* Where names get their values: a chain of frames, innermost first. */
 typedef struct kiln__scope {
     const struct kiln__scope *outer;
-    size_t count;
-    const kiln_setting *settings;
+    kiln__settings settings;
     /* Optional, asked after `settings`: true and *value, or false where the name is not known. */
     bool (*find)(void *user, const char *name, kiln_value *value);
     void *user;
@@ -77,8 +76,6 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
 void kiln__value_print(kiln__text *out, kiln_value value);
-/* A copy with names and texts of its own. No memory: arena->failed. */
-kiln_setting *kiln__settings_copy(kiln__arena *arena, const kiln_setting *settings, size_t count);
 /* strtod and the shortest text that reads back the same, as in the C locale, whatever the process has set. */
 double kiln__parse_double(const char *text, char **end);
 void kiln__print_double(char *room, size_t size, double value);

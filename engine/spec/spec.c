@@ -125,7 +125,7 @@ void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
     if (set >= kiln_spec_size_set_count(spec))
         return;
     const kiln__sizes *s = &spec->size_sets[set];
-    *info = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
+    *info = (kiln_size_set){.name = s->name, .count = s->settings.count, .settings = s->settings.items};
 }
 
 size_t kiln_spec_buffer_count(const kiln_spec *spec)

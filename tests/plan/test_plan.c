@@ -165,7 +165,7 @@ static void test_config(void)
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=2 WORD=float S=0.5 T=true");
     kiln__text_free(&label);
     CHECK_TEXT(plan->config->size_set, "tiny");
-    CHECK(plan->config->sizes[0].value.as.i == 4 && plan->config->lets[0].value.as.i == 4);
+    CHECK(plan->config->sizes.items[0].value.as.i == 4 && plan->config->lets.items[0].value.as.i == 4);
 
     kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}}, {"WORD", {KILN_TEXT, {.text = "half"}}},
                          {"S", {KILN_INT, {.i = 1}}}, {"T", {KILN_TEXT, {.text = "false"}}}};
@@ -178,7 +178,7 @@ static void test_config(void)
     kiln__config_print(config, &label);
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=4 WORD=half S=1.0 T=false");
     kiln__text_free(&label);
-    CHECK(config->sizes[0].value.as.i == 16);
+    CHECK(config->sizes.items[0].value.as.i == 16);
     kiln__config_free(config);
 
     config_fails(&(kiln_choice){.variant = "w"}, KILN_ERROR_NOT_FOUND,
