@@ -12,14 +12,14 @@ typedef struct kiln__settings {
 #define KILN__PARAMS(of) ((kiln__settings){(of)->param_count, (of)->params})
 #define KILN__SIZES(of) ((kiln__settings){(of)->size_count, (of)->sizes})
 
-/* A copy with names and texts of its own. No memory: arena->failed. */
+/* A copy with names and texts of its own. Out of memory: arena->failed. */
 kiln__settings kiln__settings_copy(kiln__arena *arena, kiln__settings from);
 kiln__settings kiln__settings_sorted(kiln__arena *arena, kiln__settings from); /* the same by name */
 /* NULL: there is none of that name. */
 const kiln_setting *kiln__settings_find(kiln__settings settings, const char *name);
 /* As a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. It reads back exactly, kinds included. */
 void kiln__settings_print(kiln__text *out, kiln__settings settings);
-/* Names and texts go into the arena. False: no such text, or no memory (arena->failed). */
+/* Names and texts go into the arena. False: not such a text, or out of memory (arena->failed). */
 bool kiln__settings_read(kiln__arena *arena, const char *text, kiln__settings *settings);
 
 #endif
