@@ -17,11 +17,10 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
         kiln__text_printf(&list, "%s%s", i ? ", " : "", all[i]);
     }
     const char *near = all ? kiln__nearest(name, all, count) : NULL;
-    kiln_status status =
-        near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?", owner, what, name,
-                          near)
-             : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner, what, name,
-                          count ? kiln__text_get(&list) : "none");
+    kiln_status status = near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?",
+                                           owner, what, name, near)
+                              : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner,
+                                           what, name, count ? kiln__text_get(&list) : "none");
     kiln__text_free(&list);
     kiln__free(mem, all);
     return status;
@@ -60,10 +59,7 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
     return found;
 }
 
-static double number_of(kiln_value value)
-{
-    return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
-}
+static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
 /* KILN_ERROR_CONSTRAINT with the values that there are. */
 static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
@@ -159,7 +155,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             set = &spec->size_sets[i];
     if (!set && choice->size_set)
         return kiln__plan_unknown(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
-                            sizeof *spec->size_sets, spec->size_set_count, error);
+                                  sizeof *spec->size_sets, spec->size_set_count, error);
     if (!set)
         set = &spec->size_sets[0];
     config->size_set = set->name;
@@ -173,8 +169,8 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     for (size_t c = 0; c < choice->size_count; c++) {
         const kiln_setting *found = kiln__settings_find(config->sizes, choice->sizes[c].name);
         if (!found)
-            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes, count,
-                                      error);
+            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
+                                      count, error);
         kiln_status status = convert_size(engine->mem, &choice->sizes[c], &sizes[found - sizes], error);
         if (status != KILN_OK)
             return status;
@@ -329,10 +325,7 @@ void kiln__config_free(kiln__config *config)
     kiln__free(mem, config);
 }
 
-const kiln__scope *kiln__config_scope(const kiln__config *config)
-{
-    return &config->scopes[3];
-}
+const kiln__scope *kiln__config_scope(const kiln__config *config) { return &config->scopes[3]; }
 
 void kiln__config_print(const kiln__config *config, kiln__text *out)
 {
@@ -351,7 +344,9 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
 {
     bool counted = true;
     /* Sizes and device names come from a configuration; params are those of the walk, so none are given to it. */
-    kiln_choice sizes = {.variant = variant->name, .size_set = choice->size_set, .sizes = choice->sizes,
+    kiln_choice sizes = {.variant = variant->name,
+                         .size_set = choice->size_set,
+                         .sizes = choice->sizes,
                          .size_count = choice->size_count};
     kiln__config *config;
     kiln__space *space = NULL;
@@ -369,7 +364,10 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
-typedef struct asker { int (*stop)(void *user); void *user; } asker;
+typedef struct asker {
+    int (*stop)(void *user);
+    void *user;
+} asker;
 
 static bool wants_end(void *user)
 {
@@ -396,7 +394,8 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
     kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
-                           .stop = options.stop ? wants_end : NULL, .user = &who};
+                           .stop = options.stop ? wants_end : NULL,
+                           .user = &who};
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
         kiln_space_info one = {0};
@@ -432,9 +431,10 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
     if (status != KILN_OK)
         return status;
     if (!info.counted)
-        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "%s: at least %llu configurations, not counted in %g s: "
-                          "kiln_space_count() takes a limit of the caller's", spec->name,
-                          (unsigned long long)info.valid, COUNT_SECONDS);
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
+                          "%s: at least %llu configurations, not counted in %g s: "
+                          "kiln_space_count() takes a limit of the caller's",
+                          spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
     *raw = info.raw;
     *valid = info.valid;
     return KILN_OK;

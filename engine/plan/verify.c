@@ -174,8 +174,10 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
 {
     kiln_plan *other;
-    kiln_choice choice = {.variant = verify->name, .size_set = plan->config->size_set,
-                          .sizes = plan->config->sizes.items, .size_count = plan->config->sizes.count};
+    kiln_choice choice = {.variant = verify->name,
+                          .size_set = plan->config->size_set,
+                          .sizes = plan->config->sizes.items,
+                          .size_count = plan->config->sizes.count};
     kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
     if (status != KILN_OK)
         return status;
@@ -227,7 +229,8 @@ static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *veri
     if (verify->against != KILN__AGAINST_VARIANT || strcmp(verify->name, variant->name) != 0)
         return false;
     for (size_t i = 0; i < variant->param_count; i++)
-        if (!kiln__value_equal(plan->config->params.items[i].value, variant->params[i].values[variant->params[i].initial]))
+        if (!kiln__value_equal(plan->config->params.items[i].value,
+                               variant->params[i].values[variant->params[i].initial]))
             return false;
     return true;
 }

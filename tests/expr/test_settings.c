@@ -39,18 +39,16 @@ static void one_is_found(void)
 static void they_read_back(void)
 {
     const kiln_setting settings[] = {
-        {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},
-        {"B", {.kind = KILN_FLOAT, .as.f = 3}},
-        {"C", {.kind = KILN_BOOL, .as.i = 1}},
-        {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
-        {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}},
-        {"F", {.kind = KILN_TEXT, .as.text = ""}},
+        {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},  {"B", {.kind = KILN_FLOAT, .as.f = 3}},
+        {"C", {.kind = KILN_BOOL, .as.i = 1}},         {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
+        {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}}, {"F", {.kind = KILN_TEXT, .as.text = ""}},
     };
     kiln__text text = {0};
     kiln__arena arena = {0};
     kiln__settings got = {0};
     kiln__settings_print(&text, (kiln__settings){6, settings});
-    CHECK_TEXT(text.data, "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
+    CHECK_TEXT(text.data,
+               "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
     CHECK(kiln__settings_read(&arena, text.data, &got) && got.count == 6);
     for (size_t i = 0; i < 6; i++) {
         CHECK_TEXT(got.items[i].name, settings[i].name);
@@ -58,8 +56,9 @@ static void they_read_back(void)
               kiln__value_equal(got.items[i].value, settings[i].value));
     }
     CHECK(kiln__settings_read(&arena, "", &got) && got.count == 0);
-    static const char *const wrong[] = {"A", "A=", "=1", "A=1 ", "A=1  B=2", "A=x", "A=\"x", "A=\"x\"y", "A=\"\\q\"",
-                                        "A=1e", "A=--1", "A=99999999999999999999", "A=-"};
+    static const char *const wrong[] = {"A",     "A=",       "=1",        "A=1 ", "A=1  B=2", "A=x",
+                                        "A=\"x", "A=\"x\"y", "A=\"\\q\"", "A=1e", "A=--1",    "A=99999999999999999999",
+                                        "A=-"};
     for (size_t i = 0; i < KILN__COUNT(wrong); i++)
         CHECK(!kiln__settings_read(&arena, wrong[i], &got));
     kiln__arena_free(&arena);

@@ -596,8 +596,8 @@ static int print_times(void)
             return 1;
     }
     double read = (double)(kiln__now_ns() - start) / COUNT / 1e3;
-    printf("%d samples with 100 times each: %.1f us to write one (at most %.1f ms), %.1f us to find one\n", COUNT, write,
-           (double)worst / 1e6, read);
+    printf("%d samples with 100 times each: %.1f us to write one (at most %.1f ms), %.1f us to find one\n", COUNT,
+           write, (double)worst / 1e6, read);
     kiln__arena_free(&arena);
     kiln_store_close(f.store);
     char command[128];
