@@ -131,8 +131,13 @@ static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size
 
 static kiln_cache_entry shown_entry(const found_entry *entry)
 {
-    return (kiln_cache_entry){.id = entry->id, .source = "", .arch = "", .compiler = "", .options = "",
-                              .bytes = entry->bytes, .used = entry->used};
+    return (kiln_cache_entry){.id = entry->id,
+                              .source = "",
+                              .arch = "",
+                              .compiler = "",
+                              .options = "",
+                              .bytes = entry->bytes,
+                              .used = entry->used};
 }
 
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
@@ -193,8 +198,10 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     char *block = NULL;
     if (!load(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
-        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is damaged or gone; `kiln cache "
-                          "verify` removes damaged entries", entry->id);
+        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s: the entry is damaged or gone; `kiln cache "
+                          "verify` removes damaged entries",
+                          entry->id);
     }
     /* Without a note where the source stands the whole material is shown. Its NULs would end the text: they become
      * line ends. */

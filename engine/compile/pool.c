@@ -17,8 +17,8 @@ struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned;      /* cancelled while it ran */
-    kiln__text message;  /* the request: the copy that outlives the caller's */
+    bool abandoned;     /* cancelled while it ran */
+    kiln__text message; /* the request: the copy that outlives the caller's */
     kiln__outcome outcome;
 };
 
@@ -34,17 +34,17 @@ struct kiln__compiler {
     kiln__nvrtc *nvrtc;
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
-    uint64_t share;         /* of memory, a worker's */
-    int wake;               /* an eventfd that becomes readable when the compiler closes */
-    int ended;              /* one that is readable when a job ended since it was last read */
+    uint64_t share;              /* of memory, a worker's */
+    int wake;                    /* an eventfd that becomes readable when the compiler closes */
+    int ended;                   /* one that is readable when a job ended since it was last read */
     atomic_bool closing, warned; /* warned: that the workers are not confined */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
     kiln__compile_job *first, *last; /* queued */
     size_t queued, idle;
-    size_t running;                  /* compiles under way */
-    bool lone;                       /* one is tried again alone, or waits for that: no other begins */
+    size_t running; /* compiles under way */
+    bool lone;      /* one is tried again alone, or waits for that: no other begins */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -159,10 +159,15 @@ static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
     self->compiler = compiler;
-    self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
-                                  .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
-                                  .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
-                                  .memory = compiler->share, .warned = &compiler->warned,
+    self->worker = (kiln__worker){.mem = compiler->mem,
+                                  .log = compiler->log,
+                                  .program = compiler->worker,
+                                  .library = compiler->library,
+                                  .include = kiln__nvrtc_include(compiler->nvrtc),
+                                  .identity = kiln__nvrtc_identity(compiler->nvrtc),
+                                  .timeout = compiler->timeout,
+                                  .memory = compiler->share,
+                                  .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
@@ -233,8 +238,9 @@ static void divide_memory(kiln__compiler *compiler, uint64_t memory)
     if (possible < 1)
         possible = 1;
     if (possible < wanted) {
-        kiln__logf(&compiler->log, KILN_LOG_INFO, "memory for compiles is short (%.1f GB): %llu workers rather than %llu",
-                   (double)memory * 1e-9, (unsigned long long)possible, (unsigned long long)wanted);
+        kiln__logf(&compiler->log, KILN_LOG_INFO,
+                   "memory for compiles is short (%.1f GB): %llu workers rather than %llu", (double)memory * 1e-9,
+                   (unsigned long long)possible, (unsigned long long)wanted);
         compiler->slot_room = (size_t)possible;
     }
     compiler->share = memory / compiler->slot_room;
@@ -307,15 +313,12 @@ void kiln__compiler_close(kiln__compiler *compiler)
     free_compiler(compiler);
 }
 
-int kiln__compiler_ended(const kiln__compiler *compiler)
-{
-    return compiler->ended;
-}
+int kiln__compiler_ended(const kiln__compiler *compiler) { return compiler->ended; }
 
 /* ---- jobs ---- */
 
-kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
-                                kiln__compile_job **job, kiln_error **error)
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
+                                kiln_error **error)
 {
     kiln__compile_job *made = kiln__calloc(compiler->mem, 1, sizeof *made);
     if (!made)
@@ -352,10 +355,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     return KILN_OK;
 }
 
-bool kiln__compile_done(kiln__compile_job *job)
-{
-    return kiln__compile_wait(job, 0);
-}
+bool kiln__compile_done(kiln__compile_job *job) { return kiln__compile_wait(job, 0); }
 
 bool kiln__compile_wait(kiln__compile_job *job, double seconds)
 {

@@ -16,10 +16,10 @@ typedef struct kiln__worker {
     const kiln_allocator *mem;
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced */
-    double timeout; /* seconds a compile; <= 0: no limit */
-    uint64_t memory; /* bytes of address space that it may use; 0: it sets a limit itself */
+    double timeout;                                     /* seconds a compile; <= 0: no limit */
+    uint64_t memory;     /* bytes of address space that it may use; 0: it sets a limit itself */
     atomic_bool *warned; /* of all workers of a pool: that they are not confined has been said; may be NULL */
-    kiln__child child; /* its `wake`: stop whatever is going on */
+    kiln__child child;   /* its `wake`: stop whatever is going on */
 } kiln__worker;
 
 /* Sends a request and waits for the result; starts the process first where there is none. After a crash, a hang or an

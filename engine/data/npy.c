@@ -27,7 +27,9 @@ typedef struct header {
 
 /* ---- the header: a Python dict literal of three known keys ---- */
 
-typedef struct scanner { const char *at, *end; } scanner;
+typedef struct scanner {
+    const char *at, *end;
+} scanner;
 
 static void skip_space(scanner *s)
 {

@@ -9,9 +9,9 @@
 
 typedef struct kiln__document {
     json_t *root;
-    kiln_format format;     /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
-    bool cut_off;           /* the end is missing: what is there was closed */
-    size_t text_length;     /* bytes it was read from, unpacked */
+    kiln_format format; /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
+    bool cut_off;       /* the end is missing: what is there was closed */
+    size_t text_length; /* bytes it was read from, unpacked */
 } kiln__document;
 
 /* Bytes as they are in the file: plain or gzipped, whole or cut off. jansson takes its memory from malloc. What unpacks to

@@ -11,8 +11,8 @@ typedef struct kiln__index kiln__index;
 kiln_status kiln__index_open(const kiln__space *space, kiln__index **index, kiln_error **error);
 /* The same for as long as the effort lasts: *index stays NULL where it was over before, and *found is how many
  * configurations there are at least. */
-kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index, uint64_t *found,
-                                    kiln_error **error);
+kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index,
+                                    uint64_t *found, kiln_error **error);
 void kiln__index_free(kiln__index *index); /* NULL is fine */
 /* The number of valid configurations; UINT64_MAX if there are more. */
 uint64_t kiln__index_count(const kiln__index *index);

@@ -8,12 +8,12 @@
 /* How much work a walk may be. Asked at every step, which is cheap: the clock and the caller are looked at now and then.
  * NULL stands for no bound everywhere. */
 typedef struct kiln__effort {
-    uint64_t deadline;           /* kiln__now_ns(); 0: none */
-    uint64_t most;               /* units of work, each some nanoseconds; 0: no bound. The same on every machine */
-    bool (*stop)(void *user);    /* true: the caller wants to end. NULL: nobody asks */
+    uint64_t deadline;        /* kiln__now_ns(); 0: none */
+    uint64_t most;            /* units of work, each some nanoseconds; 0: no bound. The same on every machine */
+    bool (*stop)(void *user); /* true: the caller wants to end. NULL: nobody asks */
     void *user;
-    uint64_t done, asked;        /* units so far, and when the clock was last looked at */
-    bool over, stopped;          /* the work ended early; by the caller */
+    uint64_t done, asked; /* units so far, and when the clock was last looked at */
+    bool over, stopped;   /* the work ended early; by the caller */
 } kiln__effort;
 bool kiln__effort_ask(kiln__effort *effort); /* looks at everything now. False: enough */
 /* A step of so many units. False: enough, and it stays so. */
@@ -36,7 +36,7 @@ kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *var
                              const kiln_setting *fixed, size_t fixed_count, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);
 
-uint64_t kiln__space_raw(const kiln__space *space);   /* product of the value counts; saturates */
+uint64_t kiln__space_raw(const kiln__space *space); /* product of the value counts; saturates */
 /* Counts the valid ones. An expression that fails to evaluate is an error (with its place). */
 kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
 /* The same for as long as the effort lasts. *counted false: it was over before, and *valid is how many there are at
@@ -53,8 +53,8 @@ void kiln__walk_free(kiln__walk *walk);
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort);
 /* What the constraints have rejected, on the way, of everything that was tried. */
 typedef struct kiln__tally {
-    uint64_t tried;              /* values that were given to a param */
-    uint64_t *rejected;          /* by each constraint */
+    uint64_t tried;     /* values that were given to a param */
+    uint64_t *rejected; /* by each constraint */
 } kiln__tally;
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk);
 /* KILN_ERROR_CONSTRAINT: no configuration was found; how many were tried, and which constraint rejected most. */

@@ -4,17 +4,36 @@
 
 bool kiln__type_named(const char *text, kiln_type *type)
 {
-    static const struct { const char *name; kiln_type type; } names[] = {
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } names[] = {
 #define KILN_X(name, bytes, code) {#name, KILN_##name},
         KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
         /* and as the sources call them */
-        {"char", KILN_i8}, {"signed char", KILN_i8}, {"int8_t", KILN_i8}, {"unsigned char", KILN_u8},
-        {"uint8_t", KILN_u8}, {"short", KILN_i16}, {"int16_t", KILN_i16}, {"unsigned short", KILN_u16},
-        {"uint16_t", KILN_u16}, {"int", KILN_i32}, {"int32_t", KILN_i32}, {"unsigned", KILN_u32},
-        {"unsigned int", KILN_u32}, {"uint32_t", KILN_u32}, {"long long", KILN_i64}, {"int64_t", KILN_i64},
-        {"unsigned long long", KILN_u64}, {"uint64_t", KILN_u64}, {"half", KILN_f16}, {"__half", KILN_f16},
-        {"float", KILN_f32}, {"double", KILN_f64}};
+        {"char", KILN_i8},
+        {"signed char", KILN_i8},
+        {"int8_t", KILN_i8},
+        {"unsigned char", KILN_u8},
+        {"uint8_t", KILN_u8},
+        {"short", KILN_i16},
+        {"int16_t", KILN_i16},
+        {"unsigned short", KILN_u16},
+        {"uint16_t", KILN_u16},
+        {"int", KILN_i32},
+        {"int32_t", KILN_i32},
+        {"unsigned", KILN_u32},
+        {"unsigned int", KILN_u32},
+        {"uint32_t", KILN_u32},
+        {"long long", KILN_i64},
+        {"int64_t", KILN_i64},
+        {"unsigned long long", KILN_u64},
+        {"uint64_t", KILN_u64},
+        {"half", KILN_f16},
+        {"__half", KILN_f16},
+        {"float", KILN_f32},
+        {"double", KILN_f64}};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         if (strcmp(names[i].name, text) == 0) {
             *type = names[i].type;
@@ -47,8 +66,10 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         kiln_type type;
         if (kiln__type_named(node->text, &type))
             near = type_names[type];
-        kiln__diag_add(r->diag, node->pos, near ? "unknown type '%s'; did you mean '%s'?"
-                       : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64", node->text, near);
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "unknown type '%s'; did you mean '%s'?"
+                            : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64",
+                       node->text, near);
         return;
     }
     kiln_type type;
@@ -94,11 +115,14 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 /* ---- fills ---- */
 
-static const struct { const char *key; kiln__fill_kind kind; size_t least, most; const char *shape; } fills[] = {
-    {"value", KILN__FILL_VALUE, 1, 1, "one number"},
-    {"iota", KILN__FILL_IOTA, 1, 2, "[start, step]"},
-    {"uniform", KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
-    {"normal", KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
+static const struct {
+    const char *key;
+    kiln__fill_kind kind;
+    size_t least, most;
+    const char *shape;
+} fills[] = {
+    {"value", KILN__FILL_VALUE, 1, 1, "one number"},      {"iota", KILN__FILL_IOTA, 1, 2, "[start, step]"},
+    {"uniform", KILN__FILL_UNIFORM, 2, 2, "[low, high]"}, {"normal", KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
     {"zipf", KILN__FILL_ZIPF, 2, 2, "[count, exponent]"},
 };
 
@@ -185,7 +209,7 @@ static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spe
         return;
     const kiln__spec_node *type = kiln__spec_node_get(map, "type"), *out = kiln__spec_node_get(map, "out");
     const kiln__spec_node *sources[] = {kiln__spec_node_get(map, "fill"), kiln__spec_node_get(map, "from"),
-                                   kiln__spec_node_get(map, "file")};
+                                        kiln__spec_node_get(map, "file")};
     kiln__spec_node *shape = kiln__spec_node_get(map, "shape");
     if ((sources[0] != NULL) + (sources[1] != NULL) + (sources[2] != NULL) > 1)
         kiln__diag_add(r->diag, map->pos, "a buffer's content is one of 'fill', 'from' and 'file'");

@@ -6,16 +6,26 @@
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
-    size_t param_count;  kiln__param *params;
-    size_t let_count;    kiln__named_expr *lets;
-    size_t where_count;  kiln__expr **where;
-    size_t define_count; kiln__named_expr *defines;
-    size_t bake_count;   const char **bake;
-    size_t option_count; kiln__template **options;
-    size_t input_count;  kiln__input *inputs;
-    size_t buffer_count; kiln__buffer *buffers;
-    size_t before_count; kiln__step *before;
-    size_t metric_count; kiln__named_expr *metrics;
+    size_t param_count;
+    kiln__param *params;
+    size_t let_count;
+    kiln__named_expr *lets;
+    size_t where_count;
+    kiln__expr **where;
+    size_t define_count;
+    kiln__named_expr *defines;
+    size_t bake_count;
+    const char **bake;
+    size_t option_count;
+    kiln__template **options;
+    size_t input_count;
+    kiln__input *inputs;
+    size_t buffer_count;
+    kiln__buffer *buffers;
+    size_t before_count;
+    kiln__step *before;
+    size_t metric_count;
+    kiln__named_expr *metrics;
 } section;
 
 /* ---- lets ---- */
@@ -121,11 +131,12 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 static bool c_word(const char *name)
 {
     static const char *const words[] = {
-        "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do",
-        "double", "else", "enum", "extern", "for", "friend", "goto", "inline", "long", "namespace", "new", "operator",
-        "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-        "template", "this", "throw", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "while"};
+        "auto",     "bool",     "break",    "case",    "catch",  "char",      "class",   "const",
+        "continue", "default",  "delete",   "do",      "double", "else",      "enum",    "extern",
+        "for",      "friend",   "goto",     "inline",  "long",   "namespace", "new",     "operator",
+        "private",  "public",   "register", "return",  "short",  "signed",    "sizeof",  "static",
+        "struct",   "switch",   "template", "this",    "throw",  "try",       "typedef", "typename",
+        "union",    "unsigned", "using",    "virtual", "void",   "volatile",  "while"};
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(name, words[i]) == 0)
             return true;
@@ -232,7 +243,8 @@ static void read_inputs(kiln__reader *r, const kiln__spec_node *map, section *ou
             continue;
         }
         if (kiln__read_need(r, node, "an input", "host"))
-            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
+            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input",
+                                              KILN_HOST_INPUT);
         r->for_input = true;
         input->args = kiln__read_host_args(r, node, "host", before + i, false, &input->arg_count);
         r->for_input = false;
@@ -271,7 +283,8 @@ static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_sp
     out->buffers = kiln__read_buffers(r, kiln__spec_node_get(map, "buffers"), of_spec, &out->buffer_count);
     if (before)
         out->before = kiln__read_steps(r, before, "'before_each'", &out->before_count);
-    out->metrics = read_named(r, kiln__spec_node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    out->metrics = read_named(r, kiln__spec_node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS,
+                              &out->metric_count);
 }
 
 /* ---- variants ---- */
@@ -351,8 +364,9 @@ static bool good_label(const char *name)
 static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
-    static const char *const keys[] = {"about", "contender", "source", "params", "let", "where", "define", "bake",
-                                       "options", "inputs", "buffers", "before_each", "launch", "steps", "metrics", NULL};
+    static const char *const keys[] = {"about",  "contender", "source",  "params", "let",     "where",
+                                       "define", "bake",      "options", "inputs", "buffers", "before_each",
+                                       "launch", "steps",     "metrics", NULL};
     variant->name = kiln__arena_strdup(r->arena, key->text);
     variant->pos = key->pos;
     variant->about = "";
@@ -458,8 +472,8 @@ static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__veri
                 return;
         near = kiln__nearest(verify->name, names, r->spec->variant_count);
         kiln__diag_add(r->diag, variant->pos,
-                       near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'",
-                       verify->name, near);
+                       near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'", verify->name,
+                       near);
     }
 }
 
@@ -518,7 +532,8 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root)
 {
     const kiln__spec_node *version = kiln__spec_node_get(root, "kiln");
     if (!version)
-        kiln__diag_add(r->diag, root->pos, "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
+        kiln__diag_add(r->diag, root->pos,
+                       "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
                        "the format");
     else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
@@ -526,9 +541,9 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root)
 
 void kiln__read_spec(kiln__reader *r, const kiln__spec_node *root)
 {
-    static const char *const keys[] = {"kiln", "name", "title", "about", "source", "sizes", "params", "let", "where",
-                                       "define", "bake", "options", "inputs", "buffers", "before_each", "metrics",
-                                       "verify", "variants", "launch", "steps", NULL};
+    static const char *const keys[] = {"kiln",        "name",    "title",  "about",    "source",  "sizes",  "params",
+                                       "let",         "where",   "define", "bake",     "options", "inputs", "buffers",
+                                       "before_each", "metrics", "verify", "variants", "launch",  "steps",  NULL};
     kiln_spec *spec = r->spec;
     if (!kiln__read_map(r, root, "the spec", keys))
         return;

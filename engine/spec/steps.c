@@ -133,8 +133,9 @@ static void read_host(kiln__reader *r, const kiln__spec_node *map, kiln__step *s
 
 static kiln__step *read_inner(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t *count)
 {
-    return kiln__read_need(r, map, what, "steps") ? kiln__read_steps(r, kiln__spec_node_get(map, "steps"), "'steps'", count)
-                                                  : NULL;
+    return kiln__read_need(r, map, what, "steps")
+               ? kiln__read_steps(r, kiln__spec_node_get(map, "steps"), "'steps'", count)
+               : NULL;
 }
 
 static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
@@ -209,9 +210,11 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
     r->name_count = names;
 }
 
-static const struct { const char *key; void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *); } kinds[] = {
-    {"launch", read_launch}, {"fill", read_fill_step}, {"copy", read_copy},     {"symbol", read_symbol},
-    {"swap", read_swap},     {"host", read_host},      {"repeat", read_repeat}, {"while", read_while}};
+static const struct {
+    const char *key;
+    void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *);
+} kinds[] = {{"launch", read_launch}, {"fill", read_fill_step}, {"copy", read_copy},     {"symbol", read_symbol},
+             {"swap", read_swap},     {"host", read_host},      {"repeat", read_repeat}, {"while", read_while}};
 
 static void read_step(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
 {

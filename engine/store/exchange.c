@@ -43,7 +43,8 @@ kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *rea
     KILN__NEEDS(NULL, error, store);
     KILN__NEEDS_TEXT(store->mem, error, path);
     if (store->read_only)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read",
+                          store->path);
     char *data = NULL;
     size_t length = 0;
     kiln_status status = kiln__file_read(store->mem, path, LIMIT, &data, &length, error);

@@ -34,8 +34,8 @@ static int add_all(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
-    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1, &statement,
-                               NULL);
+    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1,
+                               &statement, NULL);
     while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
         kiln__store_row row;
         /* A row that is not as this library writes it is left out rather than in everyone's way. */
@@ -80,8 +80,8 @@ int kiln__pending_settle(kiln_store *store)
         kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
     }
     if (count)
-        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: %llu samples that waited in %s are in it now", store->path,
-                   (unsigned long long)count, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: %llu samples that waited in %s are in it now",
+                   store->path, (unsigned long long)count, store->pending->path);
     leave(store, true);
     return SQLITE_OK;
 }
@@ -105,9 +105,11 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
         kiln__text path = {.mem = store->mem};
         kiln_error *why = NULL;
         clock_gettime(CLOCK_REALTIME, &now);
-        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec, (int)getpid());
-        status = path.failed ? kiln__fail_memory(&why)
-                             : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
+        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec,
+                          (int)getpid());
+        status = path.failed
+                     ? kiln__fail_memory(&why)
+                     : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
         if (status == KILN_OK && !kiln__file_exists(path.data)) {
             leave(store, false);
             status = KILN_ERROR_TIMEOUT;
@@ -119,8 +121,10 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
             kiln_error_free(why);
     }
     if (status == KILN_OK)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process holds it: samples are kept in %s until it "
-                   "is free", store->path, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s: another process holds it: samples are kept in %s until it "
+                   "is free",
+                   store->path, store->pending->path);
     return status;
 }
 
@@ -131,8 +135,10 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
     if (status == KILN_OK)
         status = kiln__store_add(store->pending, row, NULL, &why);
     if (status != KILN_OK)
-        status = kiln__fail(store->mem, error, status, "the store %s: another process holds it, and the sample cannot be "
-                            "written beside it: %s", store->path, kiln_error_message(why));
+        status = kiln__fail(store->mem, error, status,
+                            "the store %s: another process holds it, and the sample cannot be "
+                            "written beside it: %s",
+                            store->path, kiln_error_message(why));
     kiln_error_free(why);
     return status;
 }
@@ -141,7 +147,8 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
 
 static kiln_status say_what_waits(kiln_store *store, kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_TIMEOUT, "%llu samples are not in the store %s yet, which another "
+    return kiln__fail(store->mem, error, KILN_ERROR_TIMEOUT,
+                      "%llu samples are not in the store %s yet, which another "
                       "process holds: they are in %s, and whoever opens the store next to write takes them in",
                       (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
 }
@@ -152,9 +159,11 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
     pthread_mutex_lock(&store->lock);
     if (store->pending) {
         if (wait)
-            kiln__logf(&store->log, KILN_LOG_WARNING, "waiting for up to %g s for the process that holds the store %s: %llu "
-                       "samples wait in %s", store->patience / 1e3, store->path,
-                       (unsigned long long)kiln__pending_count(store), store->pending->path);
+            kiln__logf(&store->log, KILN_LOG_WARNING,
+                       "waiting for up to %g s for the process that holds the store %s: %llu "
+                       "samples wait in %s",
+                       store->patience / 1e3, store->path, (unsigned long long)kiln__pending_count(store),
+                       store->pending->path);
         store->hurry = !wait;
         store->told = true; /* of the wait, too */
         kiln__pending_settle(store);
@@ -189,11 +198,14 @@ static kiln_status take_in(kiln_store *store, const char *path, kiln_error **err
 {
     kiln_error *why = NULL;
     if (store->read_only) {
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s are not in the store yet: whoever opens it to write, a "
-                   "sweep for one, takes them in", path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the samples in %s are not in the store yet: whoever opens it to write, a "
+                   "sweep for one, takes them in",
+                   path);
         return KILN_OK;
     }
-    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending, &why);
+    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending,
+                                              &why);
     if (status == KILN_OK) {
         store->hurry = true;
         int code = kiln__pending_settle(store);
@@ -204,7 +216,8 @@ static kiln_status take_in(kiln_store *store, const char *path, kiln_error **err
     }
     bool lives = status == KILN_ERROR_TIMEOUT; /* whoever writes there has it open */
     if (why && !lives && status != KILN_ERROR_MEMORY)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s cannot be taken in: %s", path, kiln_error_message(why));
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s cannot be taken in: %s", path,
+                   kiln_error_message(why));
     kiln_error_free(why);
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }

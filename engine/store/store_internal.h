@@ -13,29 +13,29 @@
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": what says that a database is a store */
 #define KILN__STORE_VERSION 2
-#define KILN__STORE_BESIDE 0x100u          /* a flag of opening: a file of samples that wait (pending.c) */
+#define KILN__STORE_BESIDE 0x100u /* a flag of opening: a file of samples that wait (pending.c) */
 
 struct kiln_store {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem;      /* NULL: malloc */
+    const kiln_allocator *mem; /* NULL: malloc */
     kiln__log log;
     char *path;
     bool read_only;
-    pthread_mutex_t lock;           /* of everything below */
+    pthread_mutex_t lock; /* of everything below */
     sqlite3 *db;
     sqlite3_stmt *insert, *find;
-    dev_t device;                   /* of the file that is open: which one to move where it is damaged */
+    dev_t device; /* of the file that is open: which one to move where it is damaged */
     ino_t inode;
-    bool beside;                    /* a file of samples that wait: nobody else may have it open meanwhile */
+    bool beside; /* a file of samples that wait: nobody else may have it open meanwhile */
     /* other processes */
-    unsigned patience;              /* milliseconds that one is waited for */
-    bool late;                      /* that was in vain once: from then on a sample waits a moment and no longer */
-    bool hurry;                     /* now is such a moment */
-    unsigned vain;                  /* how often the whole of it was in vain */
+    unsigned patience; /* milliseconds that one is waited for */
+    bool late;         /* that was in vain once: from then on a sample waits a moment and no longer */
+    bool hurry;        /* now is such a moment */
+    unsigned vain;     /* how often the whole of it was in vain */
     uint64_t wait_from;
     bool wait_told;
-    kiln_store *pending;            /* samples that wait; NULL: none do */
-    bool told;                      /* the caller has been told that they do, and need not be again */
+    kiln_store *pending; /* samples that wait; NULL: none do */
+    bool told;           /* the caller has been told that they do, and need not be again */
 };
 
 /* Under the lock. What a result code of SQLite means, with the path and what was being done. */

@@ -17,7 +17,7 @@ void profile_head(cli *c, const profile_view *view);
 json_t *profile_head_json(cli *c, const profile_view *view);
 
 json_t *counters_json(const kiln_counters *counters);
-double counters_ratio(uint64_t a, uint64_t b); /* 0 where b is */
+double counters_ratio(uint64_t a, uint64_t b);             /* 0 where b is */
 const char *counters_share(uint64_t part, uint64_t whole); /* "12.5 %", "" of nothing */
 const char *counters_per(uint64_t a, uint64_t b);          /* "4", "" for none */
 #endif

@@ -65,7 +65,10 @@ static json_t *sweep_json(cli *c, const sweep *s)
 
 /* ---- occupancy ---- */
 
-typedef struct cliff { int registers; uint64_t shared; } cliff; /* how much more costs a block; 0: nothing does */
+typedef struct cliff {
+    int registers;
+    uint64_t shared;
+} cliff; /* how much more costs a block; 0: nothing does */
 
 /* The least growth of registers, and of shared memory, with which an SM holds a block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
@@ -124,12 +127,14 @@ static void occupancy_cells(cli_table *table, const kiln_inspected_kernel *k, co
     table_cell(table, "%s", k->limited_by);
     table_cell(table, "%s", at->registers ? cli_printf("+%d", at->registers) : "never");
     table_cell(table, "+%s", cli_bytes(at->shared));
-    table_cell(table, "%s", before > k->blocks_per_sm ? cli_printf("cliff: %d blocks less", before - k->blocks_per_sm)
-                            : before >= 0 && before < k->blocks_per_sm ? "more blocks" : "");
+    table_cell(table, "%s",
+               before > k->blocks_per_sm ? cli_printf("cliff: %d blocks less", before - k->blocks_per_sm)
+               : before >= 0 && before < k->blocks_per_sm ? "more blocks"
+                                                          : "");
 }
 
-static const char *const occupancy_heads[] = {"", "kernel", "threads", "registers", "shared", "blocks/SM", "warps/SM",
-                                              "occupancy", "limited by", "registers", "shared", ""};
+static const char *const occupancy_heads[] = {"",         "kernel",    "threads",    "registers", "shared", "blocks/SM",
+                                              "warps/SM", "occupancy", "limited by", "registers", "shared", ""};
 
 int study_occupancy(cli *c)
 {
@@ -206,12 +211,12 @@ int study_occupancy(cli *c)
 /* ---- tiles ---- */
 
 typedef struct tile_row {
-    double loads, operations, each;  /* of a block between two barriers that part phases; operations a load */
+    double loads, operations, each; /* of a block between two barriers that part phases; operations a load */
     uint64_t shared, phases;
     int blocks_per_sm;
-    double pending;                  /* loads of all blocks of an SM in one phase */
+    double pending; /* loads of all blocks of an SM in one phase */
     const char *kernel;
-    int64_t width;                   /* of the square tiles of two operands by which it can be worked out by hand; 0 */
+    int64_t width; /* of the square tiles of two operands by which it can be worked out by hand; 0 */
 } tile_row;
 
 /* A phase is a barrier after the tile is loaded and one after it is used. */
@@ -219,15 +224,16 @@ static tile_row tile_of(const kiln_profiled_kernel *k, kiln_value value)
 {
     const kiln_counters *n = &k->counters;
     uint64_t barriers = k->warps ? n->barriers / k->warps : 0, blocks = k->blocks ? k->blocks : 1;
-    tile_row row = {.kernel = k->name, .shared = k->static_shared + k->dynamic_shared, .blocks_per_sm = k->blocks_per_sm};
+    tile_row row = {
+        .kernel = k->name, .shared = k->static_shared + k->dynamic_shared, .blocks_per_sm = k->blocks_per_sm};
     row.phases = barriers >= 2 ? barriers / 2 : 1;
     row.loads = (double)n->global_load_lanes / (double)blocks / (double)row.phases;
     row.operations = k->flops / (double)blocks / (double)row.phases;
     row.each = row.loads > 0 ? row.operations / row.loads : 0;
     row.pending = row.loads * row.blocks_per_sm;
     uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
-    if (value.kind == KILN_INT && value.as.i > 0 && value.as.i <= 64 && (uint64_t)(value.as.i * value.as.i) == threads &&
-        row.shared == 8 * threads)
+    if (value.kind == KILN_INT && value.as.i > 0 && value.as.i <= 64 &&
+        (uint64_t)(value.as.i * value.as.i) == threads && row.shared == 8 * threads)
         row.width = value.as.i;
     return row;
 }
@@ -286,8 +292,8 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
     return best;
 }
 
-static const char *const tile_heads[] = {"", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM",
-                                         "pending loads an SM"};
+static const char *const tile_heads[] = {
+    "", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM", "pending loads an SM"};
 
 int study_tiles(cli *c)
 {
@@ -343,10 +349,12 @@ int study_tiles(cli *c)
         return 0;
     }
     json_decref(object);
-    out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(), s.param.name);
+    out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(),
+               s.param.name);
     table_print(&table, true);
-    out_puts("\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"
-             "operands lie in shared memory: 2 T T loads, 2 T T T operations; counted ones include edges and what else loads.\n");
+    out_puts(
+        "\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"
+        "operands lie in shared memory: 2 T T loads, 2 T T T operations; counted ones include edges and what else loads.\n");
     return 0;
 }
 
@@ -356,7 +364,10 @@ int study_tiles(cli *c)
 
 static int study_run(cli *c)
 {
-    static const struct { const char *name; int (*run)(cli *c); } studies[] = {
+    static const struct {
+        const char *name;
+        int (*run)(cli *c);
+    } studies[] = {
 #define CLI_X(name) {#name, study_##name},
         STUDIES(CLI_X)
 #undef CLI_X
@@ -403,29 +414,31 @@ const cli_command cli_study_command = {
     .name = "study",
     .summary = "work out for a spec what one does by hand: occupancy, tiles, accesses",
     .arguments = "occupancy|tiles|access|transactions|carveout SPEC",
-    .about = "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
-             "occupancy varies a param and shows registers, shared memory, blocks and warps of an SM of any architecture, "
-             "and where the next cliff is: the growth that costs a block.\n\n"
-             "tiles varies the width of tiles and shows loads, operations, operations a load, shared memory and the "
-             "loads that an SM has under way, worked out by hand beside what is counted.\n\n"
-             "access shows which thread of a block touches which element of which buffer in which step; choose a small "
-             "size.\n\n"
-             "transactions shows for each access to global memory the sectors and lines that a request moves and how "
-             "much of them is used.\n\n"
-             "carveout shows, for L1 cached or not and for the split that favours L1 or shared memory, the blocks that "
-             "fit and what they read from beyond L1, to first order.",
+    .about =
+        "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
+        "occupancy varies a param and shows registers, shared memory, blocks and warps of an SM of any architecture, "
+        "and where the next cliff is: the growth that costs a block.\n\n"
+        "tiles varies the width of tiles and shows loads, operations, operations a load, shared memory and the "
+        "loads that an SM has under way, worked out by hand beside what is counted.\n\n"
+        "access shows which thread of a block touches which element of which buffer in which step; choose a small "
+        "size.\n\n"
+        "transactions shows for each access to global memory the sectors and lines that a request moves and how "
+        "much of them is used.\n\n"
+        "carveout shows, for L1 cached or not and for the split that favours L1 or shared memory, the blocks that "
+        "fit and what they read from beyond L1, to first order.",
     .min_words = 2,
     .max_words = 2,
     .completes = CLI_SPECS,
     .words = "occupancy tiles access transactions carveout",
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
     .examples =
-        (const cli_example[]){{"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80", "Where blocks are lost."},
-                              {"kiln study tiles matmul -v tiled", "What a wider tile buys."},
-                              {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-                               "Who reads what, step by step."},
-                              {"kiln study transactions matmul -v naive", "Sectors, lines and what is used of them."},
-                              {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80", "Where blocks are lost."},
+            {"kiln study tiles matmul -v tiled", "What a wider tile buys."},
+            {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
+             "Who reads what, step by step."},
+            {"kiln study transactions matmul -v naive", "Sectors, lines and what is used of them."},
+            {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
+            {0}},
     .run = study_run,
 };

@@ -4,9 +4,9 @@
 
 #include "counters.h"
 
-int study_occupancy(cli *c);    /* study.c */
+int study_occupancy(cli *c); /* study.c */
 int study_tiles(cli *c);
-int study_access(cli *c);       /* study_access.c */
+int study_access(cli *c); /* study_access.c */
 int study_transactions(cli *c);
 int study_carveout(cli *c);
 #endif
