@@ -52,7 +52,7 @@ static int look(void *user, const kiln_record *r)
 {
     kiln__known known = {.spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes,
                          .params = r->params, .size_count = r->size_count, .param_count = r->param_count,
-                         .how = KILN__MEASURED, .seconds = r->status == KILN_OK ? r->result.seconds : HUGE_VAL, .made = r->made};
+                         .how = KILN__MEASURED, .seconds = r->status == KILN_OK ? r->result->seconds : HUGE_VAL, .made = r->made};
     double sum = (double)strlen(r->message) + (double)strlen(kiln_status_name(r->status));
     for (size_t i = 0; i < r->time_count; i++)
         sum += r->times[i];

@@ -30,7 +30,7 @@ static int keep(void *user, const kiln_record *r)
         .spec = copy(r->spec), .variant = copy(r->variant), .params = copy(cli_settings_text(r->params, r->param_count)),
         .sizes = copy(cli_settings_text(r->sizes, r->size_count)), .device = copy(r->device),
         .device_id = copy(r->device_id), .uuid = copy(r->uuid), .driver = copy(r->driver), .nvrtc = copy(r->nvrtc),
-        .kiln = copy(r->kiln), .message = copy(r->message), .status = r->status, .result = r->result, .made = r->made,
+        .kiln = copy(r->kiln), .message = copy(r->message), .status = r->status, .result = *r->result, .made = r->made,
     };
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 256;
@@ -160,7 +160,7 @@ static int add_json(void *user, const kiln_record *r)
     js_set(object, "params", js_settings(r->params, r->param_count));
     js_set(object, "sizes", js_settings(r->sizes, r->size_count));
     js_set(object, "reusable", json_boolean(r->reusable));
-    js_set(object, "result", r->status == KILN_OK ? js_result(&r->result) : json_null());
+    js_set(object, "result", r->status == KILN_OK ? js_result(r->result) : json_null());
     for (size_t i = 0; i < r->time_count; i++)
         js_add(times, js_real(r->times[i]));
     js_set(object, "times", times);
