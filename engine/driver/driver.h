@@ -7,8 +7,8 @@
 
 #include "simulator.h"
 
-/* X(name, signature, required). `name` is the API's own, without a version suffix; the loader takes the version that
- * cuda.h maps it to. Optional ones are NULL where the driver lacks them. */
+/* X(name, signature, required). `name` is the API's, without a version suffix; the loader uses the version to which
+ * cuda.h maps it. Optional functions are NULL if the driver lacks them. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \
@@ -80,30 +80,30 @@ typedef struct kiln__driver {
 #define KILN_X(name, signature, required) CUresult(CUDAAPI *name##_) signature;
     KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
-    const kiln__simulator *simulator; /* what a simulated device can do beyond this; NULL on a GPU */
+    const kiln__simulator *simulator; /* further functions of the simulated device; NULL on a GPU */
     int version;            /* cuDriverGetVersion */
     void *library;          /* dlopen handle, NULL for the simulated device */
     char path[256];         /* "libcuda.so.1" as loaded, or "built-in" */
 } kiln__driver;
-/* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): the members end in `_` to stay clear of that. */
+/* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): so the members' names end in `_`. */
 
 /* Fills `driver` from libcuda.so.1 and calls cuInit. Each way to fail (no library, too old, no device, no permission,
  * device lost) is a KILN_ERROR_NO_DEVICE with one sentence and what to do. */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Fills it from the simulated device; cannot fail but for memory. */
+/* Fills it from the simulated device; fails only for lack of memory. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* The simulated device of this process, also where no driver is open: for what devices there are. */
+/* The simulated device of this process, also if no driver is open; to list devices. */
 const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
 /* KILN_ERROR_DEVICE (or _DEVICE_MEMORY, _LAUNCH by the result) with "call: NAME (string)" and, from the simulated
- * device, its last fault. `what` says what was being done: "cuMemAlloc of 1024 bytes for buffer A". */
+ * device, its last fault. `what` describes the call: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */
-/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver tells none, or the device is simulated. */
+/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-/* What the driver does not know is 0. A result other than CUDA_SUCCESS: it could not be asked; *info is not whole. */
+/* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -42,7 +42,7 @@ typedef enum kiln__opcode {
 
 typedef struct kiln__expr_op {
     uint8_t code;    /* kiln__opcode */
-    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 where the operand itself stays, as in Python */
+    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
     int32_t operand; /* an index, or how many instructions a jump skips beyond the next one */
     uint32_t at;     /* offset into the text, for messages */
 } kiln__expr_op;
@@ -64,15 +64,15 @@ struct kiln__expr {
     kiln_value *constants;
 };
 
-/* The place of text[at] where text[0] is at `pos`: exact where the file has the text as it stands, else `pos` (a text
- * that YAML folded or unescaped has no columns of its own). */
+/* The place of text[at] if text[0] is at `pos`. It is exact if the file contains the text literally; for a text that
+ * YAML folded or unescaped it is `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
-/* Parses one expression from text[from..length) and says in *end where it stops: at what cannot continue it. Offsets
- * and errors count from text[0], which is at `pos`. */
+/* Parses one expression from text[from..length). *end is where it ends: the first character that cannot continue it.
+ * Offsets and errors count from text[0], which is at `pos`. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
-/* Past blanks from `at`. */
+/* The first offset from `at` on that is not a blank. */
 size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
 /* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */

@@ -337,6 +337,28 @@ KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t 
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
+/* ---- the keys of the spec format --------------------------------------------------------------------------- */
+
+typedef enum kiln_spec_key_need {
+    KILN_KEY_OPTIONAL,
+    KILN_KEY_REQUIRED,
+    KILN_KEY_ONE_OF,                /* exactly one of the keys of its mapping that have this */
+    KILN_KEY_ANY                    /* `name` stands for every other key */
+} kiln_spec_key_need;
+typedef struct kiln_spec_key_info {
+    const char *mapping;            /* where it stands: "spec", "launch", ... */
+    const char *mapping_about;      /* one line, the same for all keys of the mapping; so is */
+    const char *mapping_rule;       /* which of its keys go together: a JSON schema that the mapping meets too */
+    const char *name;               /* "grid" */
+    kiln_spec_key_need need;
+    const char *value;              /* what stands behind it: "expression", "list of steps" */
+    const char *schema;             /* the same as a JSON schema, in which the mapping NAME is #/$defs/NAME */
+    const char *about;              /* one line */
+    const char *changes;            /* what changes with it, and so, which samples of a store are not reused: "code", ... */
+} kiln_spec_key_info;
+/* The keys by number, those of a mapping one after the other; NULL past the last. */
+KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
+
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
 /* Zero means: the first contender, each param's default, the first size set (`tiny` on the simulator). Referenced

@@ -5,6 +5,7 @@
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 
+#include "keys.h"
 #include "spec.h"
 #include "tree.h"
 
@@ -40,9 +41,12 @@ typedef struct kiln__reader {
 
 /* ---- nodes (read.c) ---- */
 
-/* True if `node` is a mapping; says so if not. Reports keys that are not among `keys` (NULL-terminated). */
-bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
-/* True if it is there; says `what` misses `key` if not. */
+/* True if `node` is a mapping; says so if not. Reports keys that the table has no row for (keys.h). */
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping);
+/* The same for a mapping of another format; `keys` ends with NULL. */
+bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
+/* True if it is there; says that the mapping misses the key if not. */
+bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key);
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key);
 /* A mapping of names to anything, at most KILN__MOST: lets, buffers. NULL node: 0 entries. */
 size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what);

@@ -209,6 +209,7 @@ static void tear_down(void)
     X(ADDRESS, kiln_spec_size_set, "0", (A(0, w.spec), 0))                                                             \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(ADDRESS, kiln_spec_buffer, "0", (A(0, w.spec), 0))                                                               \
+    X(ADDRESS, kiln_spec_key, "", (0))                                                                                 \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
     X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space),  \
       A(5, &out.error)))                                                                                               \
@@ -650,8 +651,8 @@ static void test_sizes(void)
             check_size(f, f->size + 64, f->size + 64, true, KILN_OK, "");
         else
             check_size(f, f->size + 64, f->size + 64, true, KILN_ERROR_UNSUPPORTED, "older than the header");
-        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
-        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
+        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
+        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
     }
     tear_down();
 }
@@ -719,13 +720,13 @@ static void test_flags_and_enums(void)
     REFUSED(TUNE(.flags = 64), "kiln_tune: options.flags has unknown bits 0x40");
     REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)),
             "kiln_tune: options.run.flags has unknown bits 0x40");
-    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it goes from 0 to 2");
+    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it must be 0 to 2");
     REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error), "kiln_store_open: flags has unknown bits 0x6");
     REFUSED(kiln_store_export(w.store, NULL, "a", (kiln_format)-1, NULL, &out.error),
-            "kiln_store_export: format is -1; it goes from 0 to 3");
+            "kiln_store_export: format is -1; it must be 0 to 3");
     REFUSED(kiln_recording_convert(w.engine, RECORDING, "a", (kiln_format)9, &out.error),
-            "kiln_recording_convert: format is 9; it goes from 0 to 3");
-    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it goes from -1 to 1");
+            "kiln_recording_convert: format is 9; it must be 0 to 3");
+    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it must be -1 to 1");
     CHECK_TEXT(kiln_check_text((kiln_check_kind)-1), "");
     CHECK_TEXT(kiln_best_text((kiln_best_from)99), "");
     CHECK_TEXT(kiln_class_name((kiln_class)-1), "");
@@ -773,13 +774,13 @@ static void test_lists(void)
     REFUSED(TUNE(.param_count = 1), "kiln_tune: options.param_count is 1, but options.params is NULL");
     REFUSED(CHOOSE(.size_count = 1), "kiln_plan_open: choice.size_count is 1, but choice.sizes is NULL");
     REFUSED(CHOOSE(.params = bad, .param_count = 1), "kiln_plan_open: choice.params[0].name is NULL");
-    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.kind is 7; it goes from 0 to 3");
+    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.kind is 7; it must be 0 to 3");
     REFUSED(CHOOSE(.sizes = bad + 2, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.as.text is NULL");
     REFUSED(CHOOSE(.sizes = bad + 3, .size_count = 1), "kiln_plan_open: choice.sizes[0].name is empty");
     REFUSED(LIST(.size_count = 1), "kiln_store_list: filter.size_count is 1, but filter.sizes is NULL");
     REFUSED(kiln_plan_resize(w.plan, w.sizes, minus, &out.error),
-            "kiln_plan_resize: count is 18446744073709551615; it is at most 1048576, and a negative number wraps round to a "
-            "large one");
+            "kiln_plan_resize: count is 18446744073709551615; it must be at most 1048576 (a negative number wraps to a "
+            "large one)");
     REFUSED(kiln_plan_resize(w.plan, NULL, 1, &out.error), "kiln_plan_resize: count is 1, but sizes is NULL");
     CHECK_OK(kiln_plan_resize(w.plan, NULL, 0, &out.error), out.error);
     REFUSED(RUN(.input_count = 1), "kiln_plan_run: options.input_count is 1, but options.inputs is NULL");
