@@ -148,7 +148,7 @@ static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step 
 }
 
 /* NAME: buffer[element], or NAME: buffer for its first element. */
-static void read_read(kiln__reader *r, const kiln__spec_node *node, struct kiln__read *read)
+static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
         read->buffer = kiln__read_buffer_name(r, node, "what is read");
@@ -189,7 +189,7 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
         if (read_->kind == KILN__MAP && read_->count == 0)
             kiln__diag_add(r->diag, read_->pos, "'read' names nothing; without it the condition would never change");
         for (size_t i = 0; i < count; i++) {
-            struct kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
+            kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
             read->name = kiln__arena_strdup(r->arena, read_->keys[i]->text);
             read->pos = read_->keys[i]->pos;
             read_read(r, read_->items[i], read);

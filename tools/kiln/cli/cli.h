@@ -107,6 +107,7 @@ struct cli_command {
 /* Groups that several commands take. */
 extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_output_group;
 #define CLI_OPTION_FIELD(field) offsetof(cli_args, field)
+// clang-format off: it takes the braces in a macro for a block
 
 /* Rows that the tables of several commands have. */
 #define CLI_SIZE_OPTION                                                                                                \
@@ -139,6 +140,7 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
 #define CLI_STORE_OPTION                                                                                               \
     {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \
      "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."}
+// clang-format on
 
 /* ---- SIGINT and SIGTERM ---- */
 
@@ -294,15 +296,14 @@ size_t cli_groups(const cli_command *command, const cli_group **groups);
 const char *cli_option_text(const cli_option *option);
 
 /* Environment variables and their meaning, for --help and the man page. X(name, says) */
-#define CLI_ENVIRONMENT(X)                                                                                             \
-    X("KILN_DEVICE", "The device to use where --device is not given.")                                                 \
-    X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
-    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else "                   \
-                    "~/.local/share/kiln/samples.db.")                                                                 \
-    X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
-    X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.")           \
-    X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
-    X("KILN_WORKER", "The compile worker program.")                                                                    \
+#define CLI_ENVIRONMENT(X) \
+    X("KILN_DEVICE", "The device to use where --device is not given.") \
+    X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.") \
+    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else " "~/.local/share/kiln/samples.db.") \
+    X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.") \
+    X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.") \
+    X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).") \
+    X("KILN_WORKER", "The compile worker program.") \
     X("NO_COLOR", "Set to anything: no colours.")
 
 #endif

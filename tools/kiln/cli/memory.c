@@ -5,11 +5,15 @@
 
 #include "cli.h"
 
-static struct block { struct block *next; max_align_t data[]; } *blocks;
+typedef struct block {
+    struct block *next;
+    max_align_t data[];
+} block;
+static block *blocks;
 
 void *cli_alloc(size_t size)
 {
-    struct block *made = size < SIZE_MAX - sizeof *made ? calloc(1, sizeof *made + size) : NULL;
+    block *made = size < SIZE_MAX - sizeof *made ? calloc(1, sizeof *made + size) : NULL;
     if (!made) {
         fputs("kiln: out of host memory\n", stderr);
         exit(cli_exit_code(KILN_ERROR_MEMORY));
@@ -27,7 +31,7 @@ void *cli_mark(void)
 void cli_release(void *mark)
 {
     while (blocks != mark) {
-        struct block *next = blocks->next;
+        block *next = blocks->next;
         free(blocks);
         blocks = next;
     }

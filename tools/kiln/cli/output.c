@@ -251,7 +251,8 @@ void out_wrapped(const char *text, unsigned indent, unsigned width)
             size_t breaks = strspn(text, "\n");
             text += breaks;
             const bool verbatim = *text == ' ';
-            if ((breaks > 1 || verbatim) && *text) { /* an empty line parts paragraphs; indented lines stay as they are */
+            /* an empty line parts paragraphs; indented lines stay as they are */
+            if ((breaks > 1 || verbatim) && *text) {
                 out_puts(breaks > 1 ? "\n\n" : "\n");
                 column = 0;
             }

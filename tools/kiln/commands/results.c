@@ -380,9 +380,13 @@ static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
 /* ---- the command ---- */
 
 /* X(action, words before SPEC, words after it, whether SPEC may be left out, whether it writes) */
-#define ACTIONS(X)                                                                                                     \
-    X(list, 0, 0, true, false) X(compare, 0, 2, false, false) X(export, 1, 0, true, false)                             \
-    X(import, 1, -1, true, true) X(prune, 0, 0, true, true) X(convert, 2, -1, true, false)
+#define ACTIONS(X) \
+    X(list, 0, 0, true, false) \
+    X(compare, 0, 2, false, false) \
+    X(export, 1, 0, true, false) \
+    X(import, 1, -1, true, true) \
+    X(prune, 0, 0, true, true) \
+    X(convert, 2, -1, true, false)
 enum action {
 #define CLI_X(name, before, after, optional, writes) ACTION_##name,
     ACTIONS(CLI_X)

@@ -485,12 +485,32 @@ static void csv_text(FILE *file, const char *text)
 }
 
 /* A column a field of a result, and the fields that have none. */
-#define CSV_COLUMNS(X)                                                                                                 \
-    X(seconds) X(seconds_low) X(seconds_high) X(repetitions) X(flops) X(bytes) X(verified) X(worst_error)              \
-    X(stopped_early) X(first_seconds) X(clock_hz) X(memory_clock_hz) X(throttle) X(temperature) X(power_watts)         \
+#define CSV_COLUMNS(X) \
+    X(seconds) \
+    X(seconds_low) \
+    X(seconds_high) \
+    X(repetitions) \
+    X(flops) \
+    X(bytes) \
+    X(verified) \
+    X(worst_error) \
+    X(stopped_early) \
+    X(first_seconds) \
+    X(clock_hz) \
+    X(memory_clock_hz) \
+    X(throttle) \
+    X(temperature) \
+    X(power_watts) \
     X(energy_joules)
-#define CSV_NONE(X)                                                                                                    \
-    X(measured) X(estimated) X(host_seconds) X(roofline) X(compile_ns) X(cache_hits) X(cache_misses) X(finals)
+#define CSV_NONE(X) \
+    X(measured) \
+    X(estimated) \
+    X(host_seconds) \
+    X(roofline) \
+    X(compile_ns) \
+    X(cache_hits) \
+    X(cache_misses) \
+    X(finals)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
 enum csv_kind { CSV_FLAG, CSV_COUNT, CSV_THROTTLE, CSV_REAL, CSV_SECONDS, CSV_KNOWN, CSV_NANOSECONDS, CSV_MICROSECONDS };

@@ -11,9 +11,12 @@
 #include "cli.h"
 
 /* What a time is. The larger one counts where a problem has several kinds of them. */
-#define REPORT_TIMES(X)                                                                                                \
-    X(NONE, "no time") X(SIMULATED, "wall time of the simulator") X(ESTIMATED, "estimated time")                       \
-    X(RECORDED, "recorded time") X(MEASURED, "measured time")
+#define REPORT_TIMES(X) \
+    X(NONE, "no time") \
+    X(SIMULATED, "wall time of the simulator") \
+    X(ESTIMATED, "estimated time") \
+    X(RECORDED, "recorded time") \
+    X(MEASURED, "measured time")
 typedef enum report_time {
 #define CLI_X(name, says) REPORT_##name,
     REPORT_TIMES(CLI_X)
@@ -41,7 +44,8 @@ typedef struct report_spread { size_t ran, failed; double least, low, median, hi
 #define REPORT_BINS 24
 typedef struct report_param {
     const char *name;
-    const kiln_value *values; /* in order; a missing one (a sample of before the param was added) is first, as NULL text */
+    const kiln_value *values; /* in order; a missing one (a sample of before the param was added) is first, as NULL
+                                 text */
     size_t value_count, bin_count;
     const char *labels[REPORT_BINS];
     report_spread spreads[REPORT_BINS];
