@@ -25,7 +25,8 @@ bool kiln__spec_describe(kiln_spec *spec)
         kiln_param_info *infos = kiln__arena_alloc(arena, (variant->param_count + 1) * sizeof *infos);
         for (size_t i = 0; infos && i < variant->param_count; i++) {
             const kiln__param *p = &variant->params[i];
-            infos[i] = (kiln_param_info){.name = p->name, .count = p->count, .values = p->values, .initial = p->initial};
+            infos[i] =
+                (kiln_param_info){.name = p->name, .count = p->count, .values = p->values, .initial = p->initial};
         }
         variant->param_infos = infos;
     }
@@ -38,7 +39,10 @@ bool kiln__spec_describe(kiln_spec *spec)
     kiln_buffer_info *buffers = kiln__arena_alloc(arena, (spec->buffer_count + 1) * sizeof *buffers);
     for (size_t i = 0; buffers && i < spec->buffer_count; i++) {
         const kiln__buffer *b = &spec->variants[0].buffers[i];
-        buffers[i] = (kiln_buffer_info){.name = b->name, .type = b->type, .shape = b->shape_text, .output = b->out,
+        buffers[i] = (kiln_buffer_info){.name = b->name,
+                                        .type = b->type,
+                                        .shape = b->shape_text,
+                                        .output = b->out,
                                         .type_text = b->type_expr ? kiln__expr_text(b->type_expr) : NULL};
     }
     spec->buffer_infos = buffers;
@@ -56,30 +60,15 @@ void kiln_spec_free(kiln_spec *spec)
     kiln__free(with, spec);
 }
 
-const char *kiln_spec_name(const kiln_spec *spec)
-{
-    return spec ? spec->name : NULL;
-}
+const char *kiln_spec_name(const kiln_spec *spec) { return spec ? spec->name : NULL; }
 
-const char *kiln_spec_title(const kiln_spec *spec)
-{
-    return spec ? spec->title : NULL;
-}
+const char *kiln_spec_title(const kiln_spec *spec) { return spec ? spec->title : NULL; }
 
-const char *kiln_spec_about(const kiln_spec *spec)
-{
-    return spec ? spec->about : NULL;
-}
+const char *kiln_spec_about(const kiln_spec *spec) { return spec ? spec->about : NULL; }
 
-const char *kiln_spec_path(const kiln_spec *spec)
-{
-    return spec ? spec->path : NULL;
-}
+const char *kiln_spec_path(const kiln_spec *spec) { return spec ? spec->path : NULL; }
 
-size_t kiln_spec_variant_count(const kiln_spec *spec)
-{
-    return spec ? spec->variant_count : 0;
-}
+size_t kiln_spec_variant_count(const kiln_spec *spec) { return spec ? spec->variant_count : 0; }
 
 const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant)
 {
@@ -134,20 +123,14 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
                : NULL;
 }
 
-size_t kiln_spec_size_set_count(const kiln_spec *spec)
-{
-    return spec ? spec->size_set_count : 0;
-}
+size_t kiln_spec_size_set_count(const kiln_spec *spec) { return spec ? spec->size_set_count : 0; }
 
 const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t set)
 {
     return set < kiln_spec_size_set_count(spec) ? &spec->size_set_infos[set] : NULL;
 }
 
-size_t kiln_spec_buffer_count(const kiln_spec *spec)
-{
-    return spec ? spec->buffer_count : 0;
-}
+size_t kiln_spec_buffer_count(const kiln_spec *spec) { return spec ? spec->buffer_count : 0; }
 
 const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer)
 {
