@@ -276,7 +276,7 @@ static const char csv_1[] =
 
 static int check_version_1(void *user, const kiln_record *record)
 {
-    const kiln_result *result = &record->result;
+    const kiln_result *result = record->result;
     CHECK(result->seconds == 0.5 && result->repetitions == 2 && record->made == 1000 && result->compile_ns == 5);
     CHECK(record->time_count == 2 && record->times[0] == 0.25 && record->times[1] == 0.75);
     CHECK(!result->stopped_early && !result->finals && result->first_seconds == 0 && result->clock_hz == 0);
