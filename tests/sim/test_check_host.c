@@ -236,7 +236,7 @@ int main(int count, char **arguments)
     static const check_case cases[] = {
         {"freed by the host", test_freed_by_host}, {"leaks", test_leaks},     {"host reads", test_host_reads},
         {"copies", test_copies},                   {"attach", test_attach},   {"repeats", test_repeats},
-        {"out of memory", test_oom},               {"driver", test_driver}};
+        {"out of memory", test_oom, CHECK_ONE_THREAD},               {"driver", test_driver}};
     int result = check_main(count, arguments, "checks and the host", cases, KILN__COUNT(cases));
     kiln__free(NULL, text);
     return result;
