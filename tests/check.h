@@ -15,10 +15,14 @@
  * its name it is run anywhere. */
 typedef enum check_where {
     CHECK_ANYWHERE,
-    CHECK_ONE_THREAD,               /* not under the thread sanitizer */
-    CHECK_LONG,                     /* long, and of results rather than memory or threads: under no sanitizer */
+    CHECK_ONE_THREAD, /* not under the thread sanitizer */
+    CHECK_LONG,       /* long, and of results rather than memory or threads: under no sanitizer */
 } check_where;
-typedef struct check_case { const char *name; void (*run)(void); check_where where; } check_case;
+typedef struct check_case {
+    const char *name;
+    void (*run)(void);
+    check_where where;
+} check_case;
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* `where` is mostly left to be CHECK_ANYWHERE */
 #if defined(__SANITIZE_THREAD__)
 #define CHECK_SANITIZER "thread"
@@ -54,8 +58,7 @@ static inline bool check_is_left_out(const check_case *one)
     do {                                                                                                               \
         kiln_status got_ = (status);                                                                                   \
         if (got_ != KILN_OK)                                                                                           \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, kiln_status_name(got_),                             \
-                    kiln_error_message(error));                                                                        \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, kiln_status_name(got_), kiln_error_message(error)); \
         CU_ASSERT_EQUAL(got_, KILN_OK);                                                                                \
         kiln_error_free(error);                                                                                        \
         (error) = NULL;                                                                                                \
@@ -63,7 +66,11 @@ static inline bool check_is_left_out(const check_case *one)
 
 /* An allocator that fails the n-th allocation and counts what is live: for running each constructor with the 1st, 2nd,
  * ... allocation failing. */
-typedef struct check_oom { long countdown; long live; int failed; } check_oom;
+typedef struct check_oom {
+    long countdown;
+    long live;
+    int failed;
+} check_oom;
 static inline void *check_oom_resize(void *user, void *pointer, size_t size)
 {
     check_oom *oom = user;

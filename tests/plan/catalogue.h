@@ -5,14 +5,19 @@
 #include "check.h"
 #include "plan_internal.h"
 
-typedef struct catalogue_spec { const char *name; kiln_spec **spec; } catalogue_spec;
+typedef struct catalogue_spec {
+    const char *name;
+    kiln_spec **spec;
+} catalogue_spec;
 
 /* What main returns. The cases see *engine and each *spec. */
 static int catalogue_main(int count, char **arguments, const char *suite, const check_case *cases, size_t case_count,
                           kiln_engine **engine, const catalogue_spec *specs, size_t spec_count)
 {
     const char *shared = getenv("KILN_TEST_CACHE"); /* of a whole test run (tools/test.sh) */
-    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = shared,
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = shared,
                             .flags = (shared ? 0 : KILN_NO_CACHE) | KILN_NO_WORKERS};
     kiln_error *error = NULL;
     kiln_status status = kiln_engine_open(&options, engine, &error);
