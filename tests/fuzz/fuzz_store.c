@@ -57,7 +57,7 @@ static int look(void *user, const kiln_record *r)
                          .sizes = KILN__SIZES(r),
                          .params = KILN__PARAMS(r),
                          .how = KILN__MEASURED,
-                         .seconds = r->status == KILN_OK ? r->result.seconds : HUGE_VAL,
+                         .seconds = r->status == KILN_OK ? r->result->seconds : HUGE_VAL,
                          .made = r->made};
     double sum = (double)strlen(r->message) + (double)strlen(kiln_status_name(r->status));
     for (size_t i = 0; i < r->time_count; i++)
