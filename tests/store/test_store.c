@@ -712,7 +712,7 @@ static const check_case cases[] = {
     {"a full disk", a_full_disk},
     {"a file that cannot grow", a_file_that_cannot_grow},
     {"several write at once", several_write_at_once},
-    {"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill},
+    {"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill, CHECK_ONE_THREAD},
     {"out of memory", out_of_memory},
 };
 
@@ -722,7 +722,7 @@ int main(int argc, char **argv)
         return print_times();
     if (argc == 3 && strcmp(argv[1], "kill") == 0) {
         kills = (unsigned)strtoul(argv[2], NULL, 10);
-        static const check_case one[] = {{"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill}};
+        static const check_case one[] = {{"nothing is lost by SIGKILL", nothing_is_lost_by_sigkill, CHECK_ONE_THREAD}};
         return check_main(1, argv, "store", one, 1);
     }
     return check_main(argc, argv, "store", cases, sizeof cases / sizeof *cases);
