@@ -1,6 +1,6 @@
-/* Checks (sim.h, CHECKS.md): while a context is checked, its launches are watched and its memory is shadowed. A program
- * asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a process, and
- * then what was found goes to standard error when the context goes, or the process. */
+/* Checks (sim.h, engine/sim/check/CHECKS.md): while a context is checked, its launches are watched and its memory is
+ * shadowed. A program asks for it with kiln__sim_check_begin(); the environment's KILN_SIM_CHECK asks for every context of a
+ * process, and then what was found goes to standard error when the context goes, or the process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* estimate.c - estimates (sim.h): while a thread asks for them, its launches are traced in a few blocks, and the time
- * that these would take on the device of the profile adds up. ESTIMATE.md. */
+ * that these would take on the device of the profile adds up. engine/sim/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 

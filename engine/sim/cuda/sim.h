@@ -32,7 +32,7 @@ bool kiln__sim_has_context(const void *context);
  * launched gives CUDA_ERROR_TIMEOUT. (0, NULL) ends both. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
-/* ---- estimates of times. ESTIMATE.md ---- */
+/* ---- estimates of times. engine/sim/model/ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it has
  * none. `sampled`: only the blocks that are looked at run, so that what kernels leave in memory is not whole. */
@@ -44,7 +44,7 @@ double kiln__sim_estimate_end(uint64_t *launches);
 /* How many registers a thread of the kernel (a CUfunction of the current context) has in machine code; PTX does not say. */
 bool kiln__sim_kernel_registers(const void *function, int registers);
 
-/* ---- counting: what kernels do. COUNTERS.md ---- */
+/* ---- counting: what kernels do. engine/sim/observe/COUNTERS.md ---- */
 
 /* From now on the launches of the calling thread's current context are counted. `see` (may be NULL) is shown the
  * accesses of the block of that number in each launch. False: it counts already, or memory is out. */
@@ -53,7 +53,7 @@ bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
  * is not among it. False: memory is out. */
 bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
 
-/* ---- checks: what kernels do wrong. CHECKS.md ---- */
+/* ---- checks: what kernels do wrong. engine/sim/check/CHECKS.md ---- */
 
 /* From now on the launches of the calling thread's current context are checked. False: they are already, or memory is
  * out. What the context has allocated so far counts as written. */

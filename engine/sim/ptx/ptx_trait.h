@@ -46,7 +46,7 @@ typedef enum ptx_cost {
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
     PTX_COST_MEMORY, /* parameters are free */
-    PTX_COST_COARSE, /* one ALU instruction, for want of a better figure: ESTIMATE.md, "What it cannot see" */
+    PTX_COST_COARSE, /* one ALU instruction, for want of a better figure: engine/sim/model/ESTIMATE.md, "What it cannot see" */
     /* by a rule */
     PTX_COST_SUM,        /* by the type; two for 64-bit integers */
     PTX_COST_LOGIC,      /* the same; of predicates: free */

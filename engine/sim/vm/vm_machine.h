@@ -1,6 +1,6 @@
 /* vm_machine.h - the state of a launch that runs: device, module, grid, block, warp, instruction; and what the
- * interpreter's files share. Handlers (sim/ops), the decoder and those that look on are written against it. README.md,
- * section "Interpreter", says how they fit. */
+ * interpreter's files share. Handlers (sim/ops), the decoder and those that look on are written against it. README.md
+ * says how they fit. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
@@ -458,7 +458,7 @@ void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- print.c ---- */
+/* ---- builtin.c ---- */
 typedef enum vm_builtin {
     VM_BUILTIN_PRINTF,
     VM_BUILTIN_ASSERT,

@@ -1,4 +1,4 @@
-/* print.c - the functions that device code calls and no module defines: vprintf, __assertfail, malloc, free. */
+/* builtin.c - the functions that device code calls and no module defines: vprintf, __assertfail, malloc, free. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
