@@ -17,7 +17,8 @@ int vm_host_rounding(unsigned rounding)
     }
 }
 
-/* One result under the host's present rounding. Operands are volatile so that nothing moves past the change of it. */
+/* One result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing across
+ * the change of mode. */
 float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
 {
     volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
@@ -143,7 +144,8 @@ static uint64_t float_to_int(unsigned to, unsigned from, double x, unsigned roun
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-/* An integer as a double that still rounds right to anything narrower: bits that do not fit stick to the last. */
+/* An integer as a double that still rounds correctly to any narrower type: bits that do not fit set the last bit
+ * (sticky). */
 static double sticky(uint64_t magnitude, bool negative)
 {
     double x = magnitude >> 53 ? ldexp((double)(magnitude >> 11 | ((magnitude & 2047) != 0)), 11) : (double)magnitude;
@@ -194,7 +196,7 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
     {
         uint64_t bits = i->c & 1 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane], r;
         if (is_float(from)) {
-            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* there .ftz does nothing */
+            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* .ftz has no effect there */
             if (!is_float(to)) {
                 r = narrow(to, float_to_int(to, from, x, rounding));
             } else if (to == PTX_F32 && from == PTX_F64 && x != x) {
@@ -225,7 +227,7 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
             if (i->flags & VM_RELU && a <= 0)
                 a = 0;
             uint32_t bits = vm_r32(w, i->a)[lane], r = vm_pack_float(a, 10, 8, i->size);
-            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* the device rounds such a payload away */
+            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* such a NaN payload is lost */
                 r = (bits + 0x1000) >> 13;
             if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
                 r--;
@@ -260,7 +262,7 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
     {
-        /* One flag serves both: subtracting is adding the complement, so a set flag is no borrow. */
+        /* One flag serves both: subtracting is adding the complement, so a set flag means no borrow. */
         bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
         bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
         uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -387,7 +389,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
     case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
-    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* moves between any two looks */
+    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER: case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
     case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
@@ -399,7 +401,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_CLUSTER_NCTARANK: return 1;
     case PTX_SREG_AGGR_SMEM_SIZE: case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
-    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups look for it */
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
     case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }
@@ -433,7 +435,7 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* The address of a .local variable: it moves with the frame. imm: offset in the frame. */
+/* The address of a .local variable: it depends on the frame. imm: offset in the frame. */
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t value = w->frame->local_base + i->imm;
@@ -459,7 +461,7 @@ void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m) vm_r64(w, i->d)[lane] = 0; /* cache policies change nothing that can be seen */
+    VM_EACH(lane, m) vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect here */
 }
 
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m)
