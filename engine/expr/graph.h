@@ -13,7 +13,8 @@ typedef enum kiln__expr_node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE
 
 typedef struct kiln__expr_node {
     uint8_t op;                /* an opcode of expr/code.h, or one of graph.c's own */
-    uint8_t kind;              /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of these */
+    uint8_t kind; /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of
+                     these */
     uint32_t a, b, c;          /* operands: earlier nodes */
     int64_t value;             /* of a constant; number of an input */
     uint32_t next;             /* in the table of known nodes */

@@ -22,13 +22,18 @@ typedef struct converter {
 } converter;
 
 /* X(in a cache's entry, in a result's times) */
-#define TIMES(X)                                                                                                       \
-    X("compile_time", "compilation_time") X("framework_time", "framework") X("strategy_time", "search_algorithm")      \
-    X("verification_time", "validation") X("times", "runtimes")
+#define TIMES(X) \
+    X("compile_time", "compilation_time") \
+    X("framework_time", "framework") \
+    X("strategy_time", "search_algorithm") \
+    X("verification_time", "validation") \
+    X("times", "runtimes")
 
 /* X(Kernel Tuner's word, T4's invalidity); if several have the same invalidity, it is converted to the first */
-#define FAILURES(X)                                                                                                    \
-    X("CompilationFailedConfig", "compile") X("RuntimeFailedConfig", "runtime") X("InvalidConfig", "constraints")
+#define FAILURES(X) \
+    X("CompilationFailedConfig", "compile") \
+    X("RuntimeFailedConfig", "runtime") \
+    X("InvalidConfig", "constraints")
 
 /* ---- JSON with a sticky failure ---- */
 

@@ -275,9 +275,13 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
     kiln_setting *params = NULL, *sizes = NULL;
 #define COPY(kind, name, unit, text) .name = row->name,
     kiln_record record = {
+        .status = (kiln_status)row->status,
+        .message = row->message,
+        .reusable = row->reusable != 0,
+        .times = row->times,
+        .time_count = row->time_count,
+        .made = row->made,
         KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)
-        .status = (kiln_status)row->status, .message = row->message, .reusable = row->reusable != 0,
-        .times = row->times, .time_count = row->time_count, .made = row->made,
     };
 #undef COPY
     kiln__store_row_result(row, &record.result);

@@ -11,9 +11,11 @@
 #define TEXT(name) #name " TEXT NOT NULL,"
 #define WHOLE(name) #name " INTEGER NOT NULL,"
 #define REAL(name) #name " REAL,"
+// clang-format off: texts and macros that make texts
 static const char schema[] =
     "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(KILN__COLUMN) "times BLOB NOT NULL);"
     KEY_INDEX ";" SPEC_INDEX ";";
+// clang-format on
 #undef TEXT
 #undef WHOLE
 #undef REAL

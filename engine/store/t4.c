@@ -15,9 +15,11 @@
 
 /* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
  * written as the last. */
-#define ENDS(X)                                                                                                        \
-    X(ERROR_COMPILE, "compile", "CompilationFailedConfig") X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")          \
-    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig") X(ERROR_CONSTRAINT, "constraints", "InvalidConfig")    \
+#define ENDS(X) \
+    X(ERROR_COMPILE, "compile", "CompilationFailedConfig") \
+    X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig") \
+    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig") \
+    X(ERROR_CONSTRAINT, "constraints", "InvalidConfig") \
     X(ERROR_DEVICE, "runtime", "RuntimeFailedConfig")
 static const struct { kiln_status status; const char *invalidity, *word; } ends[] = {
 #define X(status, invalidity, word) {KILN_##status, invalidity, word},

@@ -274,7 +274,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are not handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default pool: not in the table */
+/* the default pool: not in the table */
+#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, usable or not; NULL: none. Under the state lock */
 /* A destructor of the host, to be called without locks. */
 typedef struct sim_end_of { void (*destroy)(void *); void *pointer; struct sim_end_of *next; } sim_end_of;
