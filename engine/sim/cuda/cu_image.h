@@ -10,20 +10,23 @@
 typedef struct sim_text {
     char *data;
     size_t length;
-    char *name;                 /* for messages */
-    bool lazy;                  /* from a library: linked only if needed */
+    char *name; /* for messages */
+    bool lazy;  /* from a library: linked only if needed */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all that is linked together */
 typedef struct sim_texts {
     const kiln_allocator *mem;
     sim_text *items;
     size_t count, capacity;
-    uint64_t unpacked;          /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
-    bool linked;                /* they belong together: from cuLinkComplete, or parts of a program */
+    uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
+    bool linked;       /* they belong together: from cuLinkComplete, or parts of a program */
 } sim_texts;
 
 typedef enum sim_image_result {
-    SIM_IMAGE_OK, SIM_IMAGE_INVALID, SIM_IMAGE_NO_BINARY /* nothing for this device */, SIM_IMAGE_MEMORY
+    SIM_IMAGE_OK,
+    SIM_IMAGE_INVALID,
+    SIM_IMAGE_NO_BINARY /* nothing for this device */,
+    SIM_IMAGE_MEMORY
 } sim_image_result;
 
 /* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. `log` gets

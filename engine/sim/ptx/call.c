@@ -25,8 +25,8 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
     if (binding && binding->kind == PTX_BIND_REG && binding->type != PTX_PRED && !raw.offset) {
         *operand = (ptx_operand){.kind = PTX_OPERAND_REG, .type = binding->type, .index = binding->index};
         return ptx_type_bytes((ptx_type)binding->type) == bytes || bytes == UINT64_MAX ||
-               ptx_error(p, line, "register '%s' is passed, but the callee's parameter has %" PRIu64 " bytes", raw.name->text,
-                         bytes);
+               ptx_error(p, line, "register '%s' is passed, but the callee's parameter has %" PRIu64 " bytes",
+                         raw.name->text, bytes);
     }
     if (!returned && raw.kind == PTX_RAW_VALUE && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
         operand->type = (uint8_t)by_width[bytes];
@@ -58,9 +58,8 @@ static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, u
             return false;
     }
     list->count = count;
-    return count == wanted ||
-           ptx_error(p, line, "the callee has %" PRIu32 " %s, not %" PRIu32, wanted,
-                     returned ? "return values" : "parameters", count);
+    return count == wanted || ptx_error(p, line, "the callee has %" PRIu32 " %s, not %" PRIu32, wanted,
+                                        returned ? "return values" : "parameters", count);
 }
 
 /* Skips a "(...)" whose meaning depends on what follows it. */
@@ -71,12 +70,13 @@ static void ptx_skip_list(ptx_parser *p)
     ptx_accept(p, ')');
 }
 
-typedef struct ptx_mark { ptx_token token; const char *cursor; uint32_t line; } ptx_mark;
+typedef struct ptx_mark {
+    ptx_token token;
+    const char *cursor;
+    uint32_t line;
+} ptx_mark;
 
-static ptx_mark ptx_here(const ptx_parser *p)
-{
-    return (ptx_mark){p->token, p->cursor, p->line};
-}
+static ptx_mark ptx_here(const ptx_parser *p) { return (ptx_mark){p->token, p->cursor, p->line}; }
 
 static void ptx_go(ptx_parser *p, ptx_mark mark)
 {

@@ -98,8 +98,7 @@ bool ptx_loc_directive(ptx_parser *p)
                 return false;
             loc.inlined_at = *slot ? *slot : ptx_loc_add(p, outer);
         } else {
-            return ptx_error(p, line, "Parsing error near %s: expected 'function_name' or 'inlined_at'",
-                             ptx_shown(p));
+            return ptx_error(p, line, "Parsing error near %s: expected 'function_name' or 'inlined_at'", ptx_shown(p));
         }
     }
     p->loc = ptx_loc_add(p, loc);

@@ -12,53 +12,62 @@ typedef struct sim_node sim_node;
 typedef struct sim_op {
     CUgraphNodeParams what;
     void *owned;
-    size_t owned_bytes, pointers;      /* of a kernel: `owned` starts with this many pointers into itself */
-    sim_graph *child;                  /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
-    CUcontext to, from;                /* of a copy between contexts; NULL: the op's context */
+    size_t owned_bytes, pointers; /* of a kernel: `owned` starts with this many pointers into itself */
+    sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
+    CUcontext to, from;           /* of a copy between contexts; NULL: the op's context */
     bool cooperative;
-    int priority;                      /* stored and reported only, as the window is */
+    int priority; /* stored and reported only, as the window is */
     CUaccessPolicyWindow window;
 } sim_op;
 
-typedef struct sim_edge { sim_node *node; CUgraphEdgeData data; } sim_edge;
-typedef struct sim_edges { sim_edge *list; size_t count, capacity; } sim_edges;
+typedef struct sim_edge {
+    sim_node *node;
+    CUgraphEdgeData data;
+} sim_edge;
+typedef struct sim_edges {
+    sim_edge *list;
+    size_t count, capacity;
+} sim_edges;
 
 struct sim_node {
     sim_object object;
     sim_graph *graph;
-    sim_node *next, *previous;         /* in the graph, in order of creation */
+    sim_node *next, *previous; /* in the graph, in order of creation */
     sim_edges before, after;
     sim_op op;
-    uint64_t original;                 /* the node that this one was cloned from, or 0 */
-    size_t number;                     /* scratch value for walks over a graph */
-    bool disabled;                     /* in an executable graph */
+    uint64_t original; /* the node that this one was cloned from, or 0 */
+    size_t number;     /* scratch value for walks over a graph */
+    bool disabled;     /* in an executable graph */
 };
 
-typedef struct sim_hold { uint64_t user; unsigned count; } sim_hold;
+typedef struct sim_hold {
+    uint64_t user;
+    unsigned count;
+} sim_hold;
 
 struct sim_graph {
     sim_object object;
     sim_node *first, *last;
     size_t count;
-    sim_node *owner;                   /* the node of a child graph */
-    uint64_t original;                 /* the graph that this one was cloned from */
-    unsigned depth;                    /* levels of child graphs below */
-    size_t memory_nodes;               /* a graph with such nodes cannot be cloned, nor instantiated twice at a time */
-    uint64_t instance;                 /* its executable graph, if it has memory nodes */
-    bool capturing;                    /* nodes are being captured into it */
-    bool internal;                     /* of an executable graph: its handle is not public */
-    sim_hold *holds;                   /* user objects that it references */
+    sim_node *owner;     /* the node of a child graph */
+    uint64_t original;   /* the graph that this one was cloned from */
+    unsigned depth;      /* levels of child graphs below */
+    size_t memory_nodes; /* a graph with such nodes cannot be cloned, nor instantiated twice at a time */
+    uint64_t instance;   /* its executable graph, if it has memory nodes */
+    bool capturing;      /* nodes are being captured into it */
+    bool internal;       /* of an executable graph: its handle is not public */
+    sim_hold *holds;     /* user objects that it references */
     size_t hold_count, hold_capacity;
 };
 
 typedef struct sim_exec {
     sim_object object;
-    sim_graph *graph;                  /* its own copy */
-    uint64_t source;                   /* the graph from which it was made, if that has memory nodes */
-    sim_node **steps;                  /* all nodes, child graphs' too, in an order that the dependencies allow */
+    sim_graph *graph; /* its own copy */
+    uint64_t source;  /* the graph from which it was made, if that has memory nodes */
+    sim_node **steps; /* all nodes, child graphs' too, in an order that the dependencies allow */
     size_t step_count, step_capacity;
     cuuint64_t flags;
-    bool busy, doomed;                 /* busy: being launched; doomed: destroyed meanwhile */
+    bool busy, doomed; /* busy: being launched; doomed: destroyed meanwhile */
 } sim_exec;
 
 /* ---- ops (op.c) ---- */

@@ -4,8 +4,8 @@
 
 #include "vm_machine.h"
 
-#define LOOK 32768u           /* instructions of a host thread between two checks of the clock, about 0.1 ms */
-#define TURN_COST 32u         /* extra steps per turn: warps that only wait for each other have very short turns */
+#define LOOK 32768u   /* instructions of a host thread between two checks of the clock, about 0.1 ms */
+#define TURN_COST 32u /* extra steps per turn: warps that only wait for each other have very short turns */
 #define HOLD_LEAST ((uint64_t)1 << 30)
 
 /* ---- host memory ---- */
@@ -27,10 +27,7 @@ bool vm_hold(vm_family *family, uint64_t bytes)
     return false;
 }
 
-void vm_let_go(vm_family *family, uint64_t bytes)
-{
-    atomic_fetch_sub(&family->held, bytes);
-}
+void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->held, bytes); }
 
 /* ---- time ---- */
 
@@ -158,7 +155,12 @@ void vm_limit_explain(vm_run_state *run)
         const ptx_loc *loc = &ptx->locs[back->loc];
         const char *file = loc->file < ptx->file_count ? ptx->files[loc->file] : NULL;
         const char *name = file ? strrchr(file, '/') : NULL;
-        snprintf(place, sizeof place, "%.100s%s%u", name ? name + 1 : file ? file : "line ", file ? ":" : "", loc->line);
+        snprintf(place, sizeof place, "%.100s%s%u",
+                 name   ? name + 1
+                 : file ? file
+                        : "line ",
+                 file ? ":" : "", loc->line);
     }
-    snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s", inside, running, place);
+    snprintf(fault->message + used, left, "; %u of the %u running warps were in the loop at %s", inside, running,
+             place);
 }
