@@ -429,11 +429,11 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
                          .cc = kiln__text_get(&cc),
                          .sizes = s->asked->sizes,
                          .size_count = s->asked->size_count,
-                         .seconds = kiln__result_seconds(&sample->result),
-                         .how = sample->result.measured    ? KILN__MEASURED
-                                : sample->result.estimated ? KILN__ESTIMATED
-                                                           : KILN__SIMULATED,
-                         .verified = sample->result.verified};
+                         .seconds = kiln__result_seconds(sample->result),
+                         .how = sample->result->measured    ? KILN__MEASURED
+                                : sample->result->estimated ? KILN__ESTIMATED
+                                                            : KILN__SIMULATED,
+                         .verified = sample->result->verified};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
                                    : validate(s, sample->variant, sample->params, sample->param_count, &config, error);

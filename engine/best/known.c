@@ -14,7 +14,7 @@ typedef struct collecting {
 static int collect(void *user, const kiln_record *r)
 {
     collecting *c = user;
-    const kiln_result *result = &r->result;
+    const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
     /* A time limit or a lack of memory says nothing of the configuration; a run under checks nothing of its time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))

@@ -21,6 +21,7 @@ extern "C" {
 /* ---- search spaces ------------------------------------------------------------------------------------------------ */
 
 typedef struct kiln_space_info {
+    size_t size;    /* set by the caller: sizeof(kiln_space_info) */
     uint64_t raw;   /* configurations before constraints; UINT64_MAX: that many or more */
     uint64_t valid; /* after them */
     int counted;    /* 0: the time was over before, and `valid` is how many there are at least */
@@ -46,18 +47,18 @@ typedef struct kiln_sample {
     const char *variant;
     const kiln_setting *params;
     size_t param_count;
-    kiln_status status;       /* KILN_OK, or how it failed */
-    const char *message;      /* why it failed, "" if it did not */
-    kiln_result result;       /* valid where status is KILN_OK */
-    int reused;               /* 1: not made now but taken from the store */
-    const char *device;       /* which one made it, as kiln_device_info.id; "" where it came to none */
-    int tied;                 /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
-    double at;                /* seconds from the start of the sweep until it was there */
-    const double *objectives; /* the value of each of the options' objectives; NULL: it failed, or there are
+    kiln_status status;        /* KILN_OK, or how it failed */
+    const char *message;       /* why it failed, "" if it did not */
+    const kiln_result *result; /* never NULL; all zero where status is not KILN_OK. It lives as long as the sample */
+    int reused;                /* 1: not made now but taken from the store */
+    const char *device;        /* which one made it, as kiln_device_info.id; "" where it came to none */
+    int tied;                  /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
+    double at;                 /* seconds from the start of the sweep until it was there */
+    const double *objectives;  /* the value of each of the options' objectives; NULL: it failed, or there are
                                  none */
-    int front;                /* 1: of several objectives, and no other contender is as good in all and better in
+    int front;                 /* 1: of several objectives, and no other contender is as good in all and better in
                                        one */
-    int contender;            /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
+    int contender;             /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
                       such variants alone all are */
 } kiln_sample;
 
@@ -250,9 +251,9 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    int reusable; /* 0: it failed in a way that may differ the next time, and is tried again */
-    kiln_result result;
-    const double *times; /* seconds of each repetition, in order; on the simulated device of the host's
+    int reusable;              /* 0: it failed in a way that may differ the next time, and is tried again */
+    const kiln_result *result; /* never NULL; valid where status is KILN_OK */
+    const double *times;       /* seconds of each repetition, in order; on the simulated device of the host's
                             time */
     size_t time_count;
     int64_t made; /* microseconds since 1970 */
@@ -407,7 +408,8 @@ typedef struct kiln_recording_info {
                                        the median; 0 where strategies cannot be compared */
     size_t draws;                  /* the configurations that it tries in that time */
 } kiln_recording_info;
-KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
+/* The recording's; NULL of none. */
+KILN_API const kiln_recording_info *kiln_recording_describe(const kiln_recording *recording);
 
 typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
     size_t size;                     /* sizeof(kiln_replay_options) */
@@ -436,6 +438,7 @@ KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_rep
 /* How much better than random search a strategy is over the time `budget` (engine/search/README.md defines it). */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
+    size_t size;                    /* set by the caller: sizeof(kiln_score) */
     double score;                   /* 0: random search, 1: the optimum at once */
     double curve[KILN_SCORE_STEPS]; /* the same at equal parts of the budget; `score` is their mean */
     double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */

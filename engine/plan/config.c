@@ -395,7 +395,7 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
-    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
     KILN__TAKE(engine->mem, error, "options", given, &options);
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
     double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
@@ -421,14 +421,14 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         const kiln__variant *variant;
         return find_variant(engine->mem, spec, choice->variant, &variant, error);
     }
-    *info = all;
+    KILN__GIVE(info, &all);
     return KILN_OK;
 }
 
 kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
                             uint64_t *valid, kiln_error **error)
 {
-    kiln_space_info info;
+    kiln_space_info info = {.size = sizeof info};
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);

@@ -511,20 +511,18 @@ kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error
 
 size_t kiln_plan_kernel_count(const kiln_plan *plan) { return plan ? plan->kernel_count : 0; }
 
-void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
+const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
     if (kernel >= kiln_plan_kernel_count(plan))
-        return;
-    const kiln__plan_kernel *k = &plan->kernels[kernel];
+        return NULL;
+    kiln__plan_kernel *k = &plan->kernels[kernel];
     if (!k->known)
-        kiln__steps_geometry((kiln_plan *)(uintptr_t)plan);
-    info->name = k->name;
-    info->function = k->function;
-    memcpy(info->grid, k->grid, sizeof info->grid);
-    memcpy(info->block, k->block, sizeof info->block);
-    info->dynamic_shared = k->dynamic_shared;
-    info->from_cache = plan->code.from_cache;
+        kiln__steps_geometry(plan);
+    k->info = (kiln_kernel_info){.name = k->name,
+                                 .function = k->function,
+                                 .dynamic_shared = k->dynamic_shared,
+                                 .from_cache = plan->code.from_cache};
+    memcpy(k->info.grid, k->grid, sizeof k->info.grid);
+    memcpy(k->info.block, k->block, sizeof k->info.block);
+    return &k->info;
 }

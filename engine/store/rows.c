@@ -288,16 +288,18 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
 {
     kiln__arena arena = {.mem = store->mem};
     kiln_setting *params = NULL, *sizes = NULL;
+    kiln_result result;
+    kiln__store_row_result(row, &result);
 #define COPY(kind, name, unit, text) .name = row->name,
     kiln_record record = {.status = (kiln_status)row->status,
                           .message = row->message,
                           .reusable = row->reusable != 0,
+                          .result = &result,
                           .times = row->times,
                           .time_count = row->time_count,
                           .made = row->made,
                           KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
-    kiln__store_row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&
                 kiln__settings_read(&arena, row->sizes, &sizes, &record.size_count);
     kiln_status status = KILN_OK;

@@ -264,7 +264,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
     sample->reused = 1;
@@ -332,7 +332,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .times = r->times,
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
-    kiln__store_row_set_result(row, &sample->result);
+    kiln__store_row_set_result(row, sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,

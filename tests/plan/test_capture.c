@@ -200,10 +200,9 @@ static void test_plain(void)
     CHECK(is_there("fake-000/source-2/fake.cu"));
 
     open_captured("fake-000/fake.yaml", NULL);
-    kiln_size_set set;
-    kiln_spec_size_set(spec, 0, &set);
-    CHECK(kiln_spec_size_set_count(spec) == 1 && set.count == 1 && set.settings[0].value.as.i == 4);
-    CHECK_TEXT(set.name, "captured");
+    const kiln_size_set *set = kiln_spec_size_set(spec, 0);
+    CHECK(kiln_spec_size_set_count(spec) == 1 && set->count == 1 && set->settings[0].value.as.i == 4);
+    CHECK_TEXT(set->name, "captured");
     CHECK(kiln_spec_variant_count(spec) == 3);
     CHECK(param("one", "BLOCK")->count == 3 && param("other", "BLOCK")->count == 3);
     CHECK_TEXT(kiln_spec_constraint(spec, 0, 0), "BLOCK <= device.max_threads_per_block");

@@ -437,7 +437,7 @@ static void test_none_drawn(void)
 static const check_case cases[] = {{"two variants as one set of points", test_union},
                                    {"neighbours against brute force", test_neighbours},
                                    {"permutations", test_shuffle},
-                                   {"each strategy: all points once, the best early", test_strategies},
+                                   {"each strategy: all points once, the best early", test_strategies, CHECK_LONG},
                                    {"the same seed, the same path", test_repeatable},
                                    {"failures and equals", test_flat},
                                    {"memory runs out", test_memory},

@@ -425,11 +425,9 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK_TEXT(best->variant, "plain");
     kiln_best_free(best);
     kiln_plan *plan = NULL;
-    kiln_kernel_info info = {0};
     CHECK_OK(kiln_plan_open(f.engine, f.spec, NULL, &plan, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
-    kiln_plan_kernel(plan, 0, &info);
-    CHECK(info.block[0] == 64);
+    CHECK(kiln_plan_kernel(plan, 0)->block[0] == 64);
     kiln_plan_close(plan);
     teardown(&f);
 }

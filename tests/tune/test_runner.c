@@ -363,7 +363,7 @@ static void measures_elsewhere(void)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
-        CHECK(sample->result.verified && sample->result.host_seconds > 0);
+        CHECK(sample->result->verified && sample->result->host_seconds > 0);
     }
     kiln_tuning_free(tuning);
     tuning = NULL;
