@@ -1,4 +1,4 @@
-/* replay.c - the public functions on recorded spaces. */
+/* compare.c - the public functions on recorded spaces. */
 #include <math.h>
 #include <string.h>
 
