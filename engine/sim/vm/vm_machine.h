@@ -1,7 +1,6 @@
 /* vm_machine.h - the state of a launch that runs: device, module, grid, block, warp, instruction; and what the
- * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. engine/sim/vm/README.md,
- * section
- * "Interpreter", explains the parts. */
+ * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. engine/sim/vm/README.md
+ * explains the parts. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
