@@ -229,7 +229,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
             kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
     if (!made.sample)
         return kiln__fail_memory(error);
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);

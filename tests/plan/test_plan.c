@@ -165,7 +165,7 @@ static void test_config(void)
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=2 WORD=float S=0.5 T=true");
     kiln__text_free(&label);
     CHECK_TEXT(plan->config->size_set, "tiny");
-    CHECK(plan->config->sizes[0].value.as.i == 4 && plan->config->lets[0].value.as.i == 4);
+    CHECK(plan->config->sizes.items[0].value.as.i == 4 && plan->config->lets.items[0].value.as.i == 4);
 
     kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}},
                          {"WORD", {KILN_TEXT, {.text = "half"}}},
@@ -180,7 +180,7 @@ static void test_config(void)
     kiln__config_print(config, &label);
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=4 WORD=half S=1.0 T=false");
     kiln__text_free(&label);
-    CHECK(config->sizes[0].value.as.i == 16);
+    CHECK(config->sizes.items[0].value.as.i == 16);
     kiln__config_free(config);
 
     config_fails(&(kiln_choice){.variant = "w"}, KILN_ERROR_NOT_FOUND, "fake has no variant 'w'; it has: v, other");
@@ -494,7 +494,7 @@ static void test_limits(void)
     fake.busy = 1;
     check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' still has the device, until this process ends");
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
-    CHECK(strstr(kiln_error_message(error), "still has") != NULL);
+    CHECK(strstr(kiln_error_message(error), "still runs") != NULL);
     kiln_error_free(error);
     fake.busy = 0;
     atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
