@@ -6,10 +6,9 @@
 #   tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
 #   clang-analyzer   clang-tidy: clang-analyzer-* (the path to a finding: clang-tidy -p build/dev FILE)
 #   gcc-analyzer     gcc -fanalyzer
-#   format           clang-format, as .clang-format says
 #   ci               cppcheck and tidy: what is quick enough for every push
 #
-# Without a CHECK: all but format. KILN_JOBS: how many at once (all cores).
+# Without a CHECK: all of them. KILN_JOBS: how many at once (all cores).
 set -uo pipefail
 shopt -s lastpipe # report() below is the last of a pipe, and sets `failed`
 cd "$(dirname "$0")/.."
@@ -20,7 +19,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     ci) checks+=(cppcheck tidy) ;;
-    cppcheck | tidy | clang-analyzer | gcc-analyzer | format) checks+=("$1") ;;
+    cppcheck | tidy | clang-analyzer | gcc-analyzer) checks+=("$1") ;;
     --changed)
         shift
         ref=${1:?--changed needs a REF}
@@ -100,10 +99,6 @@ for check in "${checks[@]}"; do
         need gcc gcc
         tr '\n' '\0' <"$work/commands" | xargs -0 -P "$jobs" -n 1 sh -c 2>&1 |
             grep -E '(warning|error): ' | report gcc-analyzer ;;
-    format)
-        need clang-format clang-format
-        xargs -n 64 clang-format --dry-run <"$work/files" 2>&1 | grep 'warning:' | cut -d: -f1 | sort | uniq -c |
-            sed 's/$/: warning: not as clang-format writes it/' | report format ;;
     esac
 done
 exit $failed

@@ -125,6 +125,15 @@ enum { KILN__MOST_ITEMS = 1 << 20 }; /* limit for a list that a caller passes */
 #define KILN__TAKE(mem, error, argument, given, taken)                                                                 \
     KILN__TRY(kiln__take_struct(mem, error, __func__, argument, given, taken, sizeof *(taken)))
 
+/* A struct that the library fills, whose first member is `size_t size`, set by the caller: `wanted` under its own name. */
+#define KILN__NEEDS_SIZED(mem, error, wanted)                                                                          \
+    do {                                                                                                               \
+        KILN__NEEDS(mem, error, wanted);                                                                               \
+        KILN__TRY(kiln__check_size(mem, error, __func__, #wanted, (wanted)->size));                                    \
+    } while (0)
+/* Fills it from the whole struct `made`; what `made` does not have becomes zero. */
+#define KILN__GIVE(wanted, made) kiln__give_struct(wanted, (wanted)->size, made, sizeof *(made))
+
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
 kiln_status kiln__fail_empty(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument);
 kiln_status kiln__fail_flags(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
@@ -143,6 +152,9 @@ kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, co
                                const kiln_choice *choice); /* NULL is allowed */
 kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                               const void *given, void *taken, size_t known);
+kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
+                             size_t size);
+void kiln__give_struct(void *wanted, size_t size, const void *made, size_t known);
 /* The same for run options, whose values are checked too. `argument`: "options", "options.run". */
 kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                            const kiln_run_options *given, kiln_run_options *taken);

@@ -313,11 +313,11 @@ bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value 
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value)
 {
     for (; scope; scope = scope->outer) {
-        for (size_t i = 0; i < scope->count; i++)
-            if (strcmp(scope->settings[i].name, name) == 0) {
-                *value = scope->settings[i].value;
-                return true;
-            }
+        const kiln_setting *found = kiln__settings_find(scope->settings, name);
+        if (found) {
+            *value = found->value;
+            return true;
+        }
         if (scope->find && scope->find(scope->user, name, value))
             return true;
     }
@@ -329,8 +329,8 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
     const char *names[256];
     size_t count = 0;
     for (; scope; scope = scope->outer)
-        for (size_t i = 0; i < scope->count && count < KILN__COUNT(names); i++)
-            names[count++] = scope->settings[i].name;
+        for (size_t i = 0; i < scope->settings.count && count < KILN__COUNT(names); i++)
+            names[count++] = scope->settings.items[i].name;
     const char *near = kiln__nearest(name, names, count);
     if (near)
         return FAIL(r, "unknown name '%s'; did you mean '%s'?", name, near);

@@ -135,8 +135,8 @@ static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *c
     kiln__diag diag = {.mem = mem};
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++) {
-        define(out, config->params[i].name, config->params[i].value);
-        status = check_text(mem, config->params[i].name, config->params[i].value, error);
+        define(out, config->params.items[i].name, config->params.items[i].value);
+        status = check_text(mem, config->params.items[i].name, config->params.items[i].value, error);
     }
     for (size_t i = 0; i < variant->define_count && status == KILN_OK; i++) {
         kiln_value value;

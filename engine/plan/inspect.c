@@ -190,14 +190,16 @@ kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threa
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, arch);
     KILN__NEEDS_NUMBER(engine->mem, error, registers);
-    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)
         status = parse_arch(engine, arch, &number, error);
     if (status == KILN_OK)
         status = kiln__occupancy_of(engine->mem, number, &kernel, threads, shared, &found, error);
+    kiln_occupancy_info made = {
+        .blocks_per_sm = found.blocks_per_sm, .occupancy = found.occupancy, .limited_by = found.limited_by};
     if (status == KILN_OK)
-        *info = (kiln_occupancy_info){found.blocks_per_sm, found.occupancy, found.limited_by};
+        KILN__GIVE(info, &made);
     return status;
 }
 

@@ -13,8 +13,8 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     if (better)
         b->mark = value; /* small steps add up until they are one */
     b->any |= better;
-    if (sample->status == KILN_OK && sample->contender && sample->result.roofline > b->roofline)
-        b->roofline = sample->result.roofline;
+    if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
+        b->roofline = sample->result->roofline;
 }
 
 bool kiln__budget_over(kiln__budget *b)

@@ -249,7 +249,7 @@ static kiln_status reference_field(definition *d, const char *name, const kiln_t
         char hash[33];
         kiln__hash_print(kiln__code_key(code), hash);
         field(d->out, hash);
-        kiln__settings_print(d->out, config->params, variant->param_count);
+        kiln__settings_print(d->out, config->params);
         variant_field(d, variant);
     }
     kiln__code_cancel(code);

@@ -173,7 +173,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__hash_print(hash, identity->inputs);
     if (config && !*r->sizes) { /* the same for all of a sweep */
         kiln__text sizes = {.mem = r->engine->mem};
-        kiln__settings_print(&sizes, config->sizes, config->size_count);
+        kiln__settings_print(&sizes, config->sizes);
         const char *kept = keep_text(&r->arena, &sizes);
         if (!kept)
             return kiln__fail_memory(error);
@@ -184,7 +184,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__text all = {.mem = r->engine->mem};
     kiln__text_printf(&all, "%s\n%s\n%s\n%s\n%s\n%s\n", r->run, r->sizes, r->spec->name, sample->variant,
                       identity->inputs, identity->source);
-    kiln__settings_print(&all, sample->params, sample->param_count);
+    kiln__settings_print(&all, KILN__PARAMS(sample));
     if (all.failed)
         status = kiln__fail_memory(error);
     else
@@ -264,7 +264,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
     sample->reused = 1;
@@ -332,7 +332,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .times = r->times,
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
-    kiln__store_row_set_result(row, &sample->result);
+    kiln__store_row_set_result(row, sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
@@ -343,7 +343,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln__store_row row;
     kiln__text params = {.mem = r->engine->mem};
     kiln_error *why = NULL;
-    kiln__settings_print(&params, sample->params, sample->param_count);
+    kiln__settings_print(&params, KILN__PARAMS(sample));
     char key[33];
     make_key(r, identity, place, key);
     fill_row(r, identity, sample, &r->devices[place], failure, &row);

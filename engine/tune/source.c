@@ -6,8 +6,7 @@
 
 typedef struct range {
     kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */
-    kiln_setting *fixed;
-    size_t fixed_count;
+    kiln__settings fixed; /* as the variant's params have the values */
 } range;
 
 struct kiln__tune_source {
@@ -128,18 +127,15 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
     if (status != KILN_OK)
         return status;
-    r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
-    if (!r->fixed) {
+    kiln_setting *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
+    if (!kept) {
         kiln__config_free(r->config);
         return kiln__fail_memory(error);
     }
-    for (size_t p = 0; p < variant->param_count; p++) {
-        bool is_fixed = false;
-        for (size_t i = 0; i < count; i++)
-            is_fixed |= strcmp(fixed[i].name, variant->params[p].name) == 0;
-        if (is_fixed)
-            r->fixed[r->fixed_count++] = r->config->params[p];
-    }
+    r->fixed.items = kept;
+    for (size_t p = 0; p < variant->param_count; p++)
+        if (kiln__settings_find((kiln__settings){count, fixed}, variant->params[p].name))
+            kept[r->fixed.count++] = r->config->params.items[p];
     return KILN_OK;
 }
 
@@ -188,8 +184,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space **space, kiln_error **error)
 {
     const range *r = &s->ranges[variant];
-    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, r->fixed_count,
-                            space, error);
+    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, space, error);
 }
 
 /* Counting is worth this much: on the usual machine about half a second, whatever the machine, so that the same spaces are

@@ -229,7 +229,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
             kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
     if (!made.sample)
         return kiln__fail_memory(error);
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
@@ -343,7 +343,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
 /* Counts what was measured. */
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    kiln_result *result = &done->sample->result;
+    kiln_result *result = kiln__tuning_result(done->sample);
     s->tuning->totals.run_seconds += seconds_since(done->start);
     result->compile_ns = done->made.compile_ns;
     result->cache_hits = done->made.from_cache;
@@ -383,7 +383,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
     kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
-    kiln_status status = run_code(s, taken, &trial, &taken->sample->result, &why), lost = KILN_OK;
+    kiln_status status = run_code(s, taken, &trial, kiln__tuning_result(taken->sample), &why), lost = KILN_OK;
     if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
@@ -464,7 +464,7 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
         bool ends = false;
         kiln_status status = KILN_OK;
         if (runner && flying->sample && kiln__runner_step(runner)) {
-            status = kiln__runner_take(runner, s->recorder, &flying->sample->result, &ends, &why);
+            status = kiln__runner_take(runner, s->recorder, kiln__tuning_result(flying->sample), &ends, &why);
             status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
         }
         size_t ready;
@@ -576,7 +576,7 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
     kiln_status status = kiln__finals_hold(s->tuning, s->options, &again, error);
     for (size_t i = 0; i < s->tuning->count && status == KILN_OK; i++)
-        if (s->tuning->samples[i]->result.finals)
+        if (s->tuning->samples[i]->result->finals)
             status = kiln__goals_judge(s->goals, &s->tuning->arena, s->tuning->samples[i], error);
     return status;
 }
