@@ -165,7 +165,7 @@ static void test_config(void)
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=2 WORD=float S=0.5 T=true");
     kiln__text_free(&label);
     CHECK_TEXT(plan->config->size_set, "tiny");
-    CHECK(plan->config->sizes[0].value.as.i == 4 && plan->config->lets[0].value.as.i == 4);
+    CHECK(plan->config->sizes.items[0].value.as.i == 4 && plan->config->lets.items[0].value.as.i == 4);
 
     kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}},
                          {"WORD", {KILN_TEXT, {.text = "half"}}},
@@ -180,7 +180,7 @@ static void test_config(void)
     kiln__config_print(config, &label);
     CHECK_TEXT(kiln__text_get(&label), "v BLOCK=4 WORD=half S=1.0 T=false");
     kiln__text_free(&label);
-    CHECK(config->sizes[0].value.as.i == 16);
+    CHECK(config->sizes.items[0].value.as.i == 16);
     kiln__config_free(config);
 
     config_fails(&(kiln_choice){.variant = "w"}, KILN_ERROR_NOT_FOUND, "fake has no variant 'w'; it has: v, other");
@@ -220,7 +220,7 @@ static void test_config(void)
              error);
     CHECK(raw == 24 && valid == 24);
     CHECK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "q"}, &raw, &valid, NULL) == KILN_ERROR_NOT_FOUND);
-    kiln_space_info info;
+    kiln_space_info info = {.size = sizeof info};
     CHECK_OK(kiln_space_count(engine, spec, NULL, NULL, &info, &error), error);
     CHECK(info.raw == 25 && info.valid == 17 && info.counted);
     CHECK(kiln_space_count(engine, spec, NULL, &(kiln_space_options){0}, &info, NULL) == KILN_ERROR_ARGUMENT);
@@ -242,22 +242,19 @@ static void test_run(void)
     CHECK(result->cache_misses == 1 && result->cache_hits == 0);
     CHECK(references == 1);
     check_floats("y", (float[]){2, 3, 4, 5}, 4);
-    kiln_kernel_info info;
     CHECK(kiln_plan_kernel_count(plan) == 1);
-    kiln_plan_kernel(plan, 0, &info);
-    CHECK_TEXT(info.name, "add_one");
-    CHECK(info.grid[0] == 2 && info.block[0] == 2 && info.block[2] == 1 && info.function);
+    const kiln_kernel_info *info = kiln_plan_kernel(plan, 0);
+    CHECK_TEXT(info->name, "add_one");
+    CHECK(info->grid[0] == 2 && info->block[0] == 2 && info->block[2] == 1 && info->function);
     close_all();
 }
 
 static void test_geometry_before_run(void)
 {
     open_plan(HEAD VARIANT ADD("add_one"), &(kiln_choice){.size_set = "big"});
-    kiln_kernel_info info;
-    kiln_plan_kernel(plan, 0, &info);
-    CHECK(info.grid[0] == 500 && info.block[0] == 2);
-    kiln_plan_kernel(plan, 1, &info);
-    CHECK(!info.name);
+    const kiln_kernel_info *info = kiln_plan_kernel(plan, 0);
+    CHECK(info->grid[0] == 500 && info->block[0] == 2);
+    CHECK(!kiln_plan_kernel(plan, 1));
     close_all();
 }
 
@@ -377,9 +374,9 @@ static void test_clocks_and_energy(void)
         CHECK(result->throttle == (there ? KILN_THROTTLE_POWER : 0) && result->temperature == (there ? 50 : 0));
         if (there < 2) {
             CHECK(result->power_watts == (there ? 300 : 0) && result->energy_joules == 0);
-        } else { /* 40 J a tenth of a second, for as many launches as it took */
+        } else { /* 40 J a tenth of a second, for one launch of the hundreds: a busy host makes some of them longer */
             CHECK(result->power_watts > 300 && result->power_watts < 500);
-            CHECK(result->energy_joules > 200 * each && result->energy_joules < 800 * each);
+            CHECK(result->energy_joules > 40 * each && result->energy_joules < 4000 * each);
         }
         close_all();
     }
@@ -497,7 +494,7 @@ static void test_limits(void)
     fake.busy = 1;
     check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' still has the device, until this process ends");
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
-    CHECK(strstr(kiln_error_message(error), "still has") != NULL);
+    CHECK(strstr(kiln_error_message(error), "still runs") != NULL);
     kiln_error_free(error);
     fake.busy = 0;
     atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
@@ -736,9 +733,8 @@ static void test_resize(void)
     CHECK(bytes == 24);
     check_run(KILN_OK, NULL);
     check_floats("y", (float[]){2, 3, 4, 5, 6, 7}, 6);
-    kiln_kernel_info info;
-    kiln_plan_kernel(plan, 0, &info);
-    CHECK(info.grid[0] == 3);
+    const kiln_kernel_info *info = kiln_plan_kernel(plan, 0);
+    CHECK(info->grid[0] == 3);
     float y[6];
     CHECK_OK(kiln_plan_bind(plan, "y", (CUdeviceptr)(uintptr_t)y, sizeof y, &error), error);
     CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error); /* the same size: the binding stays */
