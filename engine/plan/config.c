@@ -128,6 +128,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *g
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
         value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p53 */
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};

@@ -1,5 +1,5 @@
 /* known.h - best-known configurations as a text file: YAML, read with places, written sorted. Knows nothing of devices
- * but their names. What they are good for is in engine/tune/README.md. */
+ * but their names. What they are good for is in engine/best/README.md. */
 #ifndef KILN_SPEC_KNOWN_H
 #define KILN_SPEC_KNOWN_H
 

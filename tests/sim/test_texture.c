@@ -506,12 +506,12 @@ static void test_faults(void)
         switch (k) {
         case 0: fault_of(read, s, 16, 1, CUDA_ERROR_ILLEGAL_ADDRESS, "suld.b of 4 bytes at byte 16 of row 1"); break;
         case 1:
-            fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside of a surface of 16 bytes a row, 2 rows");
+            fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside a surface of 16 bytes per row, 2 rows");
             break;
         case 2: fault_of(read, s, 6, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned suld.b of 4 bytes at byte 6"); break;
         case 3:
             fault_of(TEX2D, 0x1234500, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
-                     "tex with 0x1234500, which is the handle of no texture object");
+                     "tex with 0x1234500, which is not the handle of a texture object");
             break;
         case 4:
             fault_of(TEX2D, s, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -521,7 +521,7 @@ static void test_faults(void)
         case 6:
             OK(call_cuTexObjectDestroy(t));
             FAILS(INVALID_VALUE, call_cuTexObjectDestroy(t));
-            fault_of(TEX2D, t, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "which is the handle of no texture object");
+            fault_of(TEX2D, t, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "which is not the handle of a texture object");
             break;
         default:
             OK(call_cuArrayDestroy(array));
