@@ -392,9 +392,8 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS_SIZED(engine->mem, error, info);
     KILN__TAKE(engine->mem, error, "options", given, &options);
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
-    double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
-    kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
+    kiln__effort effort = {.deadline = kiln__deadline_in(options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS),
                            .stop = options.stop ? wants_end : NULL,
                            .user = &who};
     choice = choice ? choice : &nothing;
