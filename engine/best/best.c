@@ -314,7 +314,7 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
         settings[i] = (kiln_setting){variant->params[i].name, values[positions[i]]};
     }
     if (status == KILN_OK && !*found && !kiln__sampler_none(sampler) && !s->cut)
-        kiln__space_none_found(space, kiln__sampler_tally(sampler), (double)(kiln__now_ns() - start) / 1e9, &s->cut);
+        kiln__space_none_found(space, kiln__sampler_tally(sampler), kiln__seconds_since(start), &s->cut);
     kiln__free(s->engine->mem, positions);
     kiln__sampler_free(sampler);
     return status;

@@ -234,6 +234,7 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
 
 static bool float_to_int(const report *r, double f, const char *how, kiln_value *out)
 {
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p63 */
     if (!(f >= -0x1p63 && f < 0x1p63))
         return FAIL(r, "%s(%s) does not fit 64 bits", how, show((kiln_value){.kind = KILN_FLOAT, .as.f = f}).text);
     return set_int(out, (int64_t)f);
@@ -514,6 +515,7 @@ bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const
     if (got.kind == KILN_TEXT)
         return wrong_kind(expr, what, "an integer", got, diag);
     if (got.kind == KILN_FLOAT) {
+        /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p63 */
         if (got.as.f != floor(got.as.f) || !(got.as.f >= -0x1p63 && got.as.f < 0x1p63))
             return wrong_kind(expr, what, "an integer", got, diag);
         *value = (int64_t)got.as.f;

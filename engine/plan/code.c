@@ -260,8 +260,7 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     if (status == KILN_OK && !kept)
         status = kiln__fail_memory(error);
     if (status == KILN_OK && list.count)
-        if (list.count)
-            memcpy(kept, list.names, list.count * sizeof *kept);
+        memcpy(kept, list.names, list.count * sizeof *kept);
     job->request.options = kept;
     job->request.option_count = list.count;
     kiln__free(engine->mem, list.names);

@@ -128,6 +128,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *g
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
         value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p53 */
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
@@ -391,9 +392,8 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS_SIZED(engine->mem, error, info);
     KILN__TAKE(engine->mem, error, "options", given, &options);
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
-    double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
-    kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
+    kiln__effort effort = {.deadline = kiln__deadline_in(options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS),
                            .stop = options.stop ? wants_end : NULL,
                            .user = &who};
     choice = choice ? choice : &nothing;

@@ -6,11 +6,6 @@
 
 #include "tune_internal.h"
 
-void kiln__hash_print(kiln__hash128 hash, char text[33])
-{
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
-}
-
 /* ---- fields: length and bytes, so that no two lists of them look the same ---- */
 
 static void field(kiln__text *out, const char *text)

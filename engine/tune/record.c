@@ -1,7 +1,6 @@
 /* record.c - between a sweep and a store: the key of a sample, taking what is there, writing what is made. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
@@ -300,13 +299,6 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     }
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
                      const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {
@@ -328,7 +320,7 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .status = sample->status,
         .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, why),
-        .made = now_us(),
+        .made = kiln__today_ns() / 1000,
         .times = r->times,
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };

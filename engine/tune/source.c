@@ -195,12 +195,10 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 /* One step of a walk in order may take so long without finding anything. */
 #define STEP_SECONDS 60.0
 
-static uint64_t after(double seconds) { return kiln__now_ns() + (uint64_t)(seconds * 1e9); }
-
 static uint64_t count_deadline(const kiln__tune_source *s)
 {
     double limit = s->options->max_seconds * COUNT_SHARE;
-    return after(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
+    return kiln__deadline_in(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
 }
 
 static kiln_status interrupted(const kiln__tune_source *s, kiln_error **error)
@@ -318,7 +316,7 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
         s->gave_up = true;
         if (s->given == 0)
-            status = kiln__union_none_found(s->whole, (double)(kiln__now_ns() - s->start) / 1e9, error);
+            status = kiln__union_none_found(s->whole, kiln__seconds_since(s->start), error);
     }
     if (status != KILN_OK || !found) {
         s->free_tickets[s->free_count++] = *ticket;
@@ -376,7 +374,7 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
     if (watch)
         s->watch = *watch;
     s->start = kiln__now_ns();
-    s->deadline = options->max_seconds > 0 && options->max_seconds < 1e9 ? after(options->max_seconds) : 0;
+    s->deadline = kiln__deadline_in(options->max_seconds);
     s->arena.mem = engine->mem;
     status = choose_strategy(s, error);
     if (status == KILN_OK)
@@ -439,7 +437,7 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
         status = kiln__walk_open(s->space, &s->walk, error);
     if (status != KILN_OK)
         return status;
-    uint64_t step = after(STEP_SECONDS);
+    uint64_t step = kiln__deadline_in(STEP_SECONDS);
     s->effort = (kiln__effort){.deadline = s->deadline && s->deadline < step ? s->deadline : step,
                                .stop = s->watch.stop,
                                .user = s->watch.user};
@@ -455,7 +453,7 @@ static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
                           "no valid configuration was found in the time there is");
     kiln_status status = open_space(s, s->tallied, &space, error);
     if (status == KILN_OK)
-        status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);
+        status = kiln__space_none_found(space, &s->tally, kiln__seconds_since(s->start), error);
     kiln__space_free(space);
     return status;
 }

@@ -142,7 +142,6 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
 /* What says which device it is, and with which driver. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
-void kiln__hash_print(kiln__hash128 hash, char text[33]);
 
 /* ---- the store's side of a sweep (record.c) ---- */
 
