@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store_internal.h"
@@ -287,9 +286,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 static int move_aside(kiln_store *store, kiln__text *to)
 {
     static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: until then a retry finds it again */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)now.tv_sec, (int)getpid());
+    kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
         kiln__text from = {.mem = store->mem}, into = {.mem = store->mem};
         kiln__text_printf(&from, "%s%s", store->path, parts[i]);

@@ -5,7 +5,7 @@
 #ifndef KILN_STORE_H
 #define KILN_STORE_H
 
-#include "base.h"
+#include "settings.h"
 
 /* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
  * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
@@ -73,10 +73,5 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
 /* The reusable row of a key, with its texts in `arena`. *found false: none. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
-
-/* Settings as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reads back exactly, kinds included. */
-void kiln__settings_print(kiln__text *out, const kiln_setting *settings, size_t count);
-/* False: not such a text, or out of memory (arena->failed). */
-bool kiln__settings_read(kiln__arena *arena, const char *text, kiln_setting **settings, size_t *count);
 
 #endif

@@ -98,7 +98,7 @@ for arguments in [["run", spec], ["check", spec], ["profile", spec], ["tune", sp
         done = subprocess.run([kiln, *arguments, "--sample-timeout", limit], env=environment, capture_output=True, text=True)
         said = " ".join((done.stdout + done.stderr).split())
         parts = [f"longer than the limit of {limit} s", "kernel 'spin' at spin.cu:4",
-                 "1 of the 1 warps that ran were in the loop at spin.cu:4", "BLOCK=32"]
+                 "1 of the 1 running warps were in the loop at spin.cu:4", "BLOCK=32"]
         if all(part in said for part in parts):
             break
     for part in parts:

@@ -54,10 +54,8 @@ static int look(void *user, const kiln_record *r)
                          .variant = r->variant,
                          .device = r->device,
                          .cc = r->cc,
-                         .sizes = r->sizes,
-                         .params = r->params,
-                         .size_count = r->size_count,
-                         .param_count = r->param_count,
+                         .sizes = KILN__SIZES(r),
+                         .params = KILN__PARAMS(r),
                          .how = KILN__MEASURED,
                          .seconds = r->status == KILN_OK ? r->result->seconds : HUGE_VAL,
                          .made = r->made};

@@ -682,12 +682,12 @@ static void test_faults(void)
         switch (k) {
         case 0: fault_of(read, s, 16, 1, CUDA_ERROR_ILLEGAL_ADDRESS, "suld.b of 4 bytes at byte 16 of row 1"); break;
         case 1:
-            fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside of a surface of 16 bytes a row, 2 rows");
+            fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside a surface of 16 bytes per row, 2 rows");
             break;
         case 2: fault_of(read, s, 6, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned suld.b of 4 bytes at byte 6"); break;
         case 3:
             fault_of(TEX2D, 0x1234500, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
-                     "tex with 0x1234500, which is the handle of no texture object");
+                     "tex with 0x1234500, which is not the handle of a texture object");
             break;
         case 4:
             fault_of(TEX2D, s, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -697,7 +697,7 @@ static void test_faults(void)
         case 6:
             OK(call_cuTexObjectDestroy(t));
             FAILS(INVALID_VALUE, call_cuTexObjectDestroy(t));
-            fault_of(TEX2D, t, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "which is the handle of no texture object");
+            fault_of(TEX2D, t, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "which is not the handle of a texture object");
             break;
         default:
             OK(call_cuArrayDestroy(array));
@@ -867,21 +867,21 @@ static void test_texts(void)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1}];", "operand 2: 2 coordinates are wanted, not 1"},
-        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t];", "2 coordinates are wanted, not 0"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1}];", "operand 2: expected 2 coordinates, not 1"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t];", "expected 2 coordinates, not 0"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%r1, {%f1, %f2}];", "'%r1' is not a register of 64 bits"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %t}];", "does not fit a .f32 operand"},
         {"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f2, %f3, %f4}];", "does not fit a .u32 operand"},
-        {"tex.2d.v4.f32.f32 {%f1, %f2}, [%t, {%f1, %f2}];", "a vector of 4 elements is wanted"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2}, [%t, {%f1, %f2}];", "expected a vector of 4 elements"},
         {"tex.cube.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];", "Illegal modifiers or types"},
         {"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f1, %f1, %f1}], {1, 2, 3, 4};",
-         "2 operands are wanted, not 3"},
-        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, %t, {%f1, %f2}];", "a sampler apart from its texture"},
+         "expected 2 operands, not 3"},
+        {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, %t, {%f1, %f2}];", "a separate sampler"},
         {"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];",
          "modifier '.2dms' of 'tex' is not supported"},
         {"suld.b.2d.b32 %r1, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
         {"suld.b.2d.v4.b64.trap {%t, %t, %t, %t}, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
-        {"ld.global.b32 %r1, [%t, {%r1}];", "an address in [] is wanted, without coordinates"},
+        {"ld.global.b32 %r1, [%t, {%r1}];", "expected an address in [], without coordinates"},
         {"txq.size.b32 %r1, [%t];", "Unknown instruction 'txq'"},
     };
     open_device();

@@ -10,7 +10,7 @@
 void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
-        /* One flag serves both: subtracting is adding the complement, so a set flag is no borrow. */
+        /* One flag serves both: subtracting is adding the complement, so a set flag means no borrow. */
         bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
         bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
         uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -141,7 +141,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK:
-    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* moves between any two looks */
+    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER:
     case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
@@ -159,7 +159,7 @@ static uint64_t special(vm_warp *w, unsigned which)
     case PTX_SREG_AGGR_SMEM_SIZE:
     case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
-    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups look for it */
+    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups expect it */
     case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }
@@ -194,7 +194,7 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* The address of a .local variable: it moves with the frame. imm: offset in the frame. */
+/* The address of a .local variable: it depends on the frame. imm: offset in the frame. */
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t value = w->frame->local_base + i->imm;
@@ -217,7 +217,7 @@ void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (vo
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
-        vm_r64(w, i->d)[lane] = 0; /* cache policies change nothing that can be seen */
+        vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect here */
 }
 
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m)

@@ -16,7 +16,8 @@ int vm_host_rounding(unsigned rounding)
     }
 }
 
-/* One result under the host's present rounding. Operands are volatile so that nothing moves past the change of it. */
+/* One result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing across
+ * the change of mode. */
 float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
 {
     volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
@@ -139,7 +140,8 @@ static uint64_t float_to_int(unsigned to, unsigned from, double x, unsigned roun
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-/* An integer as a double that still rounds right to anything narrower: bits that do not fit stick to the last. */
+/* An integer as a double that still rounds correctly to any narrower type: bits that do not fit set the last bit
+ * (sticky). */
 static double sticky(uint64_t magnitude, bool negative)
 {
     double x = magnitude >> 53 ? ldexp((double)(magnitude >> 11 | ((magnitude & 2047) != 0)), 11) : (double)magnitude;
@@ -189,7 +191,7 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         uint64_t bits = i->c & 1 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane], r;
         if (is_float(from)) {
-            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* there .ftz does nothing */
+            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* .ftz has no effect there */
             if (!is_float(to)) {
                 r = narrow(to, float_to_int(to, from, x, rounding));
             } else if (to == PTX_F32 && from == PTX_F64 && x != x) {
@@ -219,7 +221,7 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
             if (i->flags & VM_RELU && a <= 0)
                 a = 0;
             uint32_t bits = vm_r32(w, i->a)[lane], r = vm_pack_float(a, 10, 8, i->size);
-            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* the device rounds such a payload away */
+            if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* such a NaN payload is lost */
                 r = (bits + 0x1000) >> 13;
             if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
                 r--;

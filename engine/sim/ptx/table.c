@@ -43,7 +43,8 @@ static const struct {
     {"const", PTX_SPACE_CONST},   {"param", PTX_SPACE_PARAM},
 };
 
-/* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
+/* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
+ * spelling. */
 static const char *const ptx_later_ops[] = {
     "clusterlaunchcontrol",
     "cp.async.bulk.prefetch.tensor",
@@ -114,7 +115,7 @@ const char *const *ptx_op_forms(ptx_op op) { return ptx_rows[op].forms; }
 
 static bool same(const char *name, const char *text, size_t length)
 {
-    if (length && *name != *text) /* most differ there, and a call for each is half of what loading a module costs */
+    if (length && *name != *text) /* most names differ there: no call for those */
         return false;
     return strncmp(name, text, length) == 0 && name[length] == '\0';
 }
@@ -255,7 +256,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         end = bar;
     }
     if (text == end) {
-        pattern->type = PTX_PRED; /* p, and the kinds that have none */
+        pattern->type = PTX_PRED; /* p, and the kinds without a type */
         return strchr("pltco", pattern->kind) != NULL;
     }
     if (*text == 'w') {

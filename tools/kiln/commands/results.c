@@ -448,7 +448,7 @@ static int results_run(cli *c)
         words++;
         count--;
     }
-    size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
+    size_t before = (size_t)actions[action].before, most = before + 1 + (size_t)actions[action].after;
     size_t least = actions[action].optional ? before : most;
     if (count < least)
         return cli_usage(c, "%s",
