@@ -59,7 +59,8 @@ static void described(void)
     CHECK_TEXT(info->kernel, "k");
     CHECK_TEXT(info->device, "A");
     CHECK(!info->cut_off && info->params == 1 && info->configurations == 5 && info->failed == 1);
-    CHECK(near(info->optimum, 1e-3) && near(info->median, 2.5e-3) && near(info->worst, 11e-3) && near(info->mean_cost, 1));
+    CHECK(near(info->optimum, 1e-3) && near(info->median, 2.5e-3) && near(info->worst, 11e-3) &&
+          near(info->mean_cost, 1));
     /* Within 5 % of the way from 1 to 2.5 ms: sure only after all five, which take 5 s. */
     CHECK(info->draws == 5 && near(info->budget, 5));
     CHECK(!kiln_recording_describe(NULL));
