@@ -93,7 +93,7 @@ static void architectures(void)
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
-    kiln_occupancy_info info;
+    kiln_occupancy_info info = {.size = sizeof info};
     static const char *const good[] = {"sm_90", "compute_90", "90"};
     static const char *const bad[] = {"",      "sm_", "sm_1", "sm_90x", "sm_-90", "hopper", "sm_99999999999999999999",
                                       "sm_ 90"};

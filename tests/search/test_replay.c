@@ -161,7 +161,7 @@ static void scored(void)
 {
     fixture f;
     kiln_error *error = NULL;
-    kiln_score score = {.size = sizeof score}, again = {.size = sizeof again};
+    kiln_score score = {.size = sizeof score}, again = score;
     if (!setup(&f))
         return;
     CHECK_OK(kiln_recording_score(f.recording, "exhaustive", 2, &score, &error), error);
