@@ -190,21 +190,21 @@ static void test_config(void)
                  "fake has no size set 'biig'; did you mean 'big'?");
     p[0].value = (kiln_value){KILN_INT, {.i = 5}};
     config_fails(&(kiln_choice){.params = p, .param_count = 1}, KILN_ERROR_CONSTRAINT,
-                 "BLOCK = 5 is none of its values: 2, 4, 8; the nearest is 4");
+                 "BLOCK = 5 is not one of its values: 2, 4, 8; the nearest is 4");
     p[0].name = "BLOKC";
     config_fails(&(kiln_choice){.params = p, .param_count = 1}, KILN_ERROR_NOT_FOUND,
                  "v has no param 'BLOKC'; did you mean 'BLOCK'?");
     p[1].value.as.text = "double";
     config_fails(&(kiln_choice){.params = p + 1, .param_count = 1}, KILN_ERROR_CONSTRAINT,
-                 "WORD = double is none of its values: float, half");
+                 "WORD = double is not one of its values: float, half");
     n.name = "NN";
     config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_NOT_FOUND,
                  "fake has no size 'NN'; did you mean 'N'?");
     n.name = "N";
     n.value.as.i = -3;
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 is negative");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 must not be negative");
     n.value = (kiln_value){KILN_FLOAT, {.f = 2.5}};
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is no integer");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is not an integer");
     n.value = (kiln_value){KILN_INT, {.i = 1}};
     kiln__config *none;
     CHECK(kiln__config_make(engine, spec, &(kiln_choice){.sizes = &n, .size_count = 1}, &none, &error) ==
@@ -492,9 +492,9 @@ static void test_limits(void)
     /* A kernel that does not end: the host goes on, and touches the device no more. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
     fake.busy = 1;
-    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' still has the device, until this process ends");
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' keeps the device until this process ends");
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
-    CHECK(strstr(kiln_error_message(error), "still has") != NULL);
+    CHECK(strstr(kiln_error_message(error), "keeps") != NULL);
     kiln_error_free(error);
     fake.busy = 0;
     atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
@@ -551,16 +551,16 @@ static void test_step_errors(void)
         const char *message;
     } wrong[] = {
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
-         "add_one takes 3 arguments, 2 are given"},
+         "add_one needs 3 arguments, but 2 are given"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, N, N]}", KILN_ERROR_LAUNCH,
-         "argument 2 of add_one: 'N' = 4, but the kernel takes a pointer: a pointer stands here: name a buffer"},
+         "argument 2 of add_one: 'N' = 4, but the kernel needs a pointer: this parameter is a pointer: name a buffer"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, x]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'x' is a buffer, but the kernel takes a 32-bit integer"},
+         "argument 3 of add_one: 'x' is a buffer, but the kernel needs a 32-bit integer"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, N * 2.0]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'N * 2.0' = 8.0, but the kernel takes a 32-bit integer: an integer stands here, the "
-         "value is a float; write int(...)"},
+         "argument 3 of add_one: 'N * 2.0' = 8.0, but the kernel needs a 32-bit integer: this parameter is an "
+         "integer, but the value is a float; write int(...)"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, N << 40]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel takes a 32-bit integer: the value does not "
+         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel needs a 32-bit integer: the value does not "
          "fit"},
         {"launch: {kernel: add_one, grid: [N - 5], block: [1], args: [x, y, N]}", KILN_ERROR_LAUNCH,
          "grid x = -1 is outside 0 .. 2147483647"},
@@ -584,13 +584,13 @@ static void test_step_errors(void)
         {"copy: {from: x, to: y, to_offset: N - 5}", KILN_ERROR_LAUNCH, "to_offset = -1 is negative"},
         {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
-         "33 elements of 'b' are 33 bytes; the symbol 'table' has room for 32"},
+         "33 elements of 'b' are 33 bytes, but the symbol 'table' has 32"},
         {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND,
          "the source has no __constant__ or __device__ variable 'nowhere'"},
         {"swap: [x, n]", KILN_ERROR_LAUNCH, "'x' and 'n' differ in type or size and cannot be swapped"},
         {"repeat: {times: N - 5, steps: [{fill: {buffer: y, value: 0}}]}", KILN_ERROR_SPEC, "times = -1 is negative"},
         {"while: {read: {k: \"n[N]\"}, cond: k > 0, at_most: 3, steps: [{fill: {buffer: y, value: 0}}]}",
-         KILN_ERROR_LAUNCH, "'n' has 1 elements, no element 4"},
+         KILN_ERROR_LAUNCH, "'n' has 1 elements; there is no element 4"},
     };
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         char text[2000];
@@ -809,7 +809,7 @@ static void test_input_errors(void)
          "host function 'matrix': no such matrix"},
         {"inputs:\n  A: {host: matrix, rows: N}\nbuffers:\n  y: {type: f32, shape: [A.cols], out: true}\n", "A.cols"},
         {"inputs:\n  A: {host: matrix, rows: N}\nbuffers:\n  y: {from: A.coo.values, out: true}\n",
-         "no input exports an array 'A.coo.values'"},
+         "no input exports the array 'A.coo.values'"},
         {"inputs:\n  A: {host: matrix, rows: 0 - N}\nbuffers:\n  y: {type: f32, shape: [A.rows], out: true}\n",
          "host function 'matrix'"},
     };
