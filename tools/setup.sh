@@ -2,7 +2,7 @@
 # Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
 #
 #   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests and tools/lint.sh need (clang for the fuzz targets, gnuplot, zsh,
+#   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, gnuplot, zsh,
 #                            fish, abigail-tools, Python's jsonschema and yaml, clang-format, clang-tidy, cppcheck,
 #                            gcovr)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is

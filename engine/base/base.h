@@ -257,16 +257,34 @@ char *kiln__arena_folder(kiln__arena *arena, const char *path);
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
 bool kiln__path_below(const char *path, const char *folder); /* the same for two paths that are resolved already */
 
-/* ---- hashing, time, machine ---- */
+/* ---- hashes (hash.c) ---- */
 
 typedef struct kiln__hash128 {
     uint64_t low, high;
 } kiln__hash128;
 kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
-uint64_t kiln__now_ns(void);                               /* monotonic */
-unsigned kiln__cpu_count(void);                            /* cores this process may run on */
-uint64_t kiln__host_memory(void);                          /* bytes of physical memory, as limited by a cgroup */
-uint64_t kiln__host_memory_free(void);                     /* of it, what is available now without swapping */
+void kiln__hash_print(kiln__hash128 hash, char text[33]);  /* 32 hexadecimal digits */
+/* FNV-1a, for short texts: names in tables. */
+static inline uint32_t kiln__hash_short(const char *text, size_t length)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash;
+}
+
+/* ---- time (clock.c) ---- */
+
+uint64_t kiln__now_ns(void);                /* monotonic */
+double kiln__seconds_since(uint64_t start); /* a time of kiln__now_ns() */
+uint64_t kiln__deadline_in(double seconds); /* a time of kiln__now_ns(); 0: none, for <= 0 and for 30 years */
+int64_t kiln__today_ns(void);               /* since 1970, by the clock that may be set */
+
+/* ---- the machine (host.c) ---- */
+
+unsigned kiln__cpu_count(void);        /* cores this process may run on */
+uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
 
 /* ---- logging ---- */
 

@@ -46,8 +46,7 @@ kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_er
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
 
-/* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
-bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
-                         bool *same);
+/* How far sizes are from each other: Euclidean, over the binary logarithms. False: they have not the same names. */
+bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 
 #endif

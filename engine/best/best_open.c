@@ -19,7 +19,7 @@ static bool is_of_configuration(kiln_status status)
 static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                          const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
-    double left = how->tune_seconds - (double)(kiln__now_ns() - start) / 1e9;
+    double left = how->tune_seconds - kiln__seconds_since(start);
     if (!(left > 0))
         return KILN_OK;
     kiln_tune_options options = {

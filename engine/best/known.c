@@ -26,10 +26,8 @@ static int collect(void *user, const kiln_record *r)
         .variant = r->variant,
         .device = r->device,
         .cc = r->cc,
-        .sizes = r->sizes,
-        .params = r->params,
-        .size_count = r->size_count,
-        .param_count = r->param_count,
+        .sizes = KILN__SIZES(r),
+        .params = KILN__PARAMS(r),
         .how = result->measured    ? KILN__MEASURED
                : result->estimated ? KILN__ESTIMATED
                                    : KILN__SIMULATED,

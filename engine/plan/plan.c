@@ -314,16 +314,16 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     KILN__NEEDS_SETTINGS(plan->mem, error, sizes, count);
     kiln__text old = {.mem = plan->mem}, now = {.mem = plan->mem};
     kiln__config *config;
-    size_t had = plan->config->size_count;
+    size_t had = plan->config->sizes.count;
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    memcpy(all, plan->config->sizes, had * sizeof *all);
+    memcpy(all, plan->config->sizes.items, had * sizeof *all);
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
     kiln_choice choice = {.variant = plan->variant->name,
-                          .params = plan->config->params,
-                          .param_count = plan->variant->param_count,
+                          .params = plan->config->params.items,
+                          .param_count = plan->config->params.count,
                           .size_set = plan->config->size_set,
                           .sizes = all,
                           .size_count = had + count};

@@ -33,7 +33,7 @@ bool kiln__spec_describe(kiln_spec *spec)
     kiln_size_set *sets = kiln__arena_alloc(arena, (spec->size_set_count + 1) * sizeof *sets);
     for (size_t i = 0; sets && i < spec->size_set_count; i++) {
         const kiln__sizes *s = &spec->size_sets[i];
-        sets[i] = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
+        sets[i] = (kiln_size_set){.name = s->name, .count = s->settings.count, .settings = s->settings.items};
     }
     spec->size_set_infos = sets;
     kiln_buffer_info *buffers = kiln__arena_alloc(arena, (spec->buffer_count + 1) * sizeof *buffers);

@@ -182,8 +182,7 @@ typedef struct kiln__variant {
 typedef struct kiln__sizes {
     const char *name;
     kiln__pos pos;
-    size_t count;
-    kiln_setting *settings; /* every size of the spec, in one order in all sets */
+    kiln__settings settings; /* every size of the spec, in one order in all sets */
 } kiln__sizes;
 
 struct kiln_spec {

@@ -20,7 +20,7 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
 bool kiln__budget_over(kiln__budget *b)
 {
     const kiln_tune_options *o = b->options;
-    if (o->max_seconds > 0 && (double)(kiln__now_ns() - b->start) / 1e9 >= o->max_seconds)
+    if (o->max_seconds > 0 && kiln__seconds_since(b->start) >= o->max_seconds)
         b->end = KILN_END_SECONDS;
     else if (o->max_roofline > 0 && b->roofline >= o->max_roofline)
         b->end = KILN_END_ROOFLINE;

@@ -8,7 +8,6 @@
  * the probability that any two are wrongly distinguished is at most LEVEL. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
@@ -38,9 +37,7 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
-
-/* The time that the sweep measured, not that of later finals: so the same samples give the same finalists. */
+/* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
     return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
@@ -110,7 +107,7 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
     uint64_t start = kiln__now_ns();
     kiln_error *why = NULL;
     kiln_status status = f->again->measure(f->again->user, one->sample, &trial, &one->last, ends, &why);
-    one->cost = seconds_since(start);
+    one->cost = kiln__seconds_since(start);
     if (status == KILN_OK) {
         one->rounds[one->count++] = kiln__result_seconds(&one->last);
         one->throttle |= one->last.throttle;
@@ -219,17 +216,15 @@ static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
     limit = limit > LEAST_SECONDS ? limit : LEAST_SECONDS;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t held = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t held = kiln__today_ns() / 1000;
     uint64_t start = kiln__now_ns();
     kiln_status status = hold_round(f, error);
     size_t began = f->count;
-    unsigned rounds = status == KILN_OK ? affordable(f, limit - seconds_since(start)) : 0;
+    unsigned rounds = status == KILN_OK ? affordable(f, limit - kiln__seconds_since(start)) : 0;
     size_t stayed = f->count;
     for (unsigned i = 1; i < rounds && status == KILN_OK && f->count > 1; i++)
         status = hold_round(f, error);
-    verdict->seconds = seconds_since(start);
+    verdict->seconds = kiln__seconds_since(start);
     if (status != KILN_OK)
         verdict->why_not = "it was interrupted";
     else if (f->count < 2)

@@ -92,8 +92,8 @@ static size_t list_names(const kiln_spec *spec, const char **names)
         for (size_t i = 0; i < variant->let_count; i++)
             add_name(names, &count, variant->lets[i].name);
     }
-    for (size_t i = 0; i < spec->size_sets[0].count; i++)
-        add_name(names, &count, spec->size_sets[0].settings[i].name);
+    for (size_t i = 0; i < spec->size_sets[0].settings.count; i++)
+        add_name(names, &count, spec->size_sets[0].settings.items[i].name);
     return count;
 }
 

@@ -51,8 +51,6 @@ typedef struct sweep {
     uint64_t start, ticked;
 } sweep;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) / 1e9; }
-
 /* ---- the callback ---- */
 
 /* The expected number of samples, from the space and the budget. */
@@ -84,7 +82,7 @@ static bool report(sweep *s, const kiln_sample *sample)
         return false;
     if (!s->options->callback)
         return true;
-    double elapsed = seconds_since(s->start);
+    double elapsed = kiln__seconds_since(s->start);
     kiln_progress progress = {
         .done = s->tuning->totals.configurations,
         .total = total(s),
@@ -136,7 +134,7 @@ static void pass_on(kiln_error *why, kiln_error **error)
 static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
     kiln_sample *sample = made->sample;
-    sample->at = seconds_since(s->start);
+    sample->at = kiln__seconds_since(s->start);
     sample->status = status;
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
@@ -229,7 +227,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
             kiln__budget_over(&s->budget); /* the rest of the time was used for the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
     if (!made.sample)
         return kiln__fail_memory(error);
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
@@ -249,7 +247,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
-    s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache takes time of the runner too */
+    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* reading the cache is the runner's time too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;
@@ -320,7 +318,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     uint64_t begin = kiln__now_ns();
     kiln_status status = kiln__code_take(taken->code, &taken->made, &why);
     taken->code = NULL;
-    totals->compile_seconds += seconds_since(begin);
+    totals->compile_seconds += kiln__seconds_since(begin);
     bool hit = status == KILN_OK && taken->made.from_cache;
     if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: not a failed compile */
         forget(taken);
@@ -344,7 +342,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_result *result = kiln__tuning_result(done->sample);
-    s->tuning->totals.run_seconds += seconds_since(done->start);
+    s->tuning->totals.run_seconds += kiln__seconds_since(done->start);
     result->compile_ns = done->made.compile_ns;
     result->cache_hits = done->made.from_cache;
     result->cache_misses = !done->made.from_cache;
@@ -418,7 +416,7 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
     if (ready == s->count) {
         uint64_t start = kiln__now_ns();
         bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
         if (!done)
             return KILN_OK;
         ready = 0;
@@ -493,7 +491,7 @@ static void await_crew(sweep *s, size_t idle)
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
         rung = 0; /* none has ended */
     if (idle == s->flying_count)
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
 
 /* ---- the finals: on one device ---- */
@@ -775,7 +773,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (begun) {
         status = run_sweep(&s, error);
         s.tuning->totals.end = status == KILN_OK ? s.budget.end : KILN_END_EARLY;
-        s.tuning->totals.seconds = seconds_since(s.start);
+        s.tuning->totals.seconds = kiln__seconds_since(s.start);
         if (status == KILN_OK)
             status = hold_finals(&s, error);
         else

@@ -22,7 +22,7 @@ struct kiln_tuning {
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 /* A sample with copies of everything, not yet counted. NULL: no memory. */
-kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count);
+kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
 /* Its result, to be written. */
 kiln_result *kiln__tuning_result(kiln_sample *sample);
 /* Stores how it ended and counts it. False: out of memory. */
@@ -142,7 +142,6 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
 /* Which device it is, and its driver. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
-void kiln__hash_print(kiln__hash128 hash, char text[33]);
 
 /* ---- the store's side of a sweep (record.c) ---- */
 

@@ -38,7 +38,7 @@ typedef struct drawn {
     size_t round_count;
 } drawn;
 
-kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count)
+kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params)
 {
     kiln__arena *arena = &tuning->arena;
     drawn *made = kiln__arena_alloc(arena, sizeof *made);
@@ -48,8 +48,9 @@ kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const
     kiln_sample *sample = &made->sample;
     sample->result = &made->result;
     sample->variant = kiln__arena_strdup(arena, variant);
-    sample->params = kiln__settings_copy(arena, params, count);
-    sample->param_count = count;
+    params = kiln__settings_copy(arena, params);
+    sample->params = params.items;
+    sample->param_count = params.count;
     sample->message = sample->device = "";
     sample->contender = 1;
     return arena->failed ? NULL : sample;

@@ -151,7 +151,7 @@ static void test_scan(void)
     if (!spec)
         return;
     CHECK_TEXT(kiln_spec_about(spec), "Inclusive scan of any length.\nThree kernels, or one that streams.\n");
-    CHECK(spec->size_sets[0].settings[0].value.as.i == 1 << 24);
+    CHECK(spec->size_sets[0].settings.items[0].value.as.i == 1 << 24);
     const kiln__variant *stream = kiln__spec_variant(spec, "stream");
     CHECK_TEXT(stream->about, "Each block hands its sum to the next one.");
     CHECK_TEXT(stream->lets[0].name, "sections"); /* before `last`, which uses it */
@@ -160,7 +160,7 @@ static void test_scan(void)
     CHECK(stream->before_count == 1 && stream->before[0].kind == KILN__STEP_FILL);
     CHECK(stream->params[0].count == 3 && stream->params[0].initial == 1 && stream->params[0].option_count == 1);
     const kiln_setting one[] = {{"SECTION_SIZE", {KILN_INT, {.i = 512}}}};
-    kiln__scope scope = {.count = 1, .settings = one};
+    kiln__scope scope = {.settings = {1, one}};
     kiln__text out = {0};
     kiln__template_fill(stream->params[0].options[0], &scope, &out, NULL);
     kiln__template_fill(stream->options[1], &scope, &out, NULL);
@@ -180,7 +180,7 @@ static void test_spmv(void)
     if (!spec)
         return;
     const kiln__variant *v = &spec->variants[0];
-    CHECK(spec->size_set_count == 1 && spec->size_sets[0].count == 0);
+    CHECK(spec->size_set_count == 1 && spec->size_sets[0].settings.count == 0);
     CHECK(v->input_count == 2 && v->buffer_count == 7 && spec->buffer_count == 5);
     CHECK_TEXT(v->inputs[0].args[0].text, "west0479.mtx");
     CHECK(v->inputs[0].args[0].expr == NULL);
@@ -337,7 +337,7 @@ static void test_t1(void)
                        "ceil_div(ProblemSize[0], 1 * (block_size_x) * (tile_size_x))");
             CHECK(v->step_count == 2 && v->steps[0].kind == KILN__STEP_SYMBOL && v->buffer_count == 3);
             CHECK(v->buffers[0].out && v->steps[1].as.launch.arg_count == 3);
-            kiln__scope scope = {.count = 2, .settings = spec->size_sets[0].settings};
+            kiln__scope scope = {.settings = spec->size_sets[0].settings};
             int64_t extent = 0;
             CHECK(kiln__expr_eval_int(v->buffers[1].shape[0], &scope, "size", &extent, NULL) && extent == 4110 * 4110);
         }

@@ -73,36 +73,6 @@ static void of_two_with_a_key_the_later_stays(void)
     teardown(&f);
 }
 
-static void settings_read_back(void)
-{
-    kiln_setting settings[] =
-        {
-            {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},  {"B", {.kind = KILN_FLOAT, .as.f = 3}},
-            {"C", {.kind = KILN_BOOL, .as.i = 1}},         {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
-            {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}}, {"F", {.kind = KILN_TEXT, .as.text = ""}},
-        },
-                 *got;
-    kiln__text text = {0};
-    kiln__arena arena = {0};
-    size_t count;
-    kiln__settings_print(&text, settings, 6);
-    CHECK_TEXT(text.data,
-               "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
-    CHECK(kiln__settings_read(&arena, text.data, &got, &count) && count == 6);
-    for (size_t i = 0; i < 6; i++) {
-        CHECK_TEXT(got[i].name, settings[i].name);
-        CHECK(got[i].value.kind == settings[i].value.kind && kiln__value_equal(got[i].value, settings[i].value));
-    }
-    CHECK(kiln__settings_read(&arena, "", &got, &count) && count == 0);
-    static const char *const wrong[] = {"A",     "A=",       "=1",        "A=1 ", "A=1  B=2", "A=x",
-                                        "A=\"x", "A=\"x\"y", "A=\"\\q\"", "A=1e", "A=--1",    "A=99999999999999999999",
-                                        "A=-"};
-    for (size_t i = 0; i < KILN__COUNT(wrong); i++)
-        CHECK(!kiln__settings_read(&arena, wrong[i], &got, &count));
-    kiln__arena_free(&arena);
-    kiln__text_free(&text);
-}
-
 static void filters(void)
 {
     fixture f;
@@ -700,7 +670,6 @@ static const check_case cases[] = {
     {"what is no file is no store", what_is_no_file_is_no_store},
     {"a row comes back whole", a_row_comes_back_whole},
     {"of two with a key the later stays", of_two_with_a_key_the_later_stays},
-    {"settings read back", settings_read_back},
     {"filters", filters},
     {"CSV loses nothing", csv_loses_nothing},
     {"CSV that is damaged", csv_that_is_damaged},

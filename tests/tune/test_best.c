@@ -204,11 +204,14 @@ static void distances(void)
     double d = -1, e = -1;
     bool same;
     /* As many elements of work, and yet farther than four times as much a side: 2, 2 and -4 doublings. */
-    CHECK(kiln__size_distance(cube, 3, flat, 3, &d, &same) && !same && fabs(d - sqrt(24)) < 1e-12);
-    CHECK(kiln__size_distance(cube, 3, large, 3, &e, &same) && fabs(e - sqrt(12)) < 1e-12 && e < d);
-    CHECK(kiln__size_distance(flat, 3, flat, 3, &d, &same) && same && d == 0);
-    CHECK(kiln__size_distance(none, 1, one, 1, &d, &same) && !same && d == 1);
-    CHECK(!kiln__size_distance(cube, 3, one, 1, &d, &same) && !kiln__size_distance(cube, 1, &cube[1], 1, &d, &same));
+    CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, flat}, &d, &same) && !same &&
+          fabs(d - sqrt(24)) < 1e-12);
+    CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, large}, &e, &same) &&
+          fabs(e - sqrt(12)) < 1e-12 && e < d);
+    CHECK(kiln__size_distance((kiln__settings){3, flat}, (kiln__settings){3, flat}, &d, &same) && same && d == 0);
+    CHECK(kiln__size_distance((kiln__settings){1, none}, (kiln__settings){1, one}, &d, &same) && !same && d == 1);
+    CHECK(!kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){1, one}, &d, &same) &&
+          !kiln__size_distance((kiln__settings){1, cube}, (kiln__settings){1, &cube[1]}, &d, &same));
 }
 
 static kiln_best *open_best(fixture *f, const kiln_best_options *options, kiln_plan **plan)

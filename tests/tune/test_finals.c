@@ -60,7 +60,7 @@ static kiln_tuning *sweep_of(const double *seconds, size_t count, kiln_result li
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     for (size_t i = 0; i < count; i++) {
         kiln_setting param = {"I", {KILN_INT, {.i = (int64_t)i}}};
-        kiln_sample *sample = kiln__tuning_sample(tuning, "v", &param, 1);
+        kiln_sample *sample = kiln__tuning_sample(tuning, "v", (kiln__settings){1, &param});
         CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
         *kiln__tuning_result(sample) = like;
         kiln__tuning_result(sample)->seconds = seconds[i];

@@ -44,7 +44,7 @@ static void teardown(fixture *f)
 static kiln_sample *sample_of(fixture *f, int block, int items, kiln_result result)
 {
     kiln_setting params[] = {{"BLOCK", {KILN_INT, {.i = block}}}, {"ITEMS", {KILN_INT, {.i = items}}}};
-    kiln_sample *sample = kiln__tuning_sample(f->tuning, f->spec->variants[0].name, params, 2);
+    kiln_sample *sample = kiln__tuning_sample(f->tuning, f->spec->variants[0].name, (kiln__settings){2, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
     *kiln__tuning_result(sample) = result;
     return sample;

@@ -9,7 +9,7 @@ static void add(kiln_tuning *tuning, int tag, kiln_status status, kiln_result re
 {
     kiln_setting params[] = {settings[0], settings[1]};
     params[0].value.as.i = tag;
-    kiln_sample *sample = kiln__tuning_sample(tuning, "plain", params, 2);
+    kiln_sample *sample = kiln__tuning_sample(tuning, "plain", (kiln__settings){2, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
     *kiln__tuning_result(sample) = result;
     CHECK(kiln__tuning_add(tuning, sample, status, status == KILN_OK ? "" : "for a reason"));
@@ -95,7 +95,7 @@ static void copies_what_it_is_given(void)
     kiln_setting params[] = {{name, {KILN_TEXT, {.text = text}}}};
     kiln_tuning *tuning = kiln__tuning_new(NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-    kiln_sample *sample = kiln__tuning_sample(tuning, variant, params, 1);
+    kiln_sample *sample = kiln__tuning_sample(tuning, variant, (kiln__settings){1, params});
     CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
     memset(variant, 'x', sizeof variant - 1);
     memset(name, 'x', sizeof name - 1);
@@ -116,7 +116,7 @@ static void survives_no_memory(void)
         kiln_tuning *tuning = kiln__tuning_new(&mem);
         bool ok = tuning != NULL;
         for (int i = 0; ok && i < 20; i++) {
-            kiln_sample *sample = kiln__tuning_sample(tuning, "plain", settings, 2);
+            kiln_sample *sample = kiln__tuning_sample(tuning, "plain", (kiln__settings){2, settings});
             ok = sample != NULL;
             if (ok)
                 *kiln__tuning_result(sample) = (kiln_result){.measured = 1, .seconds = 20 - i};

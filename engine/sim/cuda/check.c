@@ -1,4 +1,4 @@
-/* check.c - checks (sim.h, CHECKS.md): while a context is checked, its launches are observed and its memory is
+/* check.c - checks (sim.h, engine/sim/check/CHECKS.md): while a context is checked, its launches are observed and its memory is
  * shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK starts it for
  * every context of a process, and then the findings go to standard error when the context or the process ends. */
 #include <stdio.h>

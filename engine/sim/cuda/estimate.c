@@ -1,5 +1,6 @@
 /* estimate.c - estimates (sim.h): while a thread has them switched on, a few blocks of its launches are traced, and the
- * estimated times on the profile's device are summed. ESTIMATE.md. */
+ * estimated times on the profile's device are summed. See
+ * engine/sim/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 

@@ -93,9 +93,10 @@ unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t 
     for (size_t k = 0; k < texts->count; k++)
         if (used[k])
             bytes += LINKED_ENTRY + strlen(texts->items[k].name) + texts->items[k].length, count++;
-    unsigned char *image = kiln__alloc(texts->mem, bytes), *at = image + LINKED_HEADER;
+    unsigned char *image = kiln__alloc(texts->mem, bytes);
     if (!image)
         return NULL;
+    unsigned char *at = image + LINKED_HEADER;
     for (size_t k = 0; k < texts->count; k++) {
         const sim_text *t = &texts->items[k];
         if (!used[k])

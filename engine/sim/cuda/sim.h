@@ -32,7 +32,7 @@ bool kiln__sim_has_context(const void *context);
  * and the launching call returns CUDA_ERROR_TIMEOUT. (0, NULL) switches both off. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
-/* ---- estimates of times. ESTIMATE.md ---- */
+/* ---- estimates of times. engine/sim/model/ESTIMATE.md ---- */
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it
  * has no model. `sampled`: only the blocks that are traced run, so the kernels' results are incomplete. */
@@ -45,7 +45,7 @@ double kiln__sim_estimate_end(uint64_t *launches);
  * contain. */
 bool kiln__sim_kernel_registers(const void *function, int registers);
 
-/* ---- counting: what kernels do. COUNTERS.md ---- */
+/* ---- counting: what kernels do. engine/sim/observe/COUNTERS.md ---- */
 
 /* From now on the launches of the calling thread's current context are counted. `see` (may be NULL) is called with the
  * accesses of block number `block` in each launch. False: it counts already, or out of memory. */
@@ -54,7 +54,7 @@ bool kiln__sim_count_begin(kiln__sim_access_fn see, void *user, uint64_t block);
  * meanwhile are missing. False: out of memory. */
 bool kiln__sim_count_end(kiln__arena *arena, kiln__sim_kernel **kernels, size_t *count);
 
-/* ---- checks: what kernels do wrong. CHECKS.md ---- */
+/* ---- checks: what kernels do wrong. engine/sim/check/CHECKS.md ---- */
 
 /* From now on the launches of the calling thread's current context are checked. False: they are already, or out of
  * memory. Memory that is allocated already counts as written. */

@@ -62,7 +62,8 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
-/* How many products a device's tensor cores sum in one step, and with which precision: see README.md, "Matrices". */
+/* How many products a device's tensor cores sum in one step, and with which precision: see engine/sim/ops/README.md,
+ * "Matrices". */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     int cc = d->module->device->limits.cc ? d->module->device->limits.cc : 90;

@@ -79,9 +79,7 @@ const char *ptx_shown(ptx_parser *p)
 
 static uint32_t ptx_hash(const char *text, size_t length)
 {
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    uint32_t hash = kiln__hash_short(text, length);
     return hash ^ hash >> 15;
 }
 

@@ -47,7 +47,8 @@ typedef enum ptx_cost {
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
     PTX_COST_MEMORY, /* parameters are free */
-    PTX_COST_COARSE, /* counted as one ALU instruction, cost unknown: ESTIMATE.md, "What it cannot see" */
+    /* counted as one ALU instruction, cost unknown: engine/sim/model/ESTIMATE.md, "What it cannot see" */
+    PTX_COST_COARSE,
     /* by a rule */
     PTX_COST_SUM,        /* by the type; two for 64-bit integers */
     PTX_COST_LOGIC,      /* the same; of predicates: free */

@@ -1,6 +1,6 @@
 /* vm_machine.h - the state of a launch that runs: device, module, grid, block, warp, instruction; and what the
- * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. README.md, section
- * "Interpreter", explains the parts. */
+ * interpreter's files share. The handlers (sim/ops), the decoder and the observers use it. engine/sim/vm/README.md
+ * explains the parts. */
 #ifndef KILN_SIM_VM_MACHINE_H
 #define KILN_SIM_VM_MACHINE_H
 
@@ -459,7 +459,7 @@ void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
 
-/* ---- print.c ---- */
+/* ---- builtin.c ---- */
 typedef enum vm_builtin {
     VM_BUILTIN_PRINTF,
     VM_BUILTIN_ASSERT,

@@ -471,7 +471,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
-/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
+/* As `kiln results export` writes texts: engine/store/EXCHANGE.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
     const size_t apostrophes = strspn(text, "'");

@@ -1,4 +1,4 @@
-/* print.c - functions that device code calls without defining them: vprintf, __assertfail, malloc, free. */
+/* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc, free. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
