@@ -253,7 +253,7 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* The configuration with what the spec has today filled in. *config stays NULL where it is not valid here. */
+/* The candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
 static kiln_status validate(const kiln__best_search *s, const char *variant, kiln__settings params,
                             kiln__config **config, kiln_error **error)
 {
@@ -337,7 +337,7 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the spec's values */
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
     if (status == KILN_OK)

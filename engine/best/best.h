@@ -46,7 +46,7 @@ kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_er
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
 
-/* How far sizes are from each other: Euclidean, over the binary logarithms. False: they have not the same names. */
+/* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct kiln__config { /* on the heap: its scopes point into it */
     kiln__settings params; /* variant->param_count, in its order */
     kiln__settings sizes;
     const char *size_set;
-    kiln__settings lets;   /* those that need no input; a plan works out the others */
+    kiln__settings lets;   /* lets that need no input; a plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets; chained by kiln__config_scope */
 } kiln__config;
 /* Fills in what the choice does not set; checks names (with suggestions), kinds, and the constraints

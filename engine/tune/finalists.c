@@ -37,7 +37,7 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-/* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
+/* The time that the sweep measured, not that of later finals: so the same samples give the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
     return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);

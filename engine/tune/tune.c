@@ -247,7 +247,8 @@ static kiln_status draw(sweep *s, kiln_error **error)
     s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
-    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* reading the cache is the runner's time too */
+    s->tuning->totals.compile_seconds +=
+        kiln__seconds_since(start); /* reading the cache takes time of the runner too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;

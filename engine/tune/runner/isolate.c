@@ -327,7 +327,7 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
 {
     kiln__runner_request request = {
         .variant = sample->variant, .params = KILN__PARAMS(sample), .trial = *trial, .unit = code->unit};
-    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends with the process alone */
+    double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends only with the process */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);
     if (r->request.failed) {

@@ -132,7 +132,7 @@ static int read_store(cli *c, report *r)
     if (status != KILN_OK)
         return cli_error(c, error);
     if (r->problem_count == 0 && !cli_interrupted())
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
                         path, r->spec);
     return 0;
 }
