@@ -161,6 +161,10 @@ typedef struct kiln_options {
     const kiln_allocator *allocator; /* copied; NULL: malloc */
     kiln_log_fn log;
     void *log_user;
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
+                                 waiting for another process's lock, and an import, end with
+                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
+                                 `stop` of kiln_run_options */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;

@@ -59,6 +59,7 @@ int cli_engine(cli *c)
         .memory_limit = args->memory_limit,
         .log = tell,
         .log_user = to,
+        .stop = cli_interrupt_flag(),
     };
     kiln_error *error = NULL;
     return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);

@@ -79,7 +79,7 @@ static int add_record(void *user, const kiln_record *record)
     report_add_once(&p->kilns, report_intern(r, record->kiln));
     report_add_once(&p->runs, report_intern(r, record->run));
     report_add(p, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 static const char *base_name(const char *path)
@@ -131,7 +131,7 @@ static int read_store(cli *c, report *r)
     kiln_store_close(store);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (r->problem_count == 0)
+    if (r->problem_count == 0 && !cli_interrupted())
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
                         path, r->spec);
     return 0;
@@ -190,7 +190,7 @@ static int add_step(void *user, const kiln_replay_step *step)
         .at = step->clock,
     };
     report_add(to->problem, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 /* A strategy's search of the space; without --strategy all of it, in the file's order. */
@@ -267,7 +267,10 @@ static int make(cli *c, report *r)
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;
-    report_finish(r);
+    if (!cli_interrupted())
+        report_finish(r);
+    if (cli_interrupted())
+        return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
     if (!args->replay)
         find_peaks(c, r);
     const char *path = args->gnuplot ? args->gnuplot : args->report_to ? args->report_to : "report.html";
@@ -287,6 +290,7 @@ static int report_run(cli *c)
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
+    cli_catch_signals("");
     int code = make(c, &r);
     report_free(&r);
     return code;

@@ -481,6 +481,8 @@ static int results_run(cli *c)
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
         return status == KILN_OK ? 0 : cli_error(c, error);
     }
+    if (action == ACTION_import)
+        cli_catch_signals("");
     if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) !=
         KILN_OK)
         return cli_error(c, error);
