@@ -56,14 +56,13 @@ def compiled(wanted):
         sys.exit(f"lint.py: cmake fails:\n{said}")
     entries = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        path = entry["file"]
-        if path in wanted if wanted else path.startswith((f"{TOP}/engine/", f"{TOP}/tools/")):
-            entries.setdefault(path, entry)
+        entries.setdefault(entry["file"], entry)
+    (CACHE / "compile_commands.json").write_text(json.dumps(list(entries.values()))) # each file once
     for path in wanted:
         if path not in entries:
             sys.exit(f"lint.py: {path} is not compiled")
-    (CACHE / "compile_commands.json").write_text(json.dumps(list(entries.values())))
-    return {path: entries[path] for path in sorted(entries, key=os.path.getsize, reverse=True)}
+    wanted = wanted or [path for path in entries if path.startswith((f"{TOP}/engine/", f"{TOP}/tools/"))]
+    return {path: entries[path] for path in sorted(wanted, key=os.path.getsize, reverse=True)}
 
 
 def gcc(entry, *options):
@@ -97,8 +96,15 @@ def stamp(check, version, entry):
     return CACHE / check / key.hexdigest()[:32]
 
 
+def tell(told, line):
+    line = line.replace(f"{TOP}/", "")
+    if line not in told:
+        print(line, flush=True)
+    told[line] = True
+
+
 def run_each(check, version, entries, jobs, keeps):
-    """Runs a check on each file; its lines of findings, and the number of files that were looked at."""
+    """Runs a check on each file; its lines of findings, told as they come, and the number of files looked at."""
     def one(entry):
         mark = stamp(check, version, entry) if keeps else None
         if mark and mark.exists():
@@ -113,12 +119,16 @@ def run_each(check, version, entries, jobs, keeps):
             mark.touch()
         return lines
 
+    told, count = {}, 0 # what is found in a header is found many times
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = [lines for lines in pool.map(one, entries.values()) if lines is not None]
+        for lines in pool.map(one, entries.values()):
+            count += lines is not None
+            for line in lines or ():
+                tell(told, line)
     for old in (CACHE / check).glob("*") if keeps else ():
         if time.time() - old.stat().st_mtime > 30 * 86400:
             old.unlink()
-    return [line for lines in results for line in lines], len(results)
+    return told, count
 
 
 def run_cppcheck(entries, jobs):
@@ -132,7 +142,10 @@ def run_cppcheck(entries, jobs):
                       "--enable=warning,performance,portability", "--inline-suppr", f"-j{jobs}", "--std=c11", "--quiet",
                       *CPPCHECK_KNOWS,
                       "--template={file}:{line}: {severity}: {message} [{id}]"])
-    return [line for line in said.splitlines() if FINDING.search(line)], len(entries)
+    told = {}
+    for line in filter(FINDING.search, said.splitlines()):
+        tell(told, line)
+    return told, len(entries)
 
 
 def main():
@@ -165,18 +178,15 @@ def main():
         version = output([program, "--version"])[1]
         begin = time.monotonic()
         if check == "cppcheck":
-            lines, count = run_cppcheck(entries, jobs)
+            told, count = run_cppcheck(entries, jobs)
         else:
-            lines, count = run_each(check, version, entries, jobs, check.endswith("-analyzer"))
-        lines = list(dict.fromkeys(line.replace(f"{TOP}/", "") for line in lines)) # a header's are found many times
-        for line in lines:
-            print(line)
+            told, count = run_each(check, version, entries, jobs, check.endswith("-analyzer"))
         counts = re.search(known, version)
         kept = f", {len(entries) - count} unchanged since they had none" if count < len(entries) else ""
-        print(f"{check}: {len(lines)} findings in {count} files{kept}, {time.monotonic() - begin:.0f} s" +
-              ("" if counts or not lines else f"; not counted: the code is clean with another version of {program}"),
+        print(f"{check}: {len(told)} findings in {count} files{kept}, {time.monotonic() - begin:.0f} s" +
+              ("" if counts or not told else f"; not counted: the code is clean with another version of {program}"),
               flush=True)
-        failed = failed or (lines and counts)
+        failed = failed or (told and counts)
     return 1 if failed else 0
 
 

@@ -154,13 +154,17 @@ typedef struct kiln_options {
     const char *search_path; /* folders of specs and sources, ':' between; before $KILN_PATH and the installed
                                 ones */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;           /* compile workers at once; 0: one a core */
+    unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */
     double compile_timeout;  /* seconds a single compile may take; 0: 120 */
     uint64_t memory_limit;   /* bytes of buffers a plan may ask for on each side; 0: what device and host have */
     const kiln_allocator *allocator; /* copied; NULL: malloc */
     kiln_log_fn log;
     void *log_user;
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
+                                 waiting for another process's lock, and an import, end with
+                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
+                                 `stop` of kiln_run_options */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;

@@ -181,7 +181,7 @@ static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *p
         return;
     }
     bool here = kiln__read_need(r, range->map, "a range", "from");
-    if (!kiln__read_need(r, range->map, "a range", "to") || !here)
+    if (!kiln__read_need(r, range->map, "a range", "to") || !here || !range->from || !range->to)
         return;
     if (!read_number(r, range->from, KILN__KEY_param_from, &bounds[0]) ||
         !read_number(r, range->to, KILN__KEY_param_to, &bounds[1]) ||
@@ -351,7 +351,7 @@ void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node)
     if (!spec->size_sets)
         return;
     spec->size_set_count = count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; node && i < count; i++) {
         spec->size_sets[i].name = kiln__arena_strdup(r->arena, node->keys[i]->text);
         spec->size_sets[i].pos = node->keys[i]->pos;
         if (spec->size_sets[i].name)

@@ -58,9 +58,11 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
-/* The same, with a limit on the wait for another process that has it locked. */
+#define KILN__STORE_WAIT_MS 10000
+/* The same, with the time to wait for another process that has it locked (kiln__store_open(): KILN__STORE_WAIT_MS). `stop`
+ * (NULL: none) ends waiting and importing when it is nonzero. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
-                                 unsigned wait_ms, kiln_store **store, kiln_error **error);
+                                 unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
 /* Writes a row. If a row of that key exists, the one that was made later is kept; *taken (may be NULL): it was this
  * one. On return the row is in the database, or in a pending file while another process has the database locked, and is
  * not lost if this process ends. */

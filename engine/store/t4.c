@@ -583,7 +583,9 @@ static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, u
     json_array_foreach(json_object_get(root, "results"), r->number, result)
     {
         bool mine = false;
-        status = read_result(r, result, &mine);
+        status = kiln__store_import_on(r->store, r->path, r->error);
+        if (status == KILN_OK)
+            status = read_result(r, result, &mine);
         ++*read;
         *taken += mine;
         kiln__arena_free(&r->arena);

@@ -120,7 +120,7 @@ static void open_as(const char *path, unsigned flags)
 {
     kiln_store *store = NULL;
     kiln_error *error = NULL;
-    kiln_status status = kiln__store_open_for(NULL, NULL, path, flags, 0, &store, &error);
+    kiln_status status = kiln__store_open_for(NULL, NULL, path, flags, 0, NULL, &store, &error);
     expect(status, &error);
     if (status != KILN_OK)
         return;

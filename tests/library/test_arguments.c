@@ -1,6 +1,8 @@
 /* Every public function with a NULL in each of its pointer arguments in turn, every struct that callers fill at many sizes,
  * and arguments that are wrong in other ways. Which functions and structs there are is read from the headers, so that a new one
- * fails here until it has a line. On the fake driver: no compiler and no device is needed. */
+ * fails here until it has a line. On the fake driver: no compiler and no device is needed.
+ *
+ * Long: one table of all functions and one of all structs, and what goes through them. */
 #include <ctype.h>
 
 #include "core/scratch.h"

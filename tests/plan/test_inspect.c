@@ -93,7 +93,7 @@ static void architectures(void)
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
-    kiln_occupancy_info info;
+    kiln_occupancy_info info = {.size = sizeof info};
     static const char *const good[] = {"sm_90", "compute_90", "90"};
     static const char *const bad[] = {"",      "sm_", "sm_1", "sm_90x", "sm_-90", "hopper", "sm_99999999999999999999",
                                       "sm_ 90"};
@@ -105,7 +105,7 @@ static void architectures(void)
     }
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
         char part[96];
-        snprintf(part, sizeof part, "architecture '%s' is not one that this NVRTC compiles for: sm_", bad[i]);
+        snprintf(part, sizeof part, "this NVRTC does not support architecture '%s'; it supports sm_", bad[i]);
         CHECK(kiln_occupancy(engine, bad[i], 512, 64, 0, &info, &error) == KILN_ERROR_ARGUMENT);
         CHECK(strstr(kiln_error_message(error), part) != NULL);
         kiln_error_free(error);

@@ -141,7 +141,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
 #define KILN_NO_WORKERS                                                                                                \
     4u /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends
-                              it (TRUST.md) */
+                              it (engine/TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
@@ -161,6 +161,10 @@ typedef struct kiln_options {
     const kiln_allocator *allocator; /* copied; NULL: malloc */
     kiln_log_fn log;
     void *log_user;
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
+                                 waiting for another process's lock, and an import, end with
+                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
+                                 `stop` of kiln_run_options */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
@@ -496,7 +500,7 @@ typedef struct kiln_run_options {
                             live for the call */
     void *check_user;
     double stop_early_above;  /* seconds; 0: never. Measuring ends early where the configuration is sure to
-                                take longer than that: engine/plan/README.md says when. The answer is
+                                take longer than that: engine/plan/measure/README.md says when. The answer is
                                 checked all the same, and the result says `stopped_early` */
     double sample_timeout;    /* seconds of wall time that the configuration may take from its first launch on;
                               0: 60, and twice the budget, and four times the first run for each of

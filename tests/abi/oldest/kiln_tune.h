@@ -180,7 +180,7 @@ typedef struct kiln_tuning_totals {
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
 /* How sure it is that the first is the best. The fastest of a sweep (finalists) are measured again, in turn and in many
- * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/README.md). */
+ * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
     size_t finalists;    /* that were measured again; 1: no other came near; 0: there were no finals */
     size_t tied;         /* how many cannot be told apart from the best, with itself; 0: it is not known */
@@ -286,7 +286,7 @@ KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filte
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
  * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
- * become records that lookups find and sweeps do not take: engine/store/README.md says how. *read and *taken (may be
+ * become records that lookups find and sweeps do not take: engine/store/EXCHANGE.md says how. *read and *taken (may be
  * NULL): how many there were, and how many of them were taken. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
@@ -355,7 +355,7 @@ typedef struct kiln_best {
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc;           /* "NVIDIA H200", "9.0" */
-    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/tune/README.md) */
+    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
     double seconds;                    /* there */
     int measured, estimated, verified; /* as in kiln_result */
     int64_t made;                      /* microseconds since 1970 */
@@ -435,7 +435,7 @@ typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* How much better than random search a strategy is over the time `budget` (engine/search/README.md defines it). */
+/* How much better than random search a strategy is over the time `budget` (engine/recording/README.md defines it). */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
     size_t size;                    /* set by the caller: sizeof(kiln_score) */
