@@ -135,31 +135,21 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
     if (value.kind != size->value.kind) {
         kiln__text text = {.mem = mem};
         kiln__value_print(&text, given->value);
-<<<<<<< HEAD
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is no %s", size->name,
-                                        kiln__text_get(&text),
-                                        size->value.kind == KILN_INT    ? "integer"
-                                        : size->value.kind == KILN_TEXT ? "text"
-                                                                        : "number");
-=======
         kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is not %s", size->name,
                                         kiln__text_get(&text),
-                                        size->value.kind == KILN_INT ? "an integer" : "a number");
->>>>>>> main
+                                        size->value.kind == KILN_INT    ? "an integer"
+                                        : size->value.kind == KILN_TEXT ? "a text"
+                                                                        : "a number");
         kiln__text_free(&text);
         return status;
     }
     if (value.kind == KILN_INT && value.as.i < 0)
-<<<<<<< HEAD
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " is negative", size->name, value.as.i);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
+                          value.as.i);
     if (value.kind == KILN_TEXT)
         value.as.text = kiln__arena_strdup(arena, value.as.text);
     if (value.kind == KILN_TEXT && !value.as.text)
         return kiln__fail_memory(error);
-=======
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
-                          value.as.i);
->>>>>>> main
     size->value = value;
     return KILN_OK;
 }
