@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (10), from the top of the tree. New inputs are kept
-# in build/corpus/TARGET, what it finds in build/findings; the inputs kept in the tree only seed it.
+# in build/corpus/TARGET, what it finds in build/findings; the inputs kept in the tree only seed it. libFuzzer's random
+# numbers begin with KILN_FUZZ_SEED (1), so that a run over the same corpus repeats; 0: another number each time.
 set -eu
 target=$1
 name=$(basename "$target")
@@ -14,5 +15,5 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_includes ] || seeds="$seeds -max_len=48 -len_control=0 -detect_leaks=0" # NVRTC keeps some memory
 echo "== fuzz: $name"
 # shellcheck disable=SC2086  # a list of words
-exec "$target" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=60 -rss_limit_mb=2048 -print_final_stats=0 \
-    -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
+exec "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=60 -rss_limit_mb=2048 \
+    -print_final_stats=0 -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
