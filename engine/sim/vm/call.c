@@ -4,8 +4,8 @@
 
 #include "vm_machine.h"
 
-/* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. Large ones
- * are not kept: most of their pages are never touched, and those that come fresh from the system need no clearing. */
+/* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. Large
+ * ones are not kept: most of their pages are never touched, and fresh ones from the system need no clearing. */
 struct vm_chunk { struct vm_chunk *next; };
 #define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
 #define POOL_LARGE ((size_t)4 << 20)
@@ -143,7 +143,8 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "call of '%s', which has no body", callee->ptx->name);
         return;
     }
-    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > vm_frames_most(w->runner->run->device) ||
+    const vm_device *device = w->runner->run->device;
+    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > vm_frames_most(device) || !vm_frame_fits(device, callee) ||
         (callee->local_bytes && caller->local_top + callee->local_bytes > w->runner->run->local_bytes)) {
         vm_fault_raise(w, i, lane, VM_FAULT_STACK, 0, 0, "stack overflow: call of '%s' at depth %u", callee->ptx->name,
                        caller->depth + 1);

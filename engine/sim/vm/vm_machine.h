@@ -496,6 +496,12 @@ static inline uint64_t vm_frames_most(const vm_device *device)
 {
     return (uint64_t)VM_LANES * vm_local_most(device);
 }
+/* Those of one function: parameters of calls are on a thread's stack, as local memory is. */
+static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
+{
+    const ptx_function *f = function->ptx;
+    return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
+}
 static inline uint64_t vm_budget(const vm_device *device)
 {
     return device->limits.step_budget ? device->limits.step_budget : (uint64_t)1 << 40;
