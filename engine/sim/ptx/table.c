@@ -6,7 +6,8 @@
 typedef struct ptx_row { const char *name; size_t length; const char *const *forms; } ptx_row;
 
 static const ptx_row ptx_rows[] = {
-#define OP(name, text, decode, class, cost, effect, ...) {text, sizeof text - 1, (const char *const[]){__VA_ARGS__, NULL}},
+#define OP(name, text, decode, class, cost, effect, ...)                                                               \
+    {text, sizeof text - 1, (const char *const[]){__VA_ARGS__, NULL}},
 #include "ops.def"
 #undef OP
 };
@@ -97,8 +98,8 @@ ptx_space ptx_mod_space(ptx_mod mod)
     }
 }
 
-/* Is the name of `size` characters the text, or the text up to one of its dots? Most differ in their first letter, and a
- * call for each would be most of what a mnemonic costs. */
+/* Is the name of `size` characters the text, or the text up to one of its dots? Most differ in their first letter, and
+ * a call for each would be most of what a mnemonic costs. */
 static bool is_prefix(const char *name, size_t size, const char *text, size_t length)
 {
     return size <= length && *name == *text && (size == length || text[size] == '.') && memcmp(name, text, size) == 0;

@@ -1,5 +1,5 @@
-/* main.c - writes the tables of ptx_internal.h as C text: the suffixes sorted by name, and the forms of ops.def compiled.
- * CMake runs it when Kiln is built, so that reading a module finds them made. */
+/* main.c - writes the tables of ptx_internal.h as C text: the suffixes sorted by name, and the forms of ops.def
+ * compiled. CMake runs it when Kiln is built, so that reading a module finds them made. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
