@@ -65,7 +65,8 @@ static void test_suffixes(void)
     CHECK(ptx_type_find("f16x2", 3, &type) && type == PTX_F16);
     CHECK(!ptx_type_find("f16x2", 4, &type) && !ptx_type_find("", 0, &type) && !ptx_type_find("rn", 2, &type));
     CHECK(ptx_suffix_find("nan", 3).value == PTX_MOD_NAN_ && ptx_suffix_find("NaN", 3).value == PTX_MOD_NAN);
-    CHECK(ptx_suffix_find("shared", 6).kind == PTX_SUFFIX_SPACE && ptx_suffix_find("shared::cta", 11).value == PTX_MOD_SHARED_CTA);
+    CHECK(ptx_suffix_find("shared", 6).kind == PTX_SUFFIX_SPACE);
+    CHECK(ptx_suffix_find("shared::cta", 11).value == PTX_MOD_SHARED_CTA);
     CHECK(ptx_suffix_find("rn\0", 3).kind == PTX_SUFFIX_UNKNOWN);
 }
 
