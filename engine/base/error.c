@@ -27,7 +27,7 @@ const char *kiln_status_text(kiln_status status)
     return "an unknown status";
 }
 
-/* What is reported when there is no memory to report with: it has no message of its own and is never freed. */
+/* The error for when no memory is left for an error: its message is a constant, and it is never freed. */
 static const kiln_error out_of_memory = {.status = KILN_ERROR_MEMORY};
 
 static bool is_static(const kiln_error *error)
@@ -56,7 +56,7 @@ void kiln_error_free(kiln_error *error)
 {
     if (!error || is_static(error))
         return;
-    kiln_allocator mem = error->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator mem = error->mem_copy; /* a copy: it is in the block that is freed next */
     kiln__free(error->mem ? &mem : NULL, error);
 }
 
@@ -137,13 +137,13 @@ static void add_caret(kiln__text *out, kiln__pos pos)
     if (length == 0)
         return;
     kiln__text_puts(out, "  ");
-    for (size_t i = 0; i < length; i++) { /* foreign bytes: nothing that moves a terminal's cursor gets through */
+    for (size_t i = 0; i < length; i++) { /* untrusted text: control characters would reach the terminal */
         unsigned char c = (unsigned char)line[i];
         kiln__text_add(out, c < 0x20 || c == 0x7f ? " " : line + i, 1);
     }
     kiln__text_puts(out, "\n  ");
     for (unsigned column = 1; column < pos.column && column <= length; column++)
-        if (((unsigned char)line[column - 1] & 0xc0) != 0x80) /* continuation bytes of UTF-8 take no room */
+        if (((unsigned char)line[column - 1] & 0xc0) != 0x80) /* continuation bytes of UTF-8 have no width */
             kiln__text_puts(out, " ");
     kiln__text_puts(out, "^\n");
 }
@@ -182,8 +182,8 @@ kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error *
     return status;
 }
 
-/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case; names past 63 bytes
- * are never near. */
+/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes are
+ * never near. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -220,7 +220,7 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
     if (strlen(name) < 2)
-        least = 1; /* every one-letter name is one letter away: only another case is near */
+        least = 1; /* all one-letter names have distance 1: accept only the other case */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

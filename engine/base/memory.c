@@ -20,7 +20,7 @@ void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
         return NULL;
-    if (!mem) /* the system's calloc gets untouched pages without writing them */
+    if (!mem) /* calloc does not write pages that are zero already */
         return calloc(count ? count : 1, size ? size : 1);
     void *pointer = kiln__alloc(mem, count * size);
     if (pointer)

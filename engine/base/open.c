@@ -1,7 +1,7 @@
-/* open.c - opening the files that a spec, a command line or a host names, to be read.
+/* open.c - opens files for reading whose names come from a spec, a command line or a host.
  *
- * A name may lead to anything: a FIFO, which waits for a writer for ever, a terminal, a device whose mere opening does
- * something. Only regular files are read. */
+ * Such a name may be anything: a FIFO, which waits for a writer forever, a terminal, a device on which open() has side
+ * effects. Only regular files are read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ const char *kiln__file_kind(unsigned mode)
     }
 }
 
-/* The component at *at, which moves past it; NULL at the end. */
+/* Copies the component at *at into `name` and moves *at past it; NULL at the end. */
 static const char *next_component(const char **at, char name[256])
 {
     const char *from = *at + strspn(*at, "/");
@@ -48,8 +48,8 @@ static const char *next_component(const char **at, char name[256])
     return name;
 }
 
-/* A path in which no component is a link: one that was put there since the path was resolved is refused (ELOOP for the
- * file, ENOTDIR for a folder). Component by component, which needs neither /proc nor openat2. */
+/* Opens a resolved path. If a component has become a symbolic link since, it fails (ELOOP for the file, ENOTDIR for a
+ * folder). It opens component by component, which needs neither /proc nor openat2. */
 static int open_resolved(const char *path)
 {
     char name[256];
@@ -85,14 +85,15 @@ kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_e
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *file, kiln_error **error)
 {
     struct stat info;
-    /* Asked first, because opening some devices does something (a watchdog, a tape); asked again of what was opened. */
+    /* Checked before opening, because open() has side effects on some devices (a watchdog, a tape), and again
+     * afterwards for the file that was opened. */
     kiln_status status = kiln__file_check(mem, path, error);
     if (status != KILN_OK)
         return status;
     int fd = resolved ? open_resolved(path) : open(path, READ_FLAGS);
     if (fd < 0 && resolved && (errno == ELOOP || errno == ENOTDIR))
         return kiln__fail(mem, error, KILN_ERROR_REFUSED,
-                          "%s: changed while it was looked for: it is reached by a "
+                          "%s: changed after it was checked: the path contains a "
                           "symbolic link now",
                           path);
     if (fd < 0)
@@ -121,7 +122,7 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
     if (expect > limit)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: %zu bytes, more than the %zu allowed here", path, expect,
                           limit);
-    for (;;) { /* the file may grow or shrink while it is read: what counts is what read() gives */
+    for (;;) { /* the file may grow or shrink meanwhile: only read() says how long it is */
         if (!kiln__grow(mem, &bytes, &capacity, (used < expect ? expect : used) + 2, 1)) {
             status = kiln__fail_memory(error);
             break;
@@ -191,7 +192,7 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     return status;
 }
 
-/* ---- where a path lies ---- */
+/* ---- paths ---- */
 
 bool kiln__path_below(const char *path, const char *folder)
 {

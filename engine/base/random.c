@@ -15,11 +15,11 @@ uint64_t kiln__random_next(kiln__random *random)
 
 __extension__ typedef unsigned __int128 wide;
 
-uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: divides hardly ever */
+uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: almost never divides */
 {
     wide product = (wide)kiln__random_next(random) * bound;
     if ((uint64_t)product < bound) {
-        uint64_t least = -bound % bound; /* 2^64 mod bound: below it some numbers would come up once more often */
+        uint64_t least = -bound % bound; /* 2^64 mod bound: below it, some numbers would be more likely than others */
         while ((uint64_t)product < least)
             product = (wide)kiln__random_next(random) * bound;
     }

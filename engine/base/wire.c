@@ -5,7 +5,7 @@
 
 #include "wire.h"
 
-enum { MOST_ITEMS = 65536 }; /* of a list in a message */
+enum { MOST_ITEMS = 65536 }; /* limit for a list in a message */
 
 /* ---- writing ---- */
 

@@ -32,7 +32,8 @@ typedef struct kiln__best_search {
     kiln__candidate *items;
     size_t count, at;
     bool ended;                /* the defaults were given too */
-    kiln_error *cut;           /* no valid configuration was found in the time there is to look for one; NULL: it was not so */
+    kiln_error *cut; /* no valid configuration was found in the time there is to look for one; NULL: it was
+                        not so */
 } kiln__best_search;
 /* The options of a public function, `function`, taken and looked through. */
 kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,

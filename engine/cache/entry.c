@@ -1,4 +1,4 @@
-/* An entry as bytes:
+/* entry.c - an entry as bytes:
  *
  *   header       magic, format version, byte order, the length of each part
  *   labels       source, arch, compiler, options: each NUL-terminated
@@ -9,7 +9,7 @@
  *   material     the whole key
  *   checksum     XXH3-128 of all bytes before it
  *
- * An absent part has length 0 and takes no byte, not even its NUL. */
+ * A missing part has length 0 and takes no bytes, not even its NUL. */
 #include <string.h>
 
 #include "cache_internal.h"
@@ -18,7 +18,7 @@ static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };
 static const uint32_t byte_order = 0x01020304;
 
-/* Labels are always there, even if empty, and so is their NUL. */
+/* Labels are always present, even if empty, each with its NUL. */
 static bool is_label(int part)
 {
     return part < KILN__PART_cubin;
@@ -34,7 +34,7 @@ static uint64_t room_of(int part, uint64_t length)
     return length + (is_text(part) && (length || is_label(part)));
 }
 
-/* Fills offsets[part] and returns where the checksum stands. The lengths have been checked. */
+/* Fills offsets[part] and returns the offset of the checksum. The lengths must have been checked. */
 static uint64_t lay_out(const uint64_t *lengths, uint64_t *offsets)
 {
     uint64_t at = sizeof(kiln__cache_header);
@@ -70,7 +70,7 @@ bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, k
     return lay_out(header->length, offsets) + sizeof(kiln__hash128) == total;
 }
 
-/* "name\0symbol\0" pairs, whole. */
+/* Whether the text is complete "name\0symbol\0" pairs. */
 static bool are_pairs(const char *text, uint64_t length)
 {
     uint64_t texts = 0;

@@ -1,4 +1,4 @@
-/* The engine's device: which one, opening it, its names in expressions, its context, its memory. */
+/* device.c - the engine's device: choosing and opening it, its names in expressions, its context, its memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
-    return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
+    return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': unknown profile%s%s%s; `kiln devices` "
                       "lists them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
 }
 
@@ -72,7 +72,7 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     return KILN_OK;
 }
 
-/* Fills engine->driver as the name asks; where nothing is asked for, a GPU that works or else the simulated one. */
+/* Fills engine->driver for the device's name. Without a name it is a working GPU, or else the simulated device. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
     if (is_simulated(engine->device_name) || (engine->context && kiln__driver_simulator()->has_context(engine->context)))
@@ -135,7 +135,7 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
     if (kiln__driver_uuid(&engine->driver, engine->device, uuid))
         engine->nvml = kiln__nvml_open(engine->mem, uuid, &why);
     if (why.length)
-        kiln__logf(&engine->log, KILN_LOG_DEBUG, "clocks and power are not seen: %s", kiln__text_get(&why));
+        kiln__logf(&engine->log, KILN_LOG_DEBUG, "clocks and power are not available: %s", kiln__text_get(&why));
     kiln__text_free(&why);
     return engine->nvml;
 }
@@ -177,7 +177,7 @@ static int choose_arch(kiln_engine *engine)
 {
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
     if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
-        return cc; /* whoever compiles will hear why */
+        return cc; /* the compile will report why */
     int archs[64];
     size_t count = kiln__nvrtc_archs(engine->nvrtc, archs, KILN__COUNT(archs));
     if (count > KILN__COUNT(archs))
@@ -202,7 +202,7 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     CUresult asked = status == KILN_OK ? kiln__driver_device_info(&engine->driver, engine->device, &engine->info)
                                        : CUDA_SUCCESS;
     if (asked != CUDA_SUCCESS) {
-        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "asking for the properties of %s",
+        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "reading the properties of %s",
                                    engine->info.id);
         if (engine->owns_context)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
@@ -217,8 +217,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. The simulated
-     * device runs none, but an estimate of times wants to know its registers. */
+    /* Machine code runs only on devices of its own major generation; older architectures use PTX. The simulated device
+     * does not run machine code, but an estimate of times needs its register count. */
     engine->want_cubin = engine->arch / 10 == cc / 10 && (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
     kiln__logf(&engine->log, KILN_LOG_DEBUG, "device %s: %s, compute capability %d.%d", engine->info.id,
@@ -252,7 +252,7 @@ kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_er
     if (status != KILN_OK)
         return status;
     if (atomic_load(&engine->stuck))
-        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "a kernel that went over its time limit still has %s, and "
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "a kernel that exceeded its time limit still runs on %s, and "
                           "will until this process ends", engine->info.id);
     CUcontext current = NULL;
     CUresult result = engine->driver.cuCtxGetCurrent_(&current);
@@ -322,7 +322,7 @@ static kiln_status find_simulated(kiln_engine *engine, const char *name, kiln__a
             *device = (CUdevice)i;
             return KILN_OK;
         }
-    return status == KILN_OK ? kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such "
+    return status == KILN_OK ? kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': unknown "
                                           "profile; `kiln devices` lists them", name) : status;
 }
 
@@ -348,7 +348,7 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
     kiln__arena_free(&arena);
     CUresult asked = status == KILN_OK ? kiln__driver_device_info(driver, *device, info) : CUDA_SUCCESS;
     if (asked != CUDA_SUCCESS)
-        status = kiln__driver_fail(driver, engine->mem, asked, error, "asking for the properties of %s", name);
+        status = kiln__driver_fail(driver, engine->mem, asked, error, "reading the properties of %s", name);
     return status;
 }
 
@@ -357,7 +357,7 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* gigabytes would show zeros */
+    if (most < 1000000 && bytes < 1000000000) /* in gigabytes they would be shown as 0 */
         return kiln__fail(engine->mem, error, status, "%s: %llu bytes of buffers on the %s, where at most %llu may be "
                           "used; %s", what, (unsigned long long)bytes, where, (unsigned long long)most, remedy);
     return kiln__fail(engine->mem, error, status,
@@ -373,7 +373,7 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
         return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
                         "choose smaller sizes or raise the memory limit", error);
     if (host) {
-        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for everything else */
+        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for other uses */
         return bytes <= most ? KILN_OK : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED,
                                                   "choose smaller sizes", error);
     }

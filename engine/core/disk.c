@@ -1,4 +1,4 @@
-/* The public face of the disk cache. */
+/* disk.c - the public functions of the disk cache. */
 #include "core_internal.h"
 
 const char *kiln_cache_dir(kiln_engine *engine)

@@ -1,4 +1,4 @@
-/* samples.c - opening a store where the engine's user keeps it. */
+/* samples.c - opening the user's store. */
 #include "core_internal.h"
 #include "store.h"
 
@@ -15,7 +15,7 @@ kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flag
     else if (arena.failed)
         status = kiln__fail_memory(error);
     else
-        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "there is no home folder to keep samples in; set KILN_STORE "
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "there is no home folder for the store; set KILN_STORE "
                                                                "to a file");
     kiln__arena_free(&arena);
     return status;

@@ -53,7 +53,7 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "an array has 0 to %d dimensions, not %d", KILN_MAX_DIMS,
                           dims);
     if (!kiln__array_bytes(type, dims, shape, &bytes))
-        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "an array of more than 2^63 bytes was asked for");
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "an array of more than 2^63 bytes is not possible");
     kiln_array made = {.type = type, .dims = dims};
     for (int i = 0; i < dims; i++)
         made.shape[i] = shape[i];
@@ -173,7 +173,7 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
 
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in)
 {
-/* `past` is the first double above the range: the largest integers of 64 bits are no doubles themselves. */
+/* `past` is the first double above the range: the largest 64-bit integers cannot be represented as doubles. */
 #define KILN_CONVERT(tag, ctype, least, past, most)                                                                    \
     case KILN_##tag: {                                                                                                 \
         ctype *to = (ctype *)data + first;                                                                             \

@@ -1,5 +1,5 @@
-/* nvml.c - NVML by dlopen. Its ABI is stable and documented (NVML API reference manual); the header is part of the toolkit
- * and not of the driver, so what is used of it is declared here. */
+/* nvml.c - NVML by dlopen. Its ABI is stable and documented (NVML API reference manual); the header is part of the
+ * toolkit and not of the driver, so the functions used are declared here. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 typedef struct nvml_device *nvml_device;
 
-/* X(name, signature, needed). All return 0 for success. */
+/* X(name, signature, required). All return 0 for success. */
 #define FUNCTIONS(X)                                                                                                   \
     X(nvmlInit_v2, (void), 1)                                                                                          \
     X(nvmlShutdown, (void), 1)                                                                                         \
@@ -27,7 +27,7 @@ struct kiln__nvml {
     const kiln_allocator *mem;
     void *library;
     char path[256];
-    bool begun;                      /* nvmlInit_v2 has worked */
+    bool begun;                      /* nvmlInit_v2 has succeeded */
     nvml_device device;
 #define KILN_X(name, signature, needed) int (*name) signature;
     FUNCTIONS(KILN_X)
@@ -41,7 +41,7 @@ static void load(void *library, const char *name, void *pointer)
     memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
 }
 
-/* The first needed function that is missing, or NULL. */
+/* The first required function that is missing, or NULL. */
 static const char *fill(kiln__nvml *n)
 {
     const char *missing = NULL;
@@ -64,7 +64,7 @@ static bool begin(kiln__nvml *n, const char *uuid, kiln__text *why)
     }
     const char *missing = fill(n);
     if (missing) {
-        kiln__text_printf(why, "%s is too old: it has no %s", n->path, missing);
+        kiln__text_printf(why, "%s is too old: it lacks %s", n->path, missing);
         return false;
     }
     int result = n->nvmlInit_v2();
@@ -114,7 +114,7 @@ static double clock_now(const kiln__nvml *n, int which)
     return told ? megahertz * 1e6 : 0;
 }
 
-/* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. An idle device (bit 0) holds nothing down. */
+/* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. Bit 0 (idle) is not throttling. */
 static bool throttle_now(const kiln__nvml *n, unsigned *throttle)
 {
     static const struct { unsigned long long bits; unsigned is; } reasons[] = {

@@ -138,7 +138,7 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         if (x == INT64_MIN && y == -1)
             return overflow(r, code, a, b);
         if (code == KILN__OP_DIV && x % y != 0)
-            return FAIL(r, "%lld / %lld is no integer: use // to round down, or float() for a fraction", (long long)x,
+            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction", (long long)x,
                         (long long)y);
         return set_int(out, floor_div(x, y) + (code == KILN__OP_CEIL_DIV && x % y != 0));
     case KILN__OP_MOD:
@@ -158,14 +158,14 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         return set_float(r, out, pow((double)x, (double)y), code);
     case KILN__OP_SHL:
         if (y < 0)
-            return FAIL(r, "a shift by %lld", (long long)y);
+            return FAIL(r, "cannot shift by %lld", (long long)y);
         if (x == 0)
             return set_int(out, 0);
         if (y > 62 || __builtin_mul_overflow(x, (int64_t)1 << y, &z))
             return overflow(r, code, a, b);
         return set_int(out, z);
     case KILN__OP_SHR:
-        return y < 0 ? FAIL(r, "a shift by %lld", (long long)y) : set_int(out, x >> (y > 63 ? 63 : y));
+        return y < 0 ? FAIL(r, "cannot shift by %lld", (long long)y) : set_int(out, x >> (y > 63 ? 63 : y));
     case KILN__OP_BIT_AND:
     case KILN__OP_BIT_OR:
     case KILN__OP_BIT_XOR:
@@ -205,7 +205,7 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
         if (x == 0 && y < 0)
             return FAIL(r, "division by zero: 0 ** %s", show(b).text);
         if (x < 0 && y != floor(y))
-            return FAIL(r, "%s ** %s is no real number", show(a).text, show(b).text);
+            return FAIL(r, "%s ** %s is not a real number", show(a).text, show(b).text);
         return set_float(r, out, pow(x, y), code);
     default:
         return FAIL(r, "'%s' needs integers, not %s and %s", op_text(code), show(a).text, show(b).text);
@@ -271,7 +271,7 @@ static bool logarithm(const report *r, kiln__opcode code, kiln_value a, kiln_val
     return set_int(out, down + (code == KILN__OP_CEIL_LOG2 && !whole));
 }
 
-/* The analyzer does not see that what an operation takes off the stack was put there before it: the parser does.
+/* The analyzer does not see that the stack holds what an operation pops; the parser ensures it.
  * NOLINTBEGIN(clang-analyzer-core.*) */
 static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *out)
 {
@@ -304,7 +304,7 @@ static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *
         return is_float ? float_to_int(r, ceil(a.as.f), "ceil", out) : set_int(out, a.as.i);
     case KILN__OP_SQRT:
         if (as_float(a) < 0)
-            return FAIL(r, "the square root of %s", show(a).text);
+            return FAIL(r, "cannot take the square root of %s", show(a).text);
         return set_float(r, out, sqrt(as_float(a)), code);
     default:
         return logarithm(r, code, a, out);
@@ -364,7 +364,7 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
     return FAIL(r, "unknown name '%s'", name);
 }
 
-/* ---- the machine ---- */
+/* ---- the evaluator ---- */
 
 /* Where names get their values: from `slots`, or by look-up in `scope`. */
 typedef struct source {
@@ -385,7 +385,7 @@ static bool truth(const report *r, kiln_value v, bool *result)
 
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
-    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser saw to the size */
+    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser limits the depth */
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
     int64_t whole;
@@ -441,7 +441,8 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-        /* What constraints are made of, on integers: without a call. All else and every error goes through apply(). */
+        /* The usual operations of constraints, on integers: inline, for speed. All others and every error go through
+         * apply(). */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \
@@ -532,7 +533,7 @@ bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, con
 static bool wrong_kind(const kiln__expr *expr, const char *what, const char *wanted, kiln_value got, kiln__diag *diag)
 {
     report r = {.expr = expr, .diag = diag};
-    return FAIL(&r, "%s must be %s, and is %s", what, wanted, show(got).text);
+    return FAIL(&r, "%s must be %s, but is %s", what, wanted, show(got).text);
 }
 
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,

@@ -1,4 +1,4 @@
-/* What a parsed expression answers, and constants made without a text. */
+/* expr.c - queries of a parsed expression; constants that have no text. */
 #include <string.h>
 
 #include "code.h"

@@ -4,10 +4,11 @@
 #include "code.h"
 #include "graph.h"
 
-/* Nodes that the machine has no instruction for. */
+/* Nodes that are not instructions of the evaluator. */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };
 
-/* Floats that are whole numbers are computed as integers as long as both agree; they surely do below this. */
+/* Floats that are whole numbers are computed as integers while both give the same result, which is certain below
+ * this. */
 #define WHOLE_MOST ((int64_t)1 << 26)
 
 void kiln__graph_free(kiln__graph *graph)
@@ -42,7 +43,7 @@ static bool rehash(kiln__graph *graph)
     return true;
 }
 
-/* The node, made if there is none like it. */
+/* Returns the node that is equal to n; creates it if there is none. */
 static uint32_t intern(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed || (graph->count >= graph->bucket_count && !rehash(graph)))
@@ -148,7 +149,7 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 
 /* ---- values ---- */
 
-/* The machine's own arithmetic for whatever is not written out below. */
+/* The evaluator's own arithmetic, for the operations that compute() does not do itself. */
 static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
@@ -186,7 +187,7 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
         *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a short division is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* a fraction is no integer */
+    case KILN__OP_TRUE_DIV: /* not for fractions */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
@@ -239,7 +240,7 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     return compute(&n, a->value, b->value, &value) ? constant(graph, n.kind, value) : unknown_node(graph);
 }
 
-/* What kind the result has; false: it is an error for every value, or nothing that this graph can say. */
+/* The kind of the result; false: it is an error for every value, or this graph cannot represent it. */
 static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
 {
     bool texts = a == KILN__NODE_TEXT || b == KILN__NODE_TEXT, floats = a == KILN__NODE_FLOAT || b == KILN__NODE_FLOAT;
@@ -287,7 +288,7 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
     return apply(graph, (kiln__expr_node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
 }
 
-/* Where paths of the machine's code meet again, and what they bring. */
+/* A place at which two paths of the evaluator's code join, and the values that they bring. */
 typedef struct meeting {
     enum { MEET_AND, MEET_OR, MEET_TEST, MEET_ELSE } how;
     size_t target;
@@ -324,7 +325,7 @@ static void meet(builder *b, size_t at)
     }
 }
 
-/* One instruction of the machine, on nodes instead of values. */
+/* One instruction of the evaluator, on nodes instead of values. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;
@@ -353,7 +354,7 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
     case KILN__OP_JUMP_FALSE:
         b->depth--;
         return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* behind the first branch of a choice */
+    case KILN__OP_JUMP: /* after the first branch of a choice */
         b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;
@@ -390,7 +391,7 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
     for (size_t at = 0; at < expr->code_count && fine; at++) {
         meet(&b, at);
         fine = !graph->failed && step(&b, expr, at, resolve, user);
-        for (size_t k = 0; k < b.depth && fine; k++) /* a name, or a constant, that is no integer */
+        for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant that is not an integer */
             fine = b.stack[k] != KILN__NO_NODE && graph->nodes[b.stack[k]].kind != KILN__NODE_OTHER;
     }
     if (fine)

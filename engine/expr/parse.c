@@ -1,4 +1,4 @@
-/* Text to postfix code in one pass, by precedence climbing. */
+/* parse.c - text to postfix code in one pass, by precedence climbing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: behind the current token */
+    size_t length, at; /* at: after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -29,7 +29,7 @@ typedef struct parser {
     const char **names;
     uint32_t *name_at;
     size_t name_count, name_capacity;
-    size_t barrier; /* code before it is a jump's target: constants there are not folded with later ones */
+    size_t barrier; /* a jump leads to this offset: constants before it are not folded with later ones */
     int stack, nesting;
 } parser;
 
@@ -45,7 +45,7 @@ static bool python(const parser *p)
         (p)->failed = true;                                                                                            \
     } while (0)
 
-/* Arrays grow inside the arena: what they leave behind is freed with it. */
+/* Grows an array inside the arena; the old copy is freed with the arena. */
 static void *grown(parser *p, void *old, size_t used, size_t *capacity, size_t size)
 {
     if (used < *capacity)
@@ -234,7 +234,7 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* some room: a conditional's branches are counted as if both ran */
+    if (p->stack > KILN__EXPR_STACK - 4) /* a reserve: both branches of a conditional are counted */
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
@@ -259,7 +259,7 @@ static kiln_value *constant_at(parser *p, size_t back)
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
-/* Folds where the operands are constants, unless that fails: then the evaluation reports it. */
+/* Folds an operation on constants. If that fails it is left to the evaluation, which reports the error. */
 static void emit_unary(parser *p, kiln__opcode code, size_t at)
 {
     kiln_value *a = constant_at(p, 1);
@@ -278,7 +278,7 @@ static void emit_binary(parser *p, kiln__opcode code, size_t at)
     emit(p, code, 0, at, -1);
 }
 
-/* A jump at `from` goes to the end of the code so far. */
+/* Makes the jump at `from` lead to the current end of the code. */
 static void land(parser *p, size_t from)
 {
     if (p->failed)
@@ -309,7 +309,7 @@ static void emit_name(parser *p, const char *name, size_t length, size_t at)
     emit(p, KILN__OP_NAME, (int32_t)p->name_count++, at, 1);
 }
 
-/* ---- grammar, loosest first ---- */
+/* ---- grammar, lowest precedence first ---- */
 
 static void conditional(parser *p);
 static void power(parser *p);
@@ -323,7 +323,7 @@ static void nested(parser *p, void (*rule)(parser *))
     p->nesting--;
 }
 
-/* max(NAME) of a list that the surroundings know, in Python's dialect. */
+/* max(NAME) of a list that the caller has named, in Python's dialect. */
 static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 {
     if (!p->lists || p->token.kind != TOKEN_NAME || p->token.length >= 128)
@@ -499,7 +499,8 @@ static void power(parser *p)
     emit_binary(p, KILN__OP_POW, at);
 }
 
-/* The arithmetic and bit operators, loosest first. As in Python, and unlike C, `&` binds tighter than `==`. */
+/* The arithmetic and bit operators, lowest precedence first. As in Python, and unlike C, `&` binds tighter than
+ * `==`. */
 static const struct { const char *text; kiln__opcode code; int level; } arithmetic_ops[] = {
     {"|", KILN__OP_BIT_OR, 0}, {"^", KILN__OP_BIT_XOR, 1}, {"&", KILN__OP_BIT_AND, 2}, {"<<", KILN__OP_SHL, 3},
     {">>", KILN__OP_SHR, 3},   {"+", KILN__OP_ADD, 4},     {"-", KILN__OP_SUB, 4},     {"*", KILN__OP_MUL, 5},
@@ -583,7 +584,7 @@ static void comparison(parser *p)
                 emit(p, code, 0, at, -1);
             break;
         }
-        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* until it lands: the previous link */
+        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* operand: the previous link, until land() */
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -672,7 +673,7 @@ static void conditional(parser *p)
     land(p, skip);
 }
 
-/* ---- the door ---- */
+/* ---- entry point ---- */
 
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)

@@ -7,7 +7,7 @@ struct kiln__template {
     kiln__pos pos;
     size_t count;              /* expressions */
     const kiln__expr **exprs;
-    const char **literals;     /* count + 1 of them: before, between and behind the expressions */
+    const char **literals;     /* count + 1 of them: before, between and after the expressions */
 };
 
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
@@ -34,7 +34,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
             at++;
         } else if (c == '}') {
             kiln__diag_add(diag, kiln__expr_place(pos, text, length, at),
-                           "this '}' closes nothing; '}}' stands for a brace");
+                           "this '}' has no '{'; write '}}' for a brace");
             return NULL;
         } else if (c == '{') {
             size_t end = 0;
@@ -43,7 +43,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
                 return NULL;
             if (end == length || text[end] != '}') {
                 kiln__diag_add(diag, kiln__expr_place(pos, text, length, end == length ? at : end),
-                               end == length ? "this '{' is not closed; '{{' stands for a brace" : "expected '}'");
+                               end == length ? "this '{' is not closed; write '{{' for a brace" : "expected '}'");
                 return NULL;
             }
             made->exprs[made->count++] = expr;

@@ -6,8 +6,8 @@
 
 #include "code.h"
 
-/* The process may have set a locale with a decimal comma; specs are written with a point. glibc hands out a static
- * object for "C", so this costs nothing; where it fails all the same, the process's locale has to do. */
+/* The process may have set a locale with a decimal comma; specs are written with a point. glibc returns a static object
+ * for "C", so this is cheap. If it fails, the process's locale is used. */
 double kiln__parse_double(const char *text, char **end)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

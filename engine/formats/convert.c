@@ -1,8 +1,8 @@
-/* convert.c - T4 results and Kernel Tuner's cache file, turned into each other without loss.
+/* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * A configuration is turned by the table below. Then it is turned back; where that is not what it was, the whole original
- * goes along beside what could be said: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same for
- * what stands before the configurations. Both names are taken as this file's own when they are met. */
+ * A configuration is converted by the table below, and then converted back. If that does not give the original, the
+ * original is stored too: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same holds for what
+ * precedes the configurations. A file's own keys of these names are read in the same way. */
 #include <math.h>
 #include <string.h>
 
@@ -17,18 +17,23 @@ typedef struct converter {
     json_t *keys;            /* names of the params, in order */
     const char *objective;
     const char *compilation; /* what the file calls the time of compiling */
-    const char *unit;        /* of "time", as the file has it */
+    const char *unit;        /* of "time", as in the file */
     double to_ms;            /* the file's unit of time */
 } converter;
 
 /* X(in a cache's entry, in a result's times) */
-#define TIMES(X)                                                                                                       \
-    X("compile_time", "compilation_time") X("framework_time", "framework") X("strategy_time", "search_algorithm")      \
-    X("verification_time", "validation") X("times", "runtimes")
+#define TIMES(X) \
+    X("compile_time", "compilation_time") \
+    X("framework_time", "framework") \
+    X("strategy_time", "search_algorithm") \
+    X("verification_time", "validation") \
+    X("times", "runtimes")
 
-/* X(Kernel Tuner's word, T4's invalidity); the first of an invalidity stands for it */
-#define FAILURES(X)                                                                                                    \
-    X("CompilationFailedConfig", "compile") X("RuntimeFailedConfig", "runtime") X("InvalidConfig", "constraints")
+/* X(Kernel Tuner's word, T4's invalidity); if several have the same invalidity, it is converted to the first */
+#define FAILURES(X) \
+    X("CompilationFailedConfig", "compile") \
+    X("RuntimeFailedConfig", "runtime") \
+    X("InvalidConfig", "constraints")
 
 /* ---- JSON with a sticky failure ---- */
 
@@ -38,7 +43,7 @@ static json_t *made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes `value` over. */
+/* Takes ownership of `value`. */
 static void set(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -62,7 +67,7 @@ static const char *text_in(const json_t *object, const char *key)
 
 /* ---- keys of the cache ---- */
 
-/* As Python's str() has them. */
+/* Prints a value as Python's str() does. */
 static void put_value(kiln__text *out, const json_t *value)
 {
     char room[40];
@@ -78,8 +83,8 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* The key that a configuration has in a cache which holds those before it: its values; where they are taken, its number
- * behind them. */
+/* The key of a configuration in a cache that holds the earlier ones: its values, followed by its number if that key
+ * exists already. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
@@ -107,7 +112,7 @@ static bool is_param(const converter *c, const char *name)
     return false;
 }
 
-/* What the field of an entry is called among a result's times; NULL: it is none of them. */
+/* The name of an entry's field among a result's times; NULL: it is not a time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
     static const struct { const char *entry, *result; } names[] = {
@@ -204,7 +209,7 @@ static json_t *scaled(converter *c, json_t *value, double by)
     return array;
 }
 
-/* What stands for a time: the measurement of that name, else the first objective's, else a word for why there is none. */
+/* Sets "time": the measurement of that name, or that of the first objective, or a word that says why there is none. */
 static void set_time(converter *c, json_t *entry, const json_t *result)
 {
     const char *invalidity = text_in(result, "invalidity");
@@ -258,9 +263,9 @@ static json_t *plain_entry(converter *c, const json_t *result)
     return entry;
 }
 
-/* ---- with what the other format has no place for ---- */
+/* ---- with the original, if the other format cannot express it ---- */
 
-/* The result of an entry with its key in a cache that holds those before it. */
+/* The result for an entry and its key, in a cache that holds the earlier ones. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
 {
     json_t *original = json_object_get(entry, "t4");
@@ -283,7 +288,7 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     return result;
 }
 
-/* Adds the entry of a result to a cache that holds those before it. */
+/* Adds the entry of a result to a cache that holds the earlier ones. */
 static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
 {
     json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
@@ -308,9 +313,9 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
     kiln__text_free(&key);
 }
 
-/* ---- what stands before the configurations ---- */
+/* ---- what precedes the configurations ---- */
 
-/* All fields but one. */
+/* A copy with all fields but one. */
 static json_t *without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = made(c, json_object()), *value;
@@ -321,7 +326,7 @@ static json_t *without(converter *c, json_t *object, const char *name)
     return copy;
 }
 
-/* The head of a T4 file that says no more than a cache's. */
+/* The header of a T4 file, from that of a cache. */
 static json_t *root_of(converter *c, json_t *header)
 {
     json_t *root = made(c, json_object()), *metadata = made(c, json_object());
@@ -332,7 +337,7 @@ static json_t *root_of(converter *c, json_t *header)
     return root;
 }
 
-/* The names in the first configuration, and of each the values that occur. */
+/* Adds the names in the first configuration, and the values of each that occur. */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
     json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = made(c, json_array());
@@ -359,7 +364,7 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     set(c, header, "tune_params", params);
 }
 
-/* The head of a cache for a T4 file that was none; the file's own goes along. */
+/* The header of a cache for a T4 file that was not converted from one; the file's own is kept in it. */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
     json_t *header = made(c, json_object()), *own = made(c, json_object()), *metadata = json_object_get(root, "metadata");
@@ -390,7 +395,7 @@ static void read_objective(converter *c, const json_t *header)
     c->keys = json_object_get(header, "tune_params_keys");
 }
 
-/* How a T4 file writes what can be written in more than one way, by its first result. */
+/* Finds out from its first result how a T4 file writes what can be written in several ways. */
 static void read_dialect(converter *c, const json_t *root, const json_t *first)
 {
     const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
@@ -425,7 +430,7 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
         if (!json_is_string(key_name))
             status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
     if (status == KILN_OK && !json_is_array(c->keys))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: it has no tune_params_keys", c->name);
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
         c->compilation = text_in(own, "compilation");
         c->unit = text_in(own, "unit");
@@ -460,10 +465,10 @@ static kiln_status to_cache(converter *c, json_t *from, json_t **to)
     }
     read_objective(c, header);
     if (!(c->to_ms > 0))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: no such unit of time", c->name);
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: unknown unit of time", c->name);
     json_array_foreach(results, number, result) {
         if (status == KILN_OK && !json_is_object(json_object_get(result, "configuration")))
-            status = bad(c, number, "it has no params");
+            status = bad(c, number, "has no params");
         if (status != KILN_OK || c->failed)
             break;
         add_entry(c, result, cache, number);

@@ -1,4 +1,4 @@
-/* document.c - recorded spaces as JSON: reading what may be packed or cut off, writing. */
+/* document.c - recorded spaces as JSON: reading files that may be gzipped or truncated, and writing. */
 #include <string.h>
 
 #include "document.h"
@@ -28,10 +28,10 @@ double kiln__unit_seconds(const char *name)
     return 0;
 }
 
-/* ---- a file that was cut off ---- */
+/* ---- truncated files ---- */
 
-/* Where the last item on the second level ends, 0 if nothing closes there, and the brackets that are open then. *whole:
- * every bracket is closed in the end. */
+/* Finds the end of the last complete item on the second level (0: none) and the brackets that are open there. *whole:
+ * all brackets are closed at the end of the text. */
 static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
 {
     size_t depth = 0, end = 0;
@@ -59,11 +59,11 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
 
 #define MIB ((uint64_t)1 << 20)
 #define TEXT_MOST (1024 * MIB)  /* bytes of JSON, */
-#define TEXT_RATIO 256          /* and of a gzipped file so many times its size, */
-#define TEXT_LEAST (64 * MIB)   /* but so much in any case */
+#define TEXT_RATIO 256          /* and this multiple of the size of a gzipped file, */
+#define TEXT_LEAST (64 * MIB)   /* but this much in any case */
 #define TREE_MOST (4096 * MIB)  /* bytes that jansson makes of it, */
 #define TREE_RATIO 64           /* as a multiple of the file's size, */
-#define TREE_LEAST (512 * MIB)  /* but so much in any case */
+#define TREE_LEAST (512 * MIB)  /* but this much in any case */
 
 static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)
 {
@@ -71,7 +71,7 @@ static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t
     return limit < least ? least : limit;
 }
 
-/* What the values of a text take as jansson holds them, about and rather more: an empty object of two bytes takes 240. */
+/* An estimate, rather too high, of the memory that jansson needs for a text: an empty object of two bytes takes 240. */
 static uint64_t tree_bytes(const char *text, size_t length)
 {
     enum { OBJECT = 256, ARRAY = 144, VALUE = 48, NAME = 80, STRING = 48 };
@@ -92,7 +92,7 @@ static uint64_t tree_bytes(const char *text, size_t length)
     return bytes;
 }
 
-/* There is room for two bytes behind the text. */
+/* There must be room for two bytes after the text. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length, kiln__document *document,
                          kiln_error **error)
 {
@@ -131,7 +131,7 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     kiln_status status = KILN_OK;
     *document = (kiln__document){0};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-        bool cut_off; /* what is missing shows in the text */
+        bool cut_off; /* the end is missing, as the text shows */
         uint64_t limit = limit_of(length, TEXT_RATIO, TEXT_LEAST, TEXT_MOST);
         status = kiln__gunzip(mem, name, data, length, (size_t)limit, &text, &text_length, &cut_off, error);
     } else if (length > TEXT_MOST) {
@@ -183,7 +183,7 @@ static int add_bytes(const char *bytes, size_t length, void *user)
     return out->failed ? -1 : 0;
 }
 
-/* `key` NULL: none. 17 digits are enough for every number. */
+/* `key` may be NULL. 17 digits are enough for every number. */
 static void put(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
@@ -195,7 +195,7 @@ static void put(kiln__text *out, const char *key, const json_t *value)
     json_decref(name);
 }
 
-/* Kernel Tuner's way: what was cut off can still be read, line by line. */
+/* One item per line, as Kernel Tuner writes it: a truncated file can still be read. */
 static void put_items(kiln__text *out, const char *key, json_t *list)
 {
     const char *name;
@@ -224,7 +224,7 @@ kiln_status kiln__document_print(const kiln__document *document, kiln__text *out
     kiln__text_puts(out, "{");
     json_object_foreach(document->root, key, value) {
         if (strcmp(key, list) == 0)
-            continue; /* last, where a file that is cut off may end */
+            continue; /* written last, where a truncated file may end */
         kiln__text_puts(out, n++ ? ",\n" : "\n");
         put(out, key, value);
     }

@@ -135,16 +135,19 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 
 #define KILN_NO_CACHE 1u        /* neither read nor write the disk cache */
 #define KILN_READ_ANYWHERE 2u   /* specs may name files outside their own folder and the search path */
-#define KILN_NO_WORKERS 4u      /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends it (TRUST.md) */
+#define KILN_NO_WORKERS 4u /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends
+                              it (TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
     size_t size;                    /* sizeof(kiln_options) */
-    const char *device;             /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first GPU, else sim */
+    const char *device; /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else
+                           the first GPU, else sim */
     CUcontext context;              /* the caller's context, referenced, never destroyed: the device is its; `device`
                                        then only says whether it is the simulated driver's ("sim") or libcuda's */
     const char *cache_dir;          /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path;        /* folders of specs and sources, ':' between; before $KILN_PATH and the installed ones */
+    const char *search_path; /* folders of specs and sources, ':' between; before $KILN_PATH and the installed
+                                ones */
     const char *worker;             /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
     unsigned jobs;                  /* compile workers at once; 0: one a core */
     unsigned flags;                 /* KILN_NO_CACHE ... */
@@ -215,9 +218,18 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* Element types of buffers and arrays. X(name, bytes, numpy code) */
-#define KILN_TYPE_MAP(X)                                                                                              \
-    X(i8, 1, "i1") X(u8, 1, "u1") X(i16, 2, "i2") X(u16, 2, "u2") X(i32, 4, "i4") X(u32, 4, "u4")                     \
-    X(i64, 8, "i8") X(u64, 8, "u8") X(f16, 2, "f2") X(f32, 4, "f4") X(f64, 8, "f8")
+#define KILN_TYPE_MAP(X) \
+    X(i8, 1, "i1") \
+    X(u8, 1, "u1") \
+    X(i16, 2, "i2") \
+    X(u16, 2, "u2") \
+    X(i32, 4, "i4") \
+    X(u32, 4, "u4") \
+    X(i64, 8, "i8") \
+    X(u64, 8, "u8") \
+    X(f16, 2, "f2") \
+    X(f32, 4, "f4") \
+    X(f64, 8, "f8")
 typedef enum kiln_type {
 #define KILN_X(name, bytes, code) KILN_##name,
     KILN_TYPE_MAP(KILN_X)
@@ -332,6 +344,28 @@ KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
+/* ---- the keys of the spec format --------------------------------------------------------------------------- */
+
+typedef enum kiln_spec_key_need {
+    KILN_KEY_OPTIONAL,
+    KILN_KEY_REQUIRED,
+    KILN_KEY_ONE_OF,                /* exactly one of the keys of its mapping that have this */
+    KILN_KEY_ANY                    /* `name` stands for every other key */
+} kiln_spec_key_need;
+typedef struct kiln_spec_key_info {
+    const char *mapping;            /* where it stands: "spec", "launch", ... */
+    const char *mapping_about;      /* one line, the same for all keys of the mapping; so is */
+    const char *mapping_rule;       /* which of its keys go together: a JSON schema that the mapping meets too */
+    const char *name;               /* "grid" */
+    kiln_spec_key_need need;
+    const char *value;              /* what stands behind it: "expression", "list of steps" */
+    const char *schema;             /* the same as a JSON schema, in which the mapping NAME is #/$defs/NAME */
+    const char *about;              /* one line */
+    const char *changes;            /* what changes with it, and so, which samples of a store are not reused: "code", ... */
+} kiln_spec_key_info;
+/* The keys by number, those of a mapping one after the other; NULL past the last. */
+KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
+
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
 /* Zero means: the first contender, each param's default, the first size set (`tiny` on the simulator). Referenced
@@ -434,8 +468,8 @@ typedef struct kiln_file_binding {
 #define KILN_RUN_CHECK 16u      /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
                                    KILN_ERROR_UNSUPPORTED on a GPU. An access that would fault is found and skipped, so
                                    that one run finds all; the answer may then be wrong */
-#define KILN_RUN_ENERGY 32u     /* measure energy too, where the GPU has a counter of it: about a second more, because the
-                                   counter moves some ten times a second */
+#define KILN_RUN_ENERGY 32u /* measure energy too, where the GPU has a counter of it: about a second more,
+                               because the counter moves some ten times a second */
 
 typedef struct kiln_run_options {
     size_t size;                    /* sizeof(kiln_run_options) */
@@ -447,27 +481,31 @@ typedef struct kiln_run_options {
     size_t input_count;
     const kiln_file_binding *outputs; /* written after the verified run */
     size_t output_count;
-    kiln_check_fn check;            /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also where
-                                       it failed, with each finding in the order it was found in. Its strings live for
-                                       the call */
+    kiln_check_fn check; /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also
+                            where it failed, with each finding in the order it was found in. Its strings
+                            live for the call */
     void *check_user;
-    double stop_early_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
-                                       longer than that: engine/plan/README.md says when. The answer is checked all the
-                                       same, and the result says `stopped_early` */
-    double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
-                                       and twice the budget, and four times the first run for each of min_repetitions; below
-                                       0: no limit. Then KILN_ERROR_TIMEOUT. A simulated kernel is ended, and the message
-                                       says in which loop it was; a GPU's goes on until the process ends: the engine is of
-                                       no more use then, and the process should end soon. Where the steps run a reference,
-                                       it has the same time for itself */
-    const volatile int *stop;       /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0: a signal
-                                       handler or another thread may set it. A simulated kernel ends at once and its context
-                                       stays whole; one on a GPU is waited for, for a second. Referenced for the call */
+    double stop_early_above; /* seconds; 0: never. Measuring ends early where the configuration is sure to
+                                take longer than that: engine/plan/README.md says when. The answer is
+                                checked all the same, and the result says `stopped_early` */
+    double sample_timeout; /* seconds of wall time that the configuration may take from its first launch on;
+                              0: 60, and twice the budget, and four times the first run for each of
+                              min_repetitions; below 0: no limit. Then KILN_ERROR_TIMEOUT. A simulated
+                              kernel is ended, and the message says in which loop it was; a GPU's goes on
+                              until the process ends: the engine is of no more use then, and the process
+                              should end soon. Where the steps run a reference, it has the same time for
+                              itself */
+    const volatile int *stop; /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0:
+                                 a signal handler or another thread may set it. A simulated kernel ends at once
+                                 and its context stays whole; one on a GPU is waited for, for a second.
+                                 Referenced for the call */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
-#define KILN_THROTTLE_MAP(X)                                                                                          \
-    X(POWER, 1u, "power limit") X(THERMAL, 2u, "temperature") X(HARDWARE, 4u, "hardware slowdown")                    \
+#define KILN_THROTTLE_MAP(X) \
+    X(POWER, 1u, "power limit") \
+    X(THERMAL, 2u, "temperature") \
+    X(HARDWARE, 4u, "hardware slowdown") \
     X(SETTING, 8u, "clock setting")
 enum {
 #define KILN_X(name, value, text) KILN_THROTTLE_##name = value,
@@ -500,17 +538,15 @@ enum {
     X(COUNT, cache_misses, "", "how much of the code was compiled")
 /* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
  * does not tell. */
-#define KILN_RESULT_MAP_2(X)                                                                                           \
-    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")           \
-    X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that "    \
-      "took part; 0: it was not measured again")                                                                       \
-    X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \
-    X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions")                              \
-    X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions")                    \
-    X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen")                                                    \
-    X(KNOWN, temperature, "degrees Celsius", "of the GPU")                                                             \
-    X(KNOWN, power_watts, "W", "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "  \
-      "driver says at the end, which may be a mean over the last second")                                              \
+#define KILN_RESULT_MAP_2(X) \
+    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions") \
+    X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that " "took part; 0: it was not measured again") \
+    X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none") \
+    X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions") \
+    X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions") \
+    X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen") \
+    X(KNOWN, temperature, "degrees Celsius", "of the GPU") \
+    X(KNOWN, power_watts, "W", "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the " "driver says at the end, which may be a mean over the last second") \
     X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
 
 #define KILN_FIELD_FLAG int

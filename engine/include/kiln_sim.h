@@ -14,11 +14,18 @@ extern "C" {
 /* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
 
 /* X(name, text). What is found; engine/sim/check/CHECKS.md says what each means and what is not looked for. */
-#define KILN_CHECK_MAP(X)                                                                                             \
-    X(BOUNDS, "out of bounds") X(MISALIGNED, "misaligned access") X(FREED, "use after free")                          \
-    X(BAD_FREE, "invalid free") X(UNINITIALISED, "uninitialised read") X(RACE, "race")                                \
-    X(READ_ONLY, "read-only data written") X(BARRIER, "barrier misuse") X(WARP, "undefined warp operation")           \
-    X(LEAK, "leak") X(FAULT, "fault")
+#define KILN_CHECK_MAP(X) \
+    X(BOUNDS, "out of bounds") \
+    X(MISALIGNED, "misaligned access") \
+    X(FREED, "use after free") \
+    X(BAD_FREE, "invalid free") \
+    X(UNINITIALISED, "uninitialised read") \
+    X(RACE, "race") \
+    X(READ_ONLY, "read-only data written") \
+    X(BARRIER, "barrier misuse") \
+    X(WARP, "undefined warp operation") \
+    X(LEAK, "leak") \
+    X(FAULT, "fault")
 typedef enum kiln_check_kind {
 #define KILN_X(name, text) KILN_CHECK_##name,
     KILN_CHECK_MAP(KILN_X)
@@ -53,15 +60,37 @@ struct kiln_check_finding {
 /* ---- profile: what kernels do, counted on the simulated device ------------------------------------------------ */
 
 /* What kind of instruction (of PTX) it is. X(name, text) */
-#define KILN_CLASS_MAP(X)                                                                                             \
-    X(fp32_add, "fp32 add") X(fp32_mul, "fp32 mul") X(fp32_fma, "fp32 fma")                                           \
-    X(fp64_add, "fp64 add") X(fp64_mul, "fp64 mul") X(fp64_fma, "fp64 fma") X(fp16, "fp16") X(int, "integer")         \
-    X(logic, "logic, shift") X(convert, "conversion") X(special, "special function") X(compare, "compare, select")    \
-    X(move, "move") X(control, "control") X(load_global, "load global") X(store_global, "store global")               \
-    X(load_shared, "load shared") X(store_shared, "store shared") X(load_local, "load local")                         \
-    X(store_local, "store local") X(load_const, "load constant") X(load_param, "parameter")                           \
-    X(load_generic, "load generic") X(store_generic, "store generic") X(copy_async, "asynchronous copy")              \
-    X(atomic, "atomic") X(barrier, "barrier") X(warp, "warp operation") X(tensor, "tensor") X(texture, "texture")     \
+#define KILN_CLASS_MAP(X) \
+    X(fp32_add, "fp32 add") \
+    X(fp32_mul, "fp32 mul") \
+    X(fp32_fma, "fp32 fma") \
+    X(fp64_add, "fp64 add") \
+    X(fp64_mul, "fp64 mul") \
+    X(fp64_fma, "fp64 fma") \
+    X(fp16, "fp16") \
+    X(int, "integer") \
+    X(logic, "logic, shift") \
+    X(convert, "conversion") \
+    X(special, "special function") \
+    X(compare, "compare, select") \
+    X(move, "move") \
+    X(control, "control") \
+    X(load_global, "load global") \
+    X(store_global, "store global") \
+    X(load_shared, "load shared") \
+    X(store_shared, "store shared") \
+    X(load_local, "load local") \
+    X(store_local, "store local") \
+    X(load_const, "load constant") \
+    X(load_param, "parameter") \
+    X(load_generic, "load generic") \
+    X(store_generic, "store generic") \
+    X(copy_async, "asynchronous copy") \
+    X(atomic, "atomic") \
+    X(barrier, "barrier") \
+    X(warp, "warp operation") \
+    X(tensor, "tensor") \
+    X(texture, "texture") \
     X(other, "other")
 typedef enum kiln_class {
 #define KILN_X(name, text) KILN_CLASS_##name,
@@ -76,28 +105,44 @@ typedef enum kiln_class {
  * shared memory; with `ideal` of them there were no conflict. `addresses` are the different ones of a request, `serial`
  * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the
  * rules. */
-#define KILN_COUNTER_TRAFFIC(X, name, text)                                                                           \
-    X(name##_requests, SUM, text " requests") X(name##_lanes, SUM, text " lanes") X(name##_bytes, SUM, text " bytes") \
-    X(name##_used, SUM, text " different bytes") X(name##_sectors, SUM, text " sectors")                              \
+#define KILN_COUNTER_TRAFFIC(X, name, text) \
+    X(name##_requests, SUM, text " requests") \
+    X(name##_lanes, SUM, text " lanes") \
+    X(name##_bytes, SUM, text " bytes") \
+    X(name##_used, SUM, text " different bytes") \
+    X(name##_sectors, SUM, text " sectors") \
     X(name##_lines, SUM, text " lines")
-#define KILN_COUNTER_BANKS(X, name, text)                                                                             \
-    X(name##_requests, SUM, text " requests") X(name##_lanes, SUM, text " lanes") X(name##_bytes, SUM, text " bytes") \
-    X(name##_wavefronts, SUM, text " wavefronts") X(name##_ideal, SUM, text " wavefronts without conflicts")          \
+#define KILN_COUNTER_BANKS(X, name, text) \
+    X(name##_requests, SUM, text " requests") \
+    X(name##_lanes, SUM, text " lanes") \
+    X(name##_bytes, SUM, text " bytes") \
+    X(name##_wavefronts, SUM, text " wavefronts") \
+    X(name##_ideal, SUM, text " wavefronts without conflicts") \
     X(name##_worst, MOST, text " wavefronts of one request, at most")
-#define KILN_COUNTER_ATOMIC(X, name, text)                                                                            \
-    X(name##_addresses, SUM, text " different addresses") X(name##_serial, SUM, text " lanes in series")              \
+#define KILN_COUNTER_ATOMIC(X, name, text) \
+    X(name##_addresses, SUM, text " different addresses") \
+    X(name##_serial, SUM, text " lanes in series") \
     X(name##_most, MOST, text " lanes on one address, at most")
-#define KILN_COUNTER_MAP(X)                                                                                           \
-    X(executed, SUM, "warp instructions") X(lanes, SUM, "thread instructions")                                        \
-    KILN_COUNTER_TRAFFIC(X, global_load, "global load") KILN_COUNTER_TRAFFIC(X, global_store, "global store")         \
-    KILN_COUNTER_TRAFFIC(X, global_atomic, "global atomic") KILN_COUNTER_ATOMIC(X, global_atomic, "global atomic")    \
-    KILN_COUNTER_TRAFFIC(X, local_load, "local load") KILN_COUNTER_TRAFFIC(X, local_store, "local store")             \
-    KILN_COUNTER_BANKS(X, shared_load, "shared load") KILN_COUNTER_BANKS(X, shared_store, "shared store")             \
-    KILN_COUNTER_BANKS(X, shared_atomic, "shared atomic") KILN_COUNTER_ATOMIC(X, shared_atomic, "shared atomic")      \
-    X(const_requests, SUM, "constant requests") X(const_lanes, SUM, "constant lanes")                                 \
-    X(const_addresses, SUM, "constant different addresses")                                                           \
-    X(branches, SUM, "conditional branches") X(divergent, SUM, "divergent branches")                                  \
-    X(barriers, SUM, "barrier arrivals of warps") X(warp_syncs, SUM, "warp operations that wait for lanes")
+#define KILN_COUNTER_MAP(X) \
+    X(executed, SUM, "warp instructions") \
+    X(lanes, SUM, "thread instructions") \
+    KILN_COUNTER_TRAFFIC(X, global_load, "global load") \
+    KILN_COUNTER_TRAFFIC(X, global_store, "global store") \
+    KILN_COUNTER_TRAFFIC(X, global_atomic, "global atomic") \
+    KILN_COUNTER_ATOMIC(X, global_atomic, "global atomic") \
+    KILN_COUNTER_TRAFFIC(X, local_load, "local load") \
+    KILN_COUNTER_TRAFFIC(X, local_store, "local store") \
+    KILN_COUNTER_BANKS(X, shared_load, "shared load") \
+    KILN_COUNTER_BANKS(X, shared_store, "shared store") \
+    KILN_COUNTER_BANKS(X, shared_atomic, "shared atomic") \
+    KILN_COUNTER_ATOMIC(X, shared_atomic, "shared atomic") \
+    X(const_requests, SUM, "constant requests") \
+    X(const_lanes, SUM, "constant lanes") \
+    X(const_addresses, SUM, "constant different addresses") \
+    X(branches, SUM, "conditional branches") \
+    X(divergent, SUM, "divergent branches") \
+    X(barriers, SUM, "barrier arrivals of warps") \
+    X(warp_syncs, SUM, "warp operations that wait for lanes")
 typedef struct kiln_counters {
 #define KILN_X(name, adds, text) uint64_t name;
     KILN_COUNTER_MAP(KILN_X)

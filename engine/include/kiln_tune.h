@@ -53,11 +53,12 @@ typedef struct kiln_sample {
     const char *device;             /* which one made it, as kiln_device_info.id; "" where it came to none */
     int tied;                       /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
     double at;                      /* seconds from the start of the sweep until it was there */
-    const double *objectives;       /* the value of each of the options' objectives; NULL: it failed, or there are none */
+    const double *objectives; /* the value of each of the options' objectives; NULL: it failed, or there are
+                                 none */
     int front;                      /* 1: of several objectives, and no other contender is as good in all and better in
                                        one */
-    int contender;                  /* 0: of a variant that is none, and ranked behind those that are; in a sweep of such
-                                       variants alone all are */
+    int contender; /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
+                      such variants alone all are */
 } kiln_sample;
 
 typedef struct kiln_progress {
@@ -103,12 +104,12 @@ typedef struct kiln_tune_options {
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
-    double sample_timeout;          /* seconds a sample may take from its first launch on; 0: that of `run`. Where that is 0,
-                                       too, a sample measured elsewhere may take 60 and, once one has worked, 5 and 50 times
-                                       what the shortest took, if that is less; either with twice the budget added. Below
-                                       0: no limit */
-    kiln_store *store;              /* where samples are written as they are made and taken from where all that determined
-                                       them is unchanged; NULL: nowhere. Referenced for the call */
+    double sample_timeout; /* seconds a sample may take from its first launch on; 0: that of `run`. Where
+                              that is 0, too, a sample measured elsewhere may take 60 and, once one has
+                              worked, 5 and 50 times what the shortest took, if that is less; either with
+                              twice the budget added. Below 0: no limit */
+    kiln_store *store; /* where samples are written as they are made and taken from where all that
+                          determined them is unchanged; NULL: nowhere. Referenced for the call */
     unsigned flags;                 /* KILN_TUNE_FRESH ... */
     const char *strategy;           /* by name (kiln_strategy_name); NULL: everything in order ("exhaustive") where
                                        there is no budget or with KILN_RUN_CHECK, else kiln_strategy_name(0) */
@@ -118,18 +119,18 @@ typedef struct kiln_tune_options {
                                        GPU may stand there once, a simulated device may be repeated. NULL: on the
                                        engine's device */
     size_t device_count;
-    unsigned finalists;             /* how many of the fastest are measured again, for at most 7 % of the sweep's time or
-                                       half a second, after it; 0: 5 on a GPU, none elsewhere; at most 16 */
+    unsigned finalists; /* how many of the fastest are measured again, for at most 7 % of the sweep's
+                           time or half a second, after it; 0: 5 on a GPU, none elsewhere; at most 16 */
     double max_roofline;            /* end when a sample has come so near the roofline, 0..1; 0: never */
     uint64_t stagnation;            /* end when so many samples, one after the other, were no better; 0: never */
     double improvement;             /* better by less than this share of the best is no better; 0: 0.01 */
-    const char *const *objectives;  /* what to look for; NULL: "time". Each is an expression of specs (engine/expr/README.md)
-                                       over what was measured (time in seconds, gflops, gbs, roofline, energy in joules and
-                                       power in watts, which imply KILN_RUN_ENERGY, compile in seconds), the spec's
-                                       metrics, params, lets, sizes and device.*, with "min:" or "max:" before it;
-                                       without, gflops, gbs and roofline are to be large, and all else small. The ranking
-                                       goes by the first; a strategy searches for the least geometric mean of them, those
-                                       to be large counting as 1 / value */
+    const char *const *objectives; /* what to look for; NULL: "time". Each is an expression of specs
+                                      (engine/expr/README.md) over what was measured (time in seconds, gflops, gbs,
+                                      roofline, energy in joules and power in watts, which imply KILN_RUN_ENERGY,
+                                      compile in seconds), the spec's metrics, params, lets, sizes and device.*,
+                                      with "min:" or "max:" before it; without, gflops, gbs and roofline are to be
+                                      large, and all else small. The ranking goes by the first; a strategy searches
+                                      for the least geometric mean of them, those to be large counting as 1 / value */
     size_t objective_count;
 } kiln_tune_options;
 
@@ -193,9 +194,11 @@ KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 /* ---- the store: samples kept -------------------------------------------------------------------------------------- */
 
 /* Files that samples are kept in. X(NAME, word, what it is) */
-#define KILN_FORMAT_MAP(X)                                                                                            \
-    X(AUTO, "auto", "by the name of the file") X(CSV, "csv", "comma-separated values")                                \
-    X(T4, "t4", "T4 results") X(KERNEL_TUNER, "kernel-tuner", "Kernel Tuner's cache file")
+#define KILN_FORMAT_MAP(X) \
+    X(AUTO, "auto", "by the name of the file") \
+    X(CSV, "csv", "comma-separated values") \
+    X(T4, "t4", "T4 results") \
+    X(KERNEL_TUNER, "kernel-tuner", "Kernel Tuner's cache file")
 typedef enum kiln_format {
 #define KILN_X(name, word, text) KILN_FORMAT_##name,
     KILN_FORMAT_MAP(KILN_X)
@@ -222,16 +225,16 @@ KILN_API const char *kiln_store_path(const kiln_store *store);
     X(TEXT, key, "", "32 hexadecimal digits: of all that determined it")                                               \
     X(TEXT, spec, "", "its name")                                                                                      \
     X(TEXT, variant, "", "its name")
-#define KILN_RECORD_ORIGIN_MAP(X)                                                                                      \
-    X(TEXT, inputs, "", "32 hexadecimal digits: of inputs, buffers, steps, verification as the spec has them")         \
-    X(TEXT, run, "", "how it was run: \"verify budget=1 precision=0.01\"")                                             \
-    X(TEXT, device, "", "its name")                                                                                    \
-    X(TEXT, device_id, "", "\"cuda:0\"")                                                                               \
-    X(TEXT, uuid, "", "\"\" where the driver tells none")                                                              \
-    X(TEXT, cc, "", "\"9.0\"; \"\" where there is none")                                                               \
-    X(TEXT, driver, "", "its version, \"13.0\"; \"\" where there is none")                                             \
-    X(TEXT, nvrtc, "", "its version")                                                                                  \
-    X(TEXT, kiln, "", "its version")                                                                                   \
+#define KILN_RECORD_ORIGIN_MAP(X) \
+    X(TEXT, inputs, "", "32 hexadecimal digits: of inputs, buffers, steps, verification as the spec has them") \
+    X(TEXT, run, "", "how it was run: \"verify budget=1 precision=0.01\"") \
+    X(TEXT, device, "", "its name") \
+    X(TEXT, device_id, "", "\"cuda:0\"") \
+    X(TEXT, uuid, "", "\"\" where the driver tells none") \
+    X(TEXT, cc, "", "\"9.0\"; \"\" where there is none") \
+    X(TEXT, driver, "", "its version, \"13.0\"; \"\" where there is none") \
+    X(TEXT, nvrtc, "", "its version") \
+    X(TEXT, kiln, "", "its version") \
     X(TEXT, source_key, "", "32 hexadecimal digits: of source, headers, options, compiler; \"\" if it got not so far")
 
 /* A sample with all that determined it. Strings and arrays live for the callback. */
@@ -248,7 +251,8 @@ typedef struct kiln_record {
     const char *message;
     int reusable;                   /* 0: it failed in a way that may differ the next time, and is tried again */
     kiln_result result;
-    const double *times;            /* seconds of each repetition, in order; on the simulated device of the host's time */
+    const double *times; /* seconds of each repetition, in order; on the simulated device of the host's
+                            time */
     size_t time_count;
     int64_t made;                   /* microseconds since 1970 */
 } kiln_record;
@@ -309,9 +313,12 @@ KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const 
                                          kiln_error **error);
 
 /* Where an answer comes from, the best first. X(NAME, text) */
-#define KILN_BEST_MAP(X)                                                                                              \
-    X(EXACT, "these sizes on this device") X(TUNED, "tuned now") X(NEAREST, "the nearest sizes on this device")       \
-    X(OTHER_DEVICE, "another device") X(DEFAULT, "the defaults")
+#define KILN_BEST_MAP(X) \
+    X(EXACT, "these sizes on this device") \
+    X(TUNED, "tuned now") \
+    X(NEAREST, "the nearest sizes on this device") \
+    X(OTHER_DEVICE, "another device") \
+    X(DEFAULT, "the defaults")
 typedef enum kiln_best_from {
 #define KILN_X(name, text) KILN_BEST_##name,
     KILN_BEST_MAP(KILN_X)
@@ -323,10 +330,12 @@ KILN_API const char *kiln_best_text(kiln_best_from from);
 typedef struct kiln_best_options { /* zero-initialise, set `size` */
     size_t size;                    /* sizeof(kiln_best_options) */
     kiln_store *store;              /* looked through if given */
-    const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample counts */
+    const kiln_knowledge *knowledge; /* looked through with it: of a configuration that both know the later sample
+                                        counts */
     /* Only for kiln_plan_open_best(): */
-    double tune_seconds;            /* above 0: where these sizes on this device are not known, kiln_tune() for at most so
-                                       long first. The samples go into `store`, so that the next call finds them */
+    double tune_seconds; /* above 0: where these sizes on this device are not known, kiln_tune() for at
+                            most so long first. The samples go into `store`, so that the next call finds
+                            them */
     const kiln_run_options *run;    /* the rest as for kiln_tune(): a nonzero answer of the callback ends the tuning */
     kiln_isolation isolation;
     kiln_tune_fn callback;

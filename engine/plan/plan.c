@@ -20,7 +20,8 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    bool machine_code = engine->want_cubin && !engine->driver.simulator; /* which wants to know its registers, no more */
+    /* which wants to know its registers, no more */
+    bool machine_code = engine->want_cubin && !engine->driver.simulator;
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
     if (machine_code && unit->cubin && unit->cubin_length) {

@@ -48,7 +48,8 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
-typedef struct timing { bool estimate, sampled; double host, estimated; } timing; /* estimated: negative if there is none */
+/* estimated: negative if there is none */
+typedef struct timing { bool estimate, sampled; double host, estimated; } timing;
 
 static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_error **error)
 {

@@ -610,7 +610,7 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
     return status;
 }
 
-static kiln_status read_element(walk *w, const kiln__step *step, const struct kiln__read *read,
+static kiln_status read_element(walk *w, const kiln__step *step, const kiln__read *read,
                                 const kiln__scope *scope, kiln_setting *setting)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, read->buffer);

@@ -243,7 +243,8 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    json_array_foreach(json_object_get(result, "measurements"), i, measured) { /* where it came from Kernel Tuner's file */
+    /* where it came from Kernel Tuner's file */
+    json_array_foreach(json_object_get(result, "measurements"), i, measured) {
         const char *name = json_string_value(json_object_get(measured, "name"));
         if (name && strcmp(name, "benchmark_time") == 0)
             row->benchmark = number(measured, "value") * unit;

@@ -1,33 +1,33 @@
-/* simulator.h - what a simulated device can do beyond the driver API. The driver's table has it as an optional member
- * (driver.h): NULL on a GPU. sim/cuda/sim.h says what each function does. */
+/* simulator.h - functions of a simulated device beyond the driver API. The driver's table has them as an optional
+ * member (driver.h): NULL on a GPU. sim/cuda/sim.h says what each function does. */
 #ifndef KILN_SIMULATOR_H
 #define KILN_SIMULATOR_H
 
 #include "base.h"
 
-/* How the text of a device profile was taken. */
+/* The result of adding the text of a device profile. */
 typedef enum kiln__sim_added { KILN__SIM_ADDED, KILN__SIM_KNOWN, KILN__SIM_BAD_PROFILE, KILN__SIM_NO_ROOM } kiln__sim_added;
 
 /* An instruction of the PTX that was executed. */
 typedef struct kiln__sim_insn {
-    const char *file;            /* of the source, "" if it is not known */
+    const char *file;            /* of the source; "": not known */
     uint32_t line, ptx_line;
     kiln_class what;
     unsigned flops;              /* of one lane */
     bool l1;                     /* a load or store that the L1 cache may serve */
     kiln_counters counters;
 } kiln__sim_insn;
-/* A kernel: all its launches while the context counted. */
+/* A kernel: all its launches while counting was on. */
 typedef struct kiln__sim_kernel {
     const char *symbol;
     uint64_t launches, blocks, warps;
-    uint32_t grid[3], block[3];  /* of the first launch, as is dynamic_shared */
+    uint32_t grid[3], block[3];  /* these and dynamic_shared: of the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;
-/* What an instruction of one warp is about to touch, as it is shown to a caller that wants to see it. */
+/* A memory access that an instruction of one warp is about to make, for callers that observe accesses. */
 typedef struct kiln__sim_access {
     const char *kernel, *file, *space; /* space: "global" "shared" "local" "constant" "other" */
     uint32_t line, ptx_line, block[3], warp, lanes, bytes;

@@ -169,7 +169,7 @@ static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known
     static const char *const keys[] = {"spec", "device", "cc", "sizes", "variant", "params", "seconds", "how",
                                        "verified", "made", NULL};
     kiln__known known = {0};
-    bool whole = kiln__read_map(r, node, "a configuration", keys);
+    bool whole = kiln__read_map_of(r, node, "a configuration", keys);
     for (size_t i = 0; whole && keys[i]; i++)
         whole = kiln__read_need(r, node, "a configuration", keys[i]);
     if (!whole)
@@ -191,7 +191,7 @@ static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known
 static void read_root(kiln__reader *r, const kiln__spec_node *root, kiln__known_list *list)
 {
     static const char *const keys[] = {"kiln-best", "best", NULL};
-    if (!kiln__read_map(r, root, "a file of best-known configurations", keys) ||
+    if (!kiln__read_map_of(r, root, "a file of best-known configurations", keys) ||
         !kiln__read_need(r, root, "the file", "kiln-best") || !kiln__read_need(r, root, "the file", "best"))
         return;
     const kiln__spec_node *version = kiln__spec_node_get(root, "kiln-best"), *best = kiln__spec_node_get(root, "best");

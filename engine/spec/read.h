@@ -5,6 +5,7 @@
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 
+#include "keys.h"
 #include "spec.h"
 #include "tree.h"
 
@@ -40,9 +41,12 @@ typedef struct kiln__reader {
 
 /* ---- nodes (read.c) ---- */
 
-/* True if `node` is a mapping; says so if not. Reports keys that are not among `keys` (NULL-terminated). */
-bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
-/* True if it is there; says `what` misses `key` if not. */
+/* True if `node` is a mapping; says so if not. Reports keys that the table has no row for (keys.h). */
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping);
+/* The same for a mapping of another format; `keys` ends with NULL. */
+bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
+/* True if it is there; says that the mapping misses the key if not. */
+bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key);
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key);
 /* A mapping of names to anything, at most KILN__MOST: lets, buffers. NULL node: 0 entries. */
 size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what);
@@ -84,8 +88,10 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
 kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
-kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count); /* buffers.c */
-kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);      /* steps.c */
+/* buffers.c */
+kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
+/* steps.c */
+kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
 /* `verify:`, of those of the buffers that are outputs (parse.c). */

@@ -77,6 +77,12 @@ typedef enum kiln__step_kind {
     KILN__STEP_REPEAT, KILN__STEP_WHILE
 } kiln__step_kind;
 
+typedef struct kiln__read {
+    const char *name, *buffer;
+    kiln__expr *element;
+    kiln__pos pos;
+} kiln__read;
+
 typedef struct kiln__step kiln__step;
 struct kiln__step {
     kiln__step_kind kind;
@@ -92,14 +98,14 @@ struct kiln__step {
             kiln__expr **args;               /* a buffer's name, or a scalar */
         } launch;
         struct { const char *buffer; kiln__expr *value; } fill;
-        struct { const char *from, *to; kiln__expr *count, *from_offset, *to_offset; } copy; /* elements; NULL: all, 0, 0 */
+        struct { const char *from, *to; kiln__expr *count, *from_offset, *to_offset; } copy; /* NULL: all, 0, 0 */
         struct { const char *symbol, *from; kiln__expr *count, *offset; } symbol;            /* offset into from */
         struct { const char *a, *b; } swap;
         struct { const char *function; size_t arg_count; kiln__arg *args; } host;
         struct { kiln__expr *times; const char *index; size_t step_count; kiln__step *steps; } repeat;
         struct {
             size_t read_count;               /* read: {n: frontier_size[0]} */
-            struct kiln__read { const char *name, *buffer; kiln__expr *element; kiln__pos pos; } *reads;
+            kiln__read *reads;
             kiln__expr *cond, *at_most;      /* at_most is never NULL */
             size_t step_count; kiln__step *steps;
         } loop;
@@ -177,8 +183,18 @@ const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const cha
 bool kiln__type_named(const char *text, kiln_type *type);
 
 /* Names that every expression may use of the device ("device.sm_count", ...). X(name) */
-#define KILN__DEVICE_NAMES(X)                                                                                          \
-    X(sm_count) X(warp_size) X(max_threads_per_block) X(max_threads_per_sm) X(registers_per_block)                     \
-    X(registers_per_sm) X(shared_per_block) X(shared_per_block_optin) X(shared_per_sm) X(l2_bytes) X(memory_bytes)     \
-    X(cc) X(simulated)
+#define KILN__DEVICE_NAMES(X) \
+    X(sm_count) \
+    X(warp_size) \
+    X(max_threads_per_block) \
+    X(max_threads_per_sm) \
+    X(registers_per_block) \
+    X(registers_per_sm) \
+    X(shared_per_block) \
+    X(shared_per_block_optin) \
+    X(shared_per_sm) \
+    X(l2_bytes) \
+    X(memory_bytes) \
+    X(cc) \
+    X(simulated)
 #endif

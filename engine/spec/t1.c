@@ -410,7 +410,7 @@ static void read_kiln(t1 *t, const kiln__spec_node *map)
 {
     static const char *const keys[] = {"Files", "Verify", NULL};
     kiln__reader *r = t->r;
-    if (!map || !kiln__read_map(r, map, "'Kiln'", keys))
+    if (!map || !kiln__read_map_of(r, map, "'Kiln'", keys))
         return;
     const kiln__spec_node *files = kiln__spec_node_get(map, "Files");
     size_t count = kiln__read_entries(r, files, "'Files'");

@@ -26,7 +26,8 @@ enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 
  * (arena->failed). Duplicate keys and the like are said in diag, and the tree is there all the same. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 
-kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key); /* NULL: not there, or `map` is none */
+/* NULL: not there, or `map` is none */
+kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key);
 const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const char *key);
 const char *kiln__spec_node_describe(const kiln__spec_node *node); /* "a list", for messages */
 

@@ -81,7 +81,8 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
-bool kiln__tune_source_sampled(const kiln__tune_source *source); /* its configurations are drawn at random, not by number */
+/* its configurations are drawn at random, not by number */
+bool kiln__tune_source_sampled(const kiln__tune_source *source);
 /* It has no more because it found none for too long, not because there is none. */
 bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether what is told changes what comes next, so that asking far ahead is guessing. */

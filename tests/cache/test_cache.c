@@ -301,7 +301,7 @@ static void test_full(void)
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
     signal(SIGXFSZ, handler);
     CHECK(all.warnings == 1);
-    CHECK(strstr(all.last, "could not be written") != NULL);
+    CHECK(strstr(all.last, "cannot write an entry") != NULL);
     CHECK(found(cache, 1));
     for (unsigned n = 2; n < 6; n++)
         CHECK(!found(cache, n));

@@ -10,6 +10,7 @@
 enum { PIECES_INSIDE = 4, PIECES_OUTSIDE = 4 }; /* headers c0.h ... beside the source, o0.h ... in the folder outside */
 
 /* In a piece, @ stands for a digit of a header's name and $ for the folder outside. */
+// clang-format off: one word a line would be a hundred lines
 static const char *const pieces[] = {
     "#include \"c@.h\"\n", "#include \"c@.h\"\n", "#include <c@.h>\n", "#include \"$/o@.h\"\n", "#include \"$/o@.h\"\n",
     "#include <$/o@.h>\n", "import \"$/o@.h\";\n", "import <$/o@.h>;\n", "export import \"$/o@.h\";\n", "#include_next \"c@.h\"\n",
@@ -22,6 +23,7 @@ static const char *const pieces[] = {
     "F(", ")", "#define R\n", "R", "#undef M\n", "_Pragma(\"once\")", "#pragma once\n", "#error e\n", ";", "{", "}", "\\u0023",
     "\xef\xbb\xbf", "\xc2\xa0", "%\\\n:", "#\\\n", "module;\n", "__has_include",
 };
+// clang-format on
 static const char *const piece_standards[] = {"-std=c++03", "-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20"};
 
 /* Fills `text`; the first byte is for the standard, each further one a piece. Returns the option of the standard. */

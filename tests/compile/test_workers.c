@@ -185,12 +185,12 @@ static void acting(const char *act, double timeout, kiln_status wanted, const ch
 static void test_bad_workers(void)
 {
     acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
-    acting("garbage", 60, KILN_ERROR_NO_COMPILER, "does not answer as one");
+    acting("garbage", 60, KILN_ERROR_NO_COMPILER, "sent an invalid answer");
     acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compile worker died, and so did another one, with nothing compiling beside it: it was ended by signal 11");
+    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compile worker died, and so did another one, while nothing else compiled: it was ended by signal 11");
     acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
-    acting("nonsense", 60, KILN_ERROR_INTERNAL, "something else than a result");
-    acting("huge", 60, KILN_ERROR_INTERNAL, "something else than a result");
+    acting("nonsense", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");
+    acting("huge", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");
     acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
 }
 
@@ -430,7 +430,7 @@ static bool shows_secret(const char *source, const char *path)
 static void note_fewer(void *user, kiln_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "2 workers rather than 8"))
+    if (strstr(message, "2 workers instead of 8"))
         ++*(int *)user;
 }
 

@@ -298,7 +298,8 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
     else if (strcmp(pool, "clamp") == 0)
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
-    else if (strcmp(pool, "eight") == 0) { /* a single where formats of 8 bits have their numbers, halfway between two, or near */
+    /* a single where formats of 8 bits have their numbers, halfway between two, or near */
+    else if (strcmp(pool, "eight") == 0) {
         const uint32_t power = (uint32_t)(127 - 18 + (r >> 8) % 36), top = (uint32_t)(r >> 20 & 31) << 18;
         *value = (r & 1) << 31 | power << 23 | top | ((r & 6) == 2 ? 1 : (r & 6) == 4 ? 0x3ffff : 0);
     } else if (strcmp(pool, "whole") == 0)

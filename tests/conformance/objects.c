@@ -14,10 +14,17 @@
 #include "device.h"
 #include "sim.h"
 
-#define FUNCTIONS(X)                                                                                                   \
-    X(cuArray3DCreate) X(cuArrayDestroy) X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy)                          \
-    X(cuMipmappedArrayGetLevel) X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuSurfObjectCreate)                       \
-    X(cuSurfObjectDestroy) X(cuMemcpy3D)
+#define FUNCTIONS(X) \
+    X(cuArray3DCreate) \
+    X(cuArrayDestroy) \
+    X(cuMipmappedArrayCreate) \
+    X(cuMipmappedArrayDestroy) \
+    X(cuMipmappedArrayGetLevel) \
+    X(cuTexObjectCreate) \
+    X(cuTexObjectDestroy) \
+    X(cuSurfObjectCreate) \
+    X(cuSurfObjectDestroy) \
+    X(cuMemcpy3D)
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 typedef struct functions {

@@ -60,7 +60,7 @@ static void test_options(void)
     kiln_engine_close(open_engine(&newer.known));
     newer.more = 1;
     open_fails(&newer.known, KILN_ERROR_UNSUPPORTED,
-               "kiln_engine_open: options asks for something that this library (" KILN_VERSION ") does not know: it is older "
+               "kiln_engine_open: options uses an option that this library (" KILN_VERSION ") does not know: it is older "
                "than the header that the caller was compiled with");
     options = options_for("sim");
     options.size = offsetof(kiln_options, cache_dir); /* as an older header had it */
@@ -83,7 +83,7 @@ static void test_device_names(void)
         CHECK(kiln_engine_open(&options, &engine, NULL) == KILN_ERROR_ARGUMENT);
     }
     options.device = "sim:generik";
-    open_fails(&options, KILN_ERROR_ARGUMENT, "device 'sim:generik': there is no such profile; did you mean "
+    open_fails(&options, KILN_ERROR_ARGUMENT, "device 'sim:generik': unknown profile; did you mean "
                                               "sim:generic?; `kiln devices` lists them");
     setenv("KILN_DEVICE", "gpu1", 1);
     options.device = NULL;
@@ -298,7 +298,7 @@ static void test_hosts(void)
     CHECK(found && found->user == &user && found->function == nothing);
     CHECK(kiln__engine_host(engine, "my_input", KILN_HOST_REFERENCE) == NULL);
     CHECK(kiln_register_host(engine, "my_input", KILN_HOST_INPUT, nothing, NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(error), "kiln_register_host: there is a host function 'my_input' already");
+    CHECK_TEXT(kiln_error_message(error), "kiln_register_host: a host function 'my_input' is registered already");
     kiln_error_free(error);
     CHECK(kiln_register_host(engine, "matmul_f64", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln_register_host(engine, "2nd", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
@@ -362,7 +362,7 @@ static void test_doctor(void)
     CHECK(chmod("kept", 0777) == 0);
     engine = open_engine(&options);
     CHECK_OK(kiln_doctor(engine, take, &got, &error), error);
-    CHECK_TEXT(got.cache, "kept may be written to by others and is not trusted");
+    CHECK_TEXT(got.cache, "kept can be written by others and is not trusted");
     kiln_engine_close(engine);
     scratch_file("file", "x");
     options.cache_dir = "file";

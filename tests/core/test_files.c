@@ -77,7 +77,7 @@ static void test_trust(void)
     finds(engine, "specs", "k.cu", true, "kernel_src/k.cu");
     finds(engine, "specs", "m.cu", true, "more/kernel_src/m.cu");
     finds(engine, "specs", "../kernel_src/k.cu", true, "kernel_src/k.cu");
-    refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; looked in specs, more");
+    refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; searched specs, more");
     refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED, "../kernel_src/k.cu: a spec may only read files "
                                                                      "below specs, more");
     static const char *const names[] = {"../outside/secret", "link", "folder/secret", "../specsoutside/secret",
@@ -86,7 +86,7 @@ static void test_trust(void)
         refuses(engine, names[i], false, KILN_ERROR_REFUSED, names[i]);
         refuses(engine, names[i], true, KILN_ERROR_REFUSED, names[i]);
     }
-    refuses(engine, "nothing", false, KILN_ERROR_NOT_FOUND, "nothing: not found; looked in specs, more");
+    refuses(engine, "nothing", false, KILN_ERROR_NOT_FOUND, "nothing: not found; searched specs, more");
     refuses(engine, "/nothing", false, KILN_ERROR_NOT_FOUND, "/nothing: not found");
     refuses(engine, "", false, KILN_ERROR_ARGUMENT, "the name of a file is empty");
     kiln_engine_close(engine);
@@ -125,7 +125,7 @@ static void test_kernel_src(void)
         snprintf(absolute, sizeof absolute, "%s/outside/secret.cu", scratch_folder);
         CHECK(symlink(links[i][1], links[i][0]) == 0);
         CHECK(kiln__engine_find_source(engine, "pack/specs", links[i][2], &arena, &path, &error) == KILN_ERROR_REFUSED);
-        CHECK(error && strstr(kiln_error_message(error), "kernel_src is a link that leads elsewhere and is not used"));
+        CHECK(error && strstr(kiln_error_message(error), "kernel_src is a link to another place and is not used"));
         kiln_error_free(error);
         CHECK(kiln__engine_find_source(engine, "pack/specs", "/etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED);
         CHECK(kiln__engine_find_source(engine, "pack/specs", absolute, &arena, &path, NULL) == KILN_ERROR_REFUSED);
@@ -232,7 +232,7 @@ static void test_specs(void)
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     CHECK(kiln_spec_load(engine, "thign", &spec, &error) == KILN_ERROR_NOT_FOUND);
-    const char *start = "there is no spec 'thign'; did you mean 'thing'? Looked in ., specs, lib";
+    const char *start = "there is no spec 'thign'; did you mean 'thing'? Searched ., specs, lib";
     CHECK(strncmp(kiln_error_message(error), start, strlen(start)) == 0);
     kiln_error_free(error);
     error = NULL;

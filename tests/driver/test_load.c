@@ -59,7 +59,7 @@ static void test_fails(void)
     fails("/nowhere/libcuda.so.1", NULL, NULL, 0, "The CUDA driver library /nowhere/libcuda.so.1 was not found. ",
           "Install the NVIDIA driver");
     fails(KILN_SOURCE_DIR "/tests/driver/test_load.c", NULL, NULL, 0, "The CUDA driver library ", "cannot be loaded");
-    fails(FAKE_CUDA_OLD, "FAKE_VERSION", "10020", 0, "The CUDA driver ", "(for CUDA 10.2) is too old: it has no cu");
+    fails(FAKE_CUDA_OLD, "FAKE_VERSION", "10020", 0, "The CUDA driver ", "(for CUDA 10.2) is too old: it lacks cu");
     static const struct { CUresult result; const char *inside; } results[] = {
         {CUDA_ERROR_STUB_LIBRARY, "LD_LIBRARY_PATH"},
         {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "Reboot"},

@@ -33,7 +33,7 @@ static void test_not_there(void)
 {
     reset();
     fails("/nowhere/libnvidia-ml.so.1", UUID, "/nowhere/libnvidia-ml.so.1 was not found");
-    fails(FAKE_NVML_OLD, UUID, "is too old: it has no nvmlShutdown");
+    fails(FAKE_NVML_OLD, UUID, "is too old: it lacks nvmlShutdown");
     fails(FAKE_NVML, "GPU-1", "GPU-1: Not Found");
     setenv("FAKE_NVML_INIT", "9", 1);
     fails(FAKE_NVML, UUID, "it does not start: Some Error");

@@ -130,8 +130,8 @@ static void test_kinds(void)
     CHECK(!kiln__expr_eval_bool(kiln__expr_parse(&arena, "t", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, &diag));
     CHECK(kiln__expr_eval_bool(kiln__expr_parse(&arena, "f", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, NULL));
     CHECK(b);
-    CHECK_TEXT(kiln__text_get(&diag.text), "grid x must be an integer, and is 2.5\nrtol must be a number, and is 'ca'\n"
-                                           "cond must be a condition, and is 'ca'\n");
+    CHECK_TEXT(kiln__text_get(&diag.text), "grid x must be an integer, but is 2.5\nrtol must be a number, but is 'ca'\n"
+                                           "cond must be a condition, but is 'ca'\n");
     kiln__text_free(&diag.text);
     kiln__arena_free(&arena);
 }
@@ -202,8 +202,8 @@ static void test_templates(void)
     check_template("a{{b}}c", "a{b}c");
     check_template("", "");
     check_template("{'}'}", "}");
-    check_template("a{i", "this '{' is not closed; '{{' stands for a brace\n");
-    check_template("a}b", "this '}' closes nothing; '}}' stands for a brace\n");
+    check_template("a{i", "this '{' is not closed; write '{{' for a brace\n");
+    check_template("a}b", "this '}' has no '{'; write '}}' for a brace\n");
     check_template("{}", "expected a value, found '}'\n");
     check_template("{i i}", "expected '}'\n");
     check_template("{1 // z}", "division by zero\n");

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "commands.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -92,6 +92,7 @@ static void enter(void)
 typedef struct bytes { const uint8_t *at, *end; } bytes;
 static unsigned next(bytes *b) { return b->at < b->end ? *b->at++ : 0; }
 
+// clang-format off: one word a line would be seventy lines
 static const char *const values[] = {
     "add", "add.yaml", "bad.yaml", "nothing", "space.json", "known.yaml", "bad.profile", "out.csv", "out.json", "out.json.gz",
     "out.html", "samples.db", "samples.csv", "plain", "BLOCK=4", "BLOCK=3", "BLOCK=", "=", "N=8", "N=-1", "N=1e400", "tiny",
@@ -100,6 +101,7 @@ static const char *const values[] = {
     "bash", "zsh", "fish", "exit-codes", "csv", "t4", "kernel-tuner", "auto", "none", "debug", "random", "greedy", "time",
     "min:energy", "00", "30d", "\xff\xfe", "\033[2J", "*", "a,b,,c",
 };
+// clang-format on
 static const char *const variables[] = {
     "KILN_DEVICE", "KILN_CACHE_DIR", "KILN_STORE", "KILN_PATH", "KILN_CAPTURE", "KILN_CAPTURE_DIR", "KILN_CAPTURE_LIMIT",
     "KILN_WORKER", "KILN_LOCK_DIR", "KILN_NVRTC", "KILN_LIBCUDA", "KILN_LIBNVML", "KILN_VEGA", "KILN_SIM_CHECK",

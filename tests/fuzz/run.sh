@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (10), from the top of the tree. New inputs are kept
-# in build/corpus/TARGET, what it finds in build/findings; the inputs kept in the tree only seed it. libFuzzer's random
-# numbers begin with KILN_FUZZ_SEED (1), so that a run over the same corpus repeats; 0: another number each time.
+# in build/corpus/TARGET, what it finds and what it says in build/findings; the inputs kept in the tree only seed it.
+# KILN_FUZZ_SEED: the random seed, 1 if not set, so that two runs try nearly the same; 0 takes another one in each run.
 set -eu
 target=$1
 name=$(basename "$target")
@@ -13,7 +13,14 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx tests/sim/vm -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_includes ] || seeds="$seeds -max_len=48 -len_control=0 -detect_leaks=0" # NVRTC keeps some memory
-echo "== fuzz: $name"
 # shellcheck disable=SC2086  # a list of words
-exec "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=60 -rss_limit_mb=2048 \
-    -print_final_stats=0 -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds
+if "$target" -seed="${KILN_FUZZ_SEED:-1}" -max_total_time="${KILN_FUZZ_SECONDS:-10}" -timeout=60 -rss_limit_mb=2048 \
+    -print_final_stats=1 -verbosity=0 -artifact_prefix="build/findings/$name-" "build/corpus/$name" $seeds \
+    >"build/findings/$name.log" 2>&1; then
+    echo "== fuzz: $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/findings/$name.log") inputs"
+else
+    code=$?
+    echo "== fuzz: $name: FAILED (exit code $code); the end of build/findings/$name.log:"
+    tail -n 60 "build/findings/$name.log"
+    exit 1
+fi

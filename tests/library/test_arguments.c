@@ -167,149 +167,133 @@ static void tear_down(void)
  *   r  required: KILN_ERROR_ARGUMENT, "NAME: ARGUMENT is NULL"     a  the same of an array, which has a count
  *   o  may be NULL     u  a callback's `user`: the same
  *   0  required: the neutral answer is 0 or NULL     e  ""     m  -1     v  nothing is answered, and nothing happens */
-#define CALLS(X)                                                                                                       \
-    X(ADDRESS, kiln_status_name, "", (KILN_OK))                                                                        \
-    X(ADDRESS, kiln_status_text, "", (KILN_OK))                                                                        \
-    X(NUMBER, kiln_error_status, "0", (A(0, one)))                                                                     \
-    X(ADDRESS, kiln_error_message, "e", (A(0, one)))                                                                   \
-    X(NUMBER, kiln_error_cuda, "0", (A(0, one)))                                                                       \
-    X(NOTHING, kiln_error_free, "v", (A(0, NULL)))                                                                     \
-    X(STATUS, kiln_engine_open, "oro", (A(0, NULL), A(1, &out.engine), A(2, &out.error)))                              \
-    X(NOTHING, kiln_engine_close, "v", (A(0, NULL)))                                                                   \
-    X(STATUS, kiln_engine_device, "rro", (A(0, w.engine), A(1, &out.info), A(2, &out.error)))                          \
-    X(STATUS, kiln_devices, "rruo", (A(0, w.engine), A(1, device), A(2, NULL), A(3, &out.error)))                      \
-    X(STATUS, kiln_doctor, "rruo", (A(0, w.engine), A(1, finding), A(2, NULL), A(3, &out.error)))                      \
-    X(STATUS, kiln_call_int, "rror", (A(0, &w.call), A(1, "i"), A(2, &zero), A(3, &out.i)))                            \
-    X(STATUS, kiln_call_float, "rror", (A(0, &w.call), A(1, "i"), A(2, &half), A(3, &out.f)))                          \
-    X(STATUS, kiln_call_text, "rror", (A(0, &w.call), A(1, "t"), A(2, "x"), A(3, &out.text)))                          \
-    X(STATUS, kiln_call_array, "rrr", (A(0, &w.call), A(1, "a"), A(2, &out.array)))                                    \
-    X(STATUS, kiln_call_output, "rrr", (A(0, &w.call), A(1, "a"), A(2, &out.output)))                                  \
-    X(STATUS, kiln_call_file, "rrr", (A(0, &w.call), A(1, "f"), A(2, &out.text)))                                      \
-    X(STATUS, kiln_call_export_int, "rr", (A(0, &w.call), A(1, "n"), 1))                                               \
-    X(STATUS, kiln_call_export_float, "rr", (A(0, &w.call), A(1, "m"), 1))                                             \
+#define CALLS(X) \
+    X(ADDRESS, kiln_status_name, "", (KILN_OK)) \
+    X(ADDRESS, kiln_status_text, "", (KILN_OK)) \
+    X(NUMBER, kiln_error_status, "0", (A(0, one))) \
+    X(ADDRESS, kiln_error_message, "e", (A(0, one))) \
+    X(NUMBER, kiln_error_cuda, "0", (A(0, one))) \
+    X(NOTHING, kiln_error_free, "v", (A(0, NULL))) \
+    X(STATUS, kiln_engine_open, "oro", (A(0, NULL), A(1, &out.engine), A(2, &out.error))) \
+    X(NOTHING, kiln_engine_close, "v", (A(0, NULL))) \
+    X(STATUS, kiln_engine_device, "rro", (A(0, w.engine), A(1, &out.info), A(2, &out.error))) \
+    X(STATUS, kiln_devices, "rruo", (A(0, w.engine), A(1, device), A(2, NULL), A(3, &out.error))) \
+    X(STATUS, kiln_doctor, "rruo", (A(0, w.engine), A(1, finding), A(2, NULL), A(3, &out.error))) \
+    X(STATUS, kiln_call_int, "rror", (A(0, &w.call), A(1, "i"), A(2, &zero), A(3, &out.i))) \
+    X(STATUS, kiln_call_float, "rror", (A(0, &w.call), A(1, "i"), A(2, &half), A(3, &out.f))) \
+    X(STATUS, kiln_call_text, "rror", (A(0, &w.call), A(1, "t"), A(2, "x"), A(3, &out.text))) \
+    X(STATUS, kiln_call_array, "rrr", (A(0, &w.call), A(1, "a"), A(2, &out.array))) \
+    X(STATUS, kiln_call_output, "rrr", (A(0, &w.call), A(1, "a"), A(2, &out.output))) \
+    X(STATUS, kiln_call_file, "rrr", (A(0, &w.call), A(1, "f"), A(2, &out.text))) \
+    X(STATUS, kiln_call_export_int, "rr", (A(0, &w.call), A(1, "n"), 1)) \
+    X(STATUS, kiln_call_export_float, "rr", (A(0, &w.call), A(1, "m"), 1)) \
     X(STATUS, kiln_call_export_array, "rrrr", (A(0, &w.call), A(1, "o"), KILN_f32, 1, A(2, shape), A(3, &out.output))) \
-    X(STATUS, kiln_call_fail, "rr", (A(0, &w.call), A(1, "why")))                                                      \
-    X(STATUS, kiln_register_host, "rrruo", (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3,        \
-      NULL), A(4, &out.error)))                                                                                        \
-    X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
-    X(STATUS, kiln_spec_parse, "rrrro", (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"),     \
-      A(3, &out.spec), A(4, &out.error)))                                                                              \
-    X(NOTHING, kiln_spec_free, "v", (A(0, NULL)))                                                                      \
-    X(ADDRESS, kiln_spec_name, "0", (A(0, w.spec)))                                                                    \
-    X(ADDRESS, kiln_spec_title, "0", (A(0, w.spec)))                                                                   \
-    X(ADDRESS, kiln_spec_about, "0", (A(0, w.spec)))                                                                   \
-    X(ADDRESS, kiln_spec_path, "0", (A(0, w.spec)))                                                                    \
-    X(NUMBER, kiln_spec_variant_count, "0", (A(0, w.spec)))                                                            \
-    X(ADDRESS, kiln_spec_variant_name, "0", (A(0, w.spec), 0))                                                         \
-    X(ADDRESS, kiln_spec_variant_about, "0", (A(0, w.spec), 0))                                                        \
-    X(NUMBER, kiln_spec_variant_contender, "0", (A(0, w.spec), 0))                                                     \
-    X(NUMBER, kiln_spec_variant_first, "0", (A(0, w.spec)))                                                            \
-    X(NUMBER, kiln_spec_variant_find, "mm", (A(0, w.spec), A(1, "v")))                                                 \
-    X(NUMBER, kiln_spec_param_count, "0", (A(0, w.spec), 0))                                                           \
-    X(NOTHING, kiln_spec_param, "vv", (A(0, w.spec), 0, 0, A(1, &out.param)))                                          \
-    X(NUMBER, kiln_spec_constraint_count, "0", (A(0, w.spec), 0))                                                      \
-    X(ADDRESS, kiln_spec_constraint, "0", (A(0, w.spec), 0, 0))                                                        \
-    X(NUMBER, kiln_spec_size_set_count, "0", (A(0, w.spec)))                                                           \
-    X(NOTHING, kiln_spec_size_set, "vv", (A(0, w.spec), 0, A(1, &out.set)))                                            \
-    X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
-    X(NOTHING, kiln_spec_buffer, "vv", (A(0, w.spec), 0, A(1, &out.buffer)))                                           \
-    X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
-    X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space),  \
-      A(5, &out.error)))                                                                                               \
-    X(STATUS, kiln_file_write, "rro", (A(0, "written"), A(1, "x"), 1, A(2, &out.error)))                               \
-    X(STATUS, kiln_space_size, "rrorro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.u), A(4, &out.v),   \
-      A(5, &out.error)))                                                                                               \
-    X(STATUS, kiln_plan_open, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4,           \
-      &out.error)))                                                                                                    \
-    X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                      \
-    X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error)))           \
-    X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error)))                             \
-    X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error)))               \
-    X(STATUS, kiln_plan_buffer, "rrro", (A(0, w.plan), A(1, "y"), A(2, &out.pointer), A(3, &out.error)))               \
-    X(STATUS, kiln_plan_write, "rrro", (A(0, w.plan), A(1, "y"), A(2, w.floats), sizeof w.floats, A(3, &out.error)))   \
-    X(STATUS, kiln_plan_read, "rrro", (A(0, w.plan), A(1, "y"), A(2, out.floats), sizeof w.floats, A(3, &out.error)))  \
-    X(STATUS, kiln_plan_launch, "roo", (A(0, w.plan), A(1, NULL), A(2, &out.error)))                                   \
-    X(STATUS, kiln_plan_reset, "roo", (A(0, w.plan), A(1, NULL), A(2, &out.error)))                                    \
-    X(NUMBER, kiln_plan_kernel_count, "0", (A(0, w.plan)))                                                             \
-    X(NOTHING, kiln_plan_kernel, "vv", (A(0, w.plan), 0, A(1, &out.kernel)))                                           \
-    X(STATUS, kiln_capture, "roo", (A(0, w.engine), A(1, NULL), A(2, &out.error)))                                     \
-    X(STATUS, kiln_plan_capture, "roo", (A(0, w.plan), A(1, "captured"), A(2, &out.error)))                            \
-    X(ADDRESS, kiln_plan_captured, "0", (A(0, w.plan)))                                                                \
-    X(ADDRESS, kiln_check_text, "", (KILN_CHECK_RACE))                                                                 \
-    X(STATUS, kiln_plan_run, "rooo", (A(0, w.plan), A(1, NULL), A(2, &out.result), A(3, &out.error)))                  \
-    X(STATUS, kiln_tune, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.tune), A(3, &out.tuning), A(4, &out.error)))  \
-    X(NOTHING, kiln_tuning_free, "v", (A(0, NULL)))                                                                    \
-    X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning)))                                                                \
-    X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0))                                                           \
-    X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning)))                                                                 \
-    X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning)))                                                             \
-    X(ADDRESS, kiln_strategy_name, "", (0))                                                                            \
-    X(ADDRESS, kiln_strategy_about, "", (0))                                                                           \
-    X(NUMBER, kiln_format_find, "m", (A(0, "csv")))                                                                    \
-    X(STATUS, kiln_recording_load, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, &out.recording), A(3, &out.error)))  \
-    X(NOTHING, kiln_recording_free, "v", (A(0, NULL)))                                                                 \
-    X(STATUS, kiln_recording_convert, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, "out.json"), KILN_FORMAT_T4,      \
-      A(3, &out.error)))                                                                                               \
-    X(NOTHING, kiln_recording_describe, "vv", (A(0, w.recording), A(1, &out.described)))                               \
-    X(STATUS, kiln_replay, "roruo", (A(0, w.recording), A(1, NULL), A(2, step), A(3, NULL), A(4, &out.error)))         \
-    X(STATUS, kiln_recording_score, "roro", (A(0, w.recording), A(1, NULL), 1, A(2, &out.score), A(3, &out.error)))    \
-    X(STATUS, kiln_store_open, "roro", (A(0, w.engine), A(1, "kept.db"), 0, A(2, &out.store), A(3, &out.error)))       \
-    X(NOTHING, kiln_store_close, "v", (A(0, NULL)))                                                                    \
-    X(ADDRESS, kiln_store_path, "0", (A(0, w.store)))                                                                  \
-    X(STATUS, kiln_store_list, "roruo", (A(0, w.store), A(1, NULL), A(2, recorded), A(3, NULL), A(4, &out.error)))     \
-    X(STATUS, kiln_store_prune, "rooo", (A(0, w.store), A(1, NULL), A(2, &out.u), A(3, &out.error)))                   \
-    X(STATUS, kiln_store_export, "roroo", (A(0, w.store), A(1, NULL), A(2, "out.csv"), KILN_FORMAT_CSV, A(3,           \
-      &out.u), A(4, &out.error)))                                                                                      \
-    X(STATUS, kiln_store_import, "rrooo", (A(0, w.store), A(1, "in.csv"), A(2, &out.u), A(3, &out.v), A(4,             \
-      &out.error)))                                                                                                    \
-    X(STATUS, kiln_knowledge_load, "rrro", (A(0, w.engine), A(1, "known.yaml"), A(2, &out.knowledge), A(3,             \
-      &out.error)))                                                                                                    \
-    X(STATUS, kiln_knowledge_parse, "rrrro", (A(0, w.engine), A(1, known_text), sizeof known_text - 1, A(2,            \
-      "known.yaml"), A(3, &out.knowledge), A(4, &out.error)))                                                          \
-    X(STATUS, kiln_knowledge_collect, "rroro", (A(0, w.engine), A(1, w.store), A(2, NULL), A(3, &out.knowledge),       \
-      A(4, &out.error)))                                                                                               \
-    X(NOTHING, kiln_knowledge_free, "v", (A(0, NULL)))                                                                 \
-    X(NUMBER, kiln_knowledge_count, "0", (A(0, w.knowledge)))                                                          \
-    X(STATUS, kiln_knowledge_save, "rroo", (A(0, w.knowledge), A(1, "saved.yaml"), A(2, &out.u), A(3, &out.error)))    \
-    X(ADDRESS, kiln_best_text, "", (KILN_BEST_EXACT))                                                                  \
-    X(STATUS, kiln_best_find, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.best),   \
-      A(5, &out.error)))                                                                                               \
-    X(NOTHING, kiln_best_free, "v", (A(0, NULL)))                                                                      \
-    X(STATUS, kiln_plan_open_best, "rrooroo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4,         \
-      &out.plan), A(5, &out.best), A(6, &out.error)))                                                                  \
-    X(NOTHING, kiln_sim_instructions, "vu", (A(0, visited), A(1, NULL)))                                               \
-    X(ADDRESS, kiln_class_name, "", (KILN_CLASS_int))                                                                  \
-    X(ADDRESS, kiln_class_text, "", (KILN_CLASS_int))                                                                  \
-    X(STATUS, kiln_profile, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4,                 \
-      &out.profiling), A(5, &out.error)))                                                                              \
-    X(NOTHING, kiln_profiling_free, "v", (A(0, NULL)))                                                                 \
-    X(NUMBER, kiln_profiling_verified, "0", (A(0, out.profiling)))                                                     \
-    X(NUMBER, kiln_profiling_kernel_count, "0", (A(0, out.profiling)))                                                 \
-    X(ADDRESS, kiln_profiling_kernel, "0", (A(0, out.profiling), 0))                                                   \
-    X(NUMBER, kiln_profiling_line_count, "0", (A(0, out.profiling)))                                                   \
-    X(ADDRESS, kiln_profiling_line, "0", (A(0, out.profiling), 0))                                                     \
-    X(NUMBER, kiln_profiling_insn_count, "0", (A(0, out.profiling)))                                                   \
-    X(ADDRESS, kiln_profiling_insn, "0", (A(0, out.profiling), 0))                                                     \
-    X(STATUS, kiln_trace, "rrooruo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), 0, A(4, traced),      \
-      A(5, NULL), A(6, &out.error)))                                                                                   \
-    X(STATUS, kiln_inspect, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4,              \
-      &out.inspection), A(5, &out.error)))                                                                             \
-    X(STATUS, kiln_occupancy, "rrro", (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3,           \
-      &out.error)))                                                                                                    \
-    X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
-    X(ADDRESS, kiln_inspection_arch, "0", (A(0, out.inspection)))                                                      \
-    X(ADDRESS, kiln_inspection_source, "0", (A(0, out.inspection)))                                                    \
-    X(ADDRESS, kiln_inspection_ptx, "e", (A(0, out.inspection)))                                                       \
-    X(ADDRESS, kiln_inspection_cubin, "0o", (A(0, out.inspection), A(1, &out.bytes)))                                  \
-    X(ADDRESS, kiln_inspection_log, "e", (A(0, out.inspection)))                                                       \
-    X(NUMBER, kiln_inspection_kernel_count, "0", (A(0, out.inspection)))                                               \
-    X(ADDRESS, kiln_inspection_kernel, "0", (A(0, out.inspection), 0))                                                 \
-    X(ADDRESS, kiln_cache_dir, "0", (A(0, w.cached)))                                                                  \
-    X(STATUS, kiln_cache_list, "rruo", (A(0, w.cached), A(1, entry), A(2, NULL), A(3, &out.error)))                    \
-    X(STATUS, kiln_cache_verify, "rruo", (A(0, w.cached), A(1, entry), A(2, NULL), A(3, &out.error)))                  \
-    X(STATUS, kiln_cache_show, "rrruo", (A(0, w.cached), A(1, "00"), A(2, shown), A(3, NULL), A(4, &out.error)))       \
-    X(STATUS, kiln_cache_gc, "rooo", (A(0, w.cached), 1, A(1, &out.u), A(2, &out.v), A(3, &out.error)))                \
-    X(STATUS, kiln_cache_clear, "roo", (A(0, w.cached), A(1, &out.u), A(2, &out.error)))                               \
+    X(STATUS, kiln_call_fail, "rr", (A(0, &w.call), A(1, "why"))) \
+    X(STATUS, kiln_register_host, "rrruo", (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error))) \
+    X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error))) \
+    X(STATUS, kiln_spec_parse, "rrrro", (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"), A(3, &out.spec), A(4, &out.error))) \
+    X(NOTHING, kiln_spec_free, "v", (A(0, NULL))) \
+    X(ADDRESS, kiln_spec_name, "0", (A(0, w.spec))) \
+    X(ADDRESS, kiln_spec_title, "0", (A(0, w.spec))) \
+    X(ADDRESS, kiln_spec_about, "0", (A(0, w.spec))) \
+    X(ADDRESS, kiln_spec_path, "0", (A(0, w.spec))) \
+    X(NUMBER, kiln_spec_variant_count, "0", (A(0, w.spec))) \
+    X(ADDRESS, kiln_spec_variant_name, "0", (A(0, w.spec), 0)) \
+    X(ADDRESS, kiln_spec_variant_about, "0", (A(0, w.spec), 0)) \
+    X(NUMBER, kiln_spec_variant_contender, "0", (A(0, w.spec), 0)) \
+    X(NUMBER, kiln_spec_variant_first, "0", (A(0, w.spec))) \
+    X(NUMBER, kiln_spec_variant_find, "mm", (A(0, w.spec), A(1, "v"))) \
+    X(NUMBER, kiln_spec_param_count, "0", (A(0, w.spec), 0)) \
+    X(NOTHING, kiln_spec_param, "vv", (A(0, w.spec), 0, 0, A(1, &out.param))) \
+    X(NUMBER, kiln_spec_constraint_count, "0", (A(0, w.spec), 0)) \
+    X(ADDRESS, kiln_spec_constraint, "0", (A(0, w.spec), 0, 0)) \
+    X(NUMBER, kiln_spec_size_set_count, "0", (A(0, w.spec))) \
+    X(NOTHING, kiln_spec_size_set, "vv", (A(0, w.spec), 0, A(1, &out.set))) \
+    X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec))) \
+    X(NOTHING, kiln_spec_buffer, "vv", (A(0, w.spec), 0, A(1, &out.buffer))) \
+    X(ADDRESS, kiln_spec_key, "", (0)) \
+    X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error))) \
+    X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space), A(5, &out.error))) \
+    X(STATUS, kiln_file_write, "rro", (A(0, "written"), A(1, "x"), 1, A(2, &out.error))) \
+    X(STATUS, kiln_space_size, "rrorro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.u), A(4, &out.v), A(5, &out.error))) \
+    X(STATUS, kiln_plan_open, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4, &out.error))) \
+    X(NOTHING, kiln_plan_close, "v", (A(0, NULL))) \
+    X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error))) \
+    X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error))) \
+    X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error))) \
+    X(STATUS, kiln_plan_buffer, "rrro", (A(0, w.plan), A(1, "y"), A(2, &out.pointer), A(3, &out.error))) \
+    X(STATUS, kiln_plan_write, "rrro", (A(0, w.plan), A(1, "y"), A(2, w.floats), sizeof w.floats, A(3, &out.error))) \
+    X(STATUS, kiln_plan_read, "rrro", (A(0, w.plan), A(1, "y"), A(2, out.floats), sizeof w.floats, A(3, &out.error))) \
+    X(STATUS, kiln_plan_launch, "roo", (A(0, w.plan), A(1, NULL), A(2, &out.error))) \
+    X(STATUS, kiln_plan_reset, "roo", (A(0, w.plan), A(1, NULL), A(2, &out.error))) \
+    X(NUMBER, kiln_plan_kernel_count, "0", (A(0, w.plan))) \
+    X(NOTHING, kiln_plan_kernel, "vv", (A(0, w.plan), 0, A(1, &out.kernel))) \
+    X(STATUS, kiln_capture, "roo", (A(0, w.engine), A(1, NULL), A(2, &out.error))) \
+    X(STATUS, kiln_plan_capture, "roo", (A(0, w.plan), A(1, "captured"), A(2, &out.error))) \
+    X(ADDRESS, kiln_plan_captured, "0", (A(0, w.plan))) \
+    X(ADDRESS, kiln_check_text, "", (KILN_CHECK_RACE)) \
+    X(STATUS, kiln_plan_run, "rooo", (A(0, w.plan), A(1, NULL), A(2, &out.result), A(3, &out.error))) \
+    X(STATUS, kiln_tune, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.tune), A(3, &out.tuning), A(4, &out.error))) \
+    X(NOTHING, kiln_tuning_free, "v", (A(0, NULL))) \
+    X(NUMBER, kiln_tuning_count, "0", (A(0, w.tuning))) \
+    X(ADDRESS, kiln_tuning_sample, "0", (A(0, w.tuning), 0)) \
+    X(ADDRESS, kiln_tuning_sum, "0", (A(0, w.tuning))) \
+    X(ADDRESS, kiln_tuning_verdict, "0", (A(0, w.tuning))) \
+    X(ADDRESS, kiln_strategy_name, "", (0)) \
+    X(ADDRESS, kiln_strategy_about, "", (0)) \
+    X(NUMBER, kiln_format_find, "m", (A(0, "csv"))) \
+    X(STATUS, kiln_recording_load, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, &out.recording), A(3, &out.error))) \
+    X(NOTHING, kiln_recording_free, "v", (A(0, NULL))) \
+    X(STATUS, kiln_recording_convert, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, "out.json"), KILN_FORMAT_T4, A(3, &out.error))) \
+    X(NOTHING, kiln_recording_describe, "vv", (A(0, w.recording), A(1, &out.described))) \
+    X(STATUS, kiln_replay, "roruo", (A(0, w.recording), A(1, NULL), A(2, step), A(3, NULL), A(4, &out.error))) \
+    X(STATUS, kiln_recording_score, "roro", (A(0, w.recording), A(1, NULL), 1, A(2, &out.score), A(3, &out.error))) \
+    X(STATUS, kiln_store_open, "roro", (A(0, w.engine), A(1, "kept.db"), 0, A(2, &out.store), A(3, &out.error))) \
+    X(NOTHING, kiln_store_close, "v", (A(0, NULL))) \
+    X(ADDRESS, kiln_store_path, "0", (A(0, w.store))) \
+    X(STATUS, kiln_store_list, "roruo", (A(0, w.store), A(1, NULL), A(2, recorded), A(3, NULL), A(4, &out.error))) \
+    X(STATUS, kiln_store_prune, "rooo", (A(0, w.store), A(1, NULL), A(2, &out.u), A(3, &out.error))) \
+    X(STATUS, kiln_store_export, "roroo", (A(0, w.store), A(1, NULL), A(2, "out.csv"), KILN_FORMAT_CSV, A(3, &out.u), A(4, &out.error))) \
+    X(STATUS, kiln_store_import, "rrooo", (A(0, w.store), A(1, "in.csv"), A(2, &out.u), A(3, &out.v), A(4, &out.error))) \
+    X(STATUS, kiln_knowledge_load, "rrro", (A(0, w.engine), A(1, "known.yaml"), A(2, &out.knowledge), A(3, &out.error))) \
+    X(STATUS, kiln_knowledge_parse, "rrrro", (A(0, w.engine), A(1, known_text), sizeof known_text - 1, A(2, "known.yaml"), A(3, &out.knowledge), A(4, &out.error))) \
+    X(STATUS, kiln_knowledge_collect, "rroro", (A(0, w.engine), A(1, w.store), A(2, NULL), A(3, &out.knowledge), A(4, &out.error))) \
+    X(NOTHING, kiln_knowledge_free, "v", (A(0, NULL))) \
+    X(NUMBER, kiln_knowledge_count, "0", (A(0, w.knowledge))) \
+    X(STATUS, kiln_knowledge_save, "rroo", (A(0, w.knowledge), A(1, "saved.yaml"), A(2, &out.u), A(3, &out.error))) \
+    X(ADDRESS, kiln_best_text, "", (KILN_BEST_EXACT)) \
+    X(STATUS, kiln_best_find, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.best), A(5, &out.error))) \
+    X(NOTHING, kiln_best_free, "v", (A(0, NULL))) \
+    X(STATUS, kiln_plan_open_best, "rrooroo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.plan), A(5, &out.best), A(6, &out.error))) \
+    X(NOTHING, kiln_sim_instructions, "vu", (A(0, visited), A(1, NULL))) \
+    X(ADDRESS, kiln_class_name, "", (KILN_CLASS_int)) \
+    X(ADDRESS, kiln_class_text, "", (KILN_CLASS_int)) \
+    X(STATUS, kiln_profile, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.profiling), A(5, &out.error))) \
+    X(NOTHING, kiln_profiling_free, "v", (A(0, NULL))) \
+    X(NUMBER, kiln_profiling_verified, "0", (A(0, out.profiling))) \
+    X(NUMBER, kiln_profiling_kernel_count, "0", (A(0, out.profiling))) \
+    X(ADDRESS, kiln_profiling_kernel, "0", (A(0, out.profiling), 0)) \
+    X(NUMBER, kiln_profiling_line_count, "0", (A(0, out.profiling))) \
+    X(ADDRESS, kiln_profiling_line, "0", (A(0, out.profiling), 0)) \
+    X(NUMBER, kiln_profiling_insn_count, "0", (A(0, out.profiling))) \
+    X(ADDRESS, kiln_profiling_insn, "0", (A(0, out.profiling), 0)) \
+    X(STATUS, kiln_trace, "rrooruo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), 0, A(4, traced), A(5, NULL), A(6, &out.error))) \
+    X(STATUS, kiln_inspect, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error))) \
+    X(STATUS, kiln_occupancy, "rrro", (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error))) \
+    X(NOTHING, kiln_inspection_free, "v", (A(0, NULL))) \
+    X(ADDRESS, kiln_inspection_arch, "0", (A(0, out.inspection))) \
+    X(ADDRESS, kiln_inspection_source, "0", (A(0, out.inspection))) \
+    X(ADDRESS, kiln_inspection_ptx, "e", (A(0, out.inspection))) \
+    X(ADDRESS, kiln_inspection_cubin, "0o", (A(0, out.inspection), A(1, &out.bytes))) \
+    X(ADDRESS, kiln_inspection_log, "e", (A(0, out.inspection))) \
+    X(NUMBER, kiln_inspection_kernel_count, "0", (A(0, out.inspection))) \
+    X(ADDRESS, kiln_inspection_kernel, "0", (A(0, out.inspection), 0)) \
+    X(ADDRESS, kiln_cache_dir, "0", (A(0, w.cached))) \
+    X(STATUS, kiln_cache_list, "rruo", (A(0, w.cached), A(1, entry), A(2, NULL), A(3, &out.error))) \
+    X(STATUS, kiln_cache_verify, "rruo", (A(0, w.cached), A(1, entry), A(2, NULL), A(3, &out.error))) \
+    X(STATUS, kiln_cache_show, "rrruo", (A(0, w.cached), A(1, "00"), A(2, shown), A(3, NULL), A(4, &out.error))) \
+    X(STATUS, kiln_cache_gc, "rooo", (A(0, w.cached), 1, A(1, &out.u), A(2, &out.v), A(3, &out.error))) \
+    X(STATUS, kiln_cache_clear, "roo", (A(0, w.cached), A(1, &out.u), A(2, &out.error))) \
     X(ADDRESS, kiln_version, "", ())
 
 typedef enum answer_kind { STATUS, NUMBER, ADDRESS, NOTHING } answer_kind;
@@ -636,8 +620,8 @@ static void test_sizes(void)
         check_size(f, f->size, f->size, false, KILN_OK, "");
         check_size(f, f->size + 64, f->size + 64, false, KILN_OK, "");
         check_size(f, f->size + 64, f->size + 64, true, KILN_ERROR_UNSUPPORTED, "older than the header");
-        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
-        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
+        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
+        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
     }
     tear_down();
 }
@@ -705,13 +689,13 @@ static void test_flags_and_enums(void)
     REFUSED(TUNE(.flags = 64), "kiln_tune: options.flags has unknown bits 0x40");
     REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)),
             "kiln_tune: options.run.flags has unknown bits 0x40");
-    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it goes from 0 to 2");
+    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it must be 0 to 2");
     REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error), "kiln_store_open: flags has unknown bits 0x6");
     REFUSED(kiln_store_export(w.store, NULL, "a", (kiln_format)-1, NULL, &out.error),
-            "kiln_store_export: format is -1; it goes from 0 to 3");
+            "kiln_store_export: format is -1; it must be 0 to 3");
     REFUSED(kiln_recording_convert(w.engine, RECORDING, "a", (kiln_format)9, &out.error),
-            "kiln_recording_convert: format is 9; it goes from 0 to 3");
-    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it goes from -1 to 1");
+            "kiln_recording_convert: format is 9; it must be 0 to 3");
+    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it must be -1 to 1");
     CHECK_TEXT(kiln_check_text((kiln_check_kind)-1), "");
     CHECK_TEXT(kiln_best_text((kiln_best_from)99), "");
     CHECK_TEXT(kiln_class_name((kiln_class)-1), "");
@@ -759,13 +743,13 @@ static void test_lists(void)
     REFUSED(TUNE(.param_count = 1), "kiln_tune: options.param_count is 1, but options.params is NULL");
     REFUSED(CHOOSE(.size_count = 1), "kiln_plan_open: choice.size_count is 1, but choice.sizes is NULL");
     REFUSED(CHOOSE(.params = bad, .param_count = 1), "kiln_plan_open: choice.params[0].name is NULL");
-    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.kind is 7; it goes from 0 to 3");
+    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.kind is 7; it must be 0 to 3");
     REFUSED(CHOOSE(.sizes = bad + 2, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.as.text is NULL");
     REFUSED(CHOOSE(.sizes = bad + 3, .size_count = 1), "kiln_plan_open: choice.sizes[0].name is empty");
     REFUSED(LIST(.size_count = 1), "kiln_store_list: filter.size_count is 1, but filter.sizes is NULL");
     REFUSED(kiln_plan_resize(w.plan, w.sizes, minus, &out.error),
-            "kiln_plan_resize: count is 18446744073709551615; it is at most 1048576, and a negative number wraps round to a "
-            "large one");
+            "kiln_plan_resize: count is 18446744073709551615; it must be at most 1048576 (a negative number wraps to a "
+            "large one)");
     REFUSED(kiln_plan_resize(w.plan, NULL, 1, &out.error), "kiln_plan_resize: count is 1, but sizes is NULL");
     CHECK_OK(kiln_plan_resize(w.plan, NULL, 0, &out.error), out.error);
     REFUSED(RUN(.input_count = 1), "kiln_plan_run: options.input_count is 1, but options.inputs is NULL");

@@ -565,7 +565,7 @@ static void test_step_errors(void)
         {"launch: {kernel: add_one, grid: [1 // (N - 4)], block: [1], args: [x, y, N]}", KILN_ERROR_SPEC,
          "division by zero"},
         {"fill: {buffer: n, value: 0.5}", KILN_ERROR_SPEC,
-         "buffer 'n': a buffer of i32 is filled with integers, not with 0.5"},
+         "buffer 'n': a buffer of i32 must be filled with integers, not with 0.5"},
         {"copy: {from: x, to: y, count: 5}", KILN_ERROR_LAUNCH, "5 elements from 0 on are not all in 'x', which has 4"},
         {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH,
          "4 elements from 1 on are not all in 'y', which has 4"},

@@ -219,9 +219,9 @@ static void what_cannot_be_turned(void)
     static const struct { const char *text, *says; } cases[] = {
         {"{\"cache\": {\"1\": 3}, \"tune_params_keys\": [\"x\"]}", "t: configuration 1: not an object"},
         {"{\"cache\": {\"1\": {}}, \"tune_params_keys\": [3]}", "t: tune_params_keys: not a list of names"},
-        {"{\"cache\": {\"1\": {}}}", "t: it has no tune_params_keys"},
-        {"{\"results\": [{\"configuration\": {}}, 3]}", "t: configuration 2: it has no params"},
-        {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}", "t: metadata: no such unit of time"},
+        {"{\"cache\": {\"1\": {}}}", "t: has no tune_params_keys"},
+        {"{\"results\": [{\"configuration\": {}}, 3]}", "t: configuration 2: has no params"},
+        {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}", "t: metadata: unknown unit of time"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         kiln__document document = parse(cases[i].text), to = {0};

@@ -119,7 +119,7 @@ static void test_errors(void)
          "t: configuration 1: its time is no positive number"},
         {"{\"results\": [{\"configuration\": {\"x\": 1}}], \"metadata\": {\"timeunit\": \"weeks\"}}",
          "t: metadata: 'weeks' is no unit of time"},
-        {"\x1f\x8b\x08 nothing of the kind", "t: the gzipped data are damaged"},
+        {"\x1f\x8b\x08 nothing of the kind", "t: the gzip data is damaged"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         struct kiln_recording *r = NULL;
@@ -282,7 +282,7 @@ static void test_bombs(void)
         kiln__text_add(&text, spaces, 1 << 20);
     free(spaces);
     kiln__text_puts(&text, "]}");
-    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "t: larger than 64 MiB when unpacked");
+    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "t: larger than 64 MiB when decompressed");
 
     kiln__text_puts(&text, "{\"results\": [{}");
     for (int i = 0; i < 1 << 21; i++)

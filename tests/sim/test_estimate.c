@@ -173,12 +173,13 @@ static void test_arithmetic(void)
 {
     read_profile();
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
-    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));  /* 32 of them: a clock each, and one for
-                                                                                  eight, which share a line of code */
+    /* 32 of them: a clock each, and one for eight, which share a line of code */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has a warp */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2)); /* two warps share one */
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 1024, 0), 8));  /* eight warps hide the chain of each */
-    CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4)); /* 64 lanes of four schedulers: two clocks each, two warps */
+    /* 64 lanes of four schedulers: two clocks each, two warps */
+    CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4));
     CHECK(about(each("sqrt.approx.f32 %%f%d, %%f%d;\n", 32, 0), 8)); /* 16 lanes of four schedulers */
     CHECK(about(each("mov.b32 %%r6, %%r2;\n", 32, 0), 0));
 }

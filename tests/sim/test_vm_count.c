@@ -277,7 +277,8 @@ static void atomics(void)
     IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32), IS(global_atomic_sectors, 256);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
     IS(shared_atomic_addresses, 8), IS(shared_atomic_serial, 256), IS(shared_atomic_most, 32);
-    IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8); /* counting is done for all lanes of an address at once */
+    /* counting is done for all lanes of an address at once */
+    IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8);
     IS(global_atomic_requests, 8), IS(global_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n % 4 ? n % 32 : 7; /* eight lanes and lane 7 meet in bin 7 */
@@ -435,7 +436,8 @@ static void out_of_memory(void)
     for (long n = 0; !done && n < 2000; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1}; /* the allocator counts without a lock */
+        /* the allocator counts without a lock */
+        vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1};
         vm_device *d = vm_device_new(&mem, &limits);
         kiln__text log = {.mem = &mem};
         ptx_module *ptx = NULL;

@@ -14,16 +14,20 @@ typedef struct row {
     u64 (*want)(u64 a, u64 b, u64 c);
 } row;
 
+// clang-format off: one number a line otherwise
 static const u64 ints[] = {0, 1, UINT64_MAX, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000,
                            0x12345678deadbeef, 31, 32, 33, 63, 64, 65, 0x7fff, 0x8000, 0xff, 0x80, 0xffff0001};
+// clang-format on
 static const u64 singles[] = {0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0xff7fffff,
                               0x7f800000, 0xff800000, 0x7fc00001, 0xff800001, 0x3f000001, 0x477fefff, 0x477ff000,
                               0x33000000, 0x33000001, 0x4effffff, 0x4f000000, 0xcf000001, 0x7f7f8000, 0x3f808000,
                               0x3f818000, 0x3f801000, 0x3f803000, 0xc0200000, 0x3fc00000, 0x4f800000, 0xbe800000};
+// clang-format off: one number a line otherwise
 static const u64 doubles[] = {0, 0x8000000000000000, 1, 0x800fffffffffffff, 0x0010000000000000, 0x3ff0000000000000,
                               0xbff8000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000,
                               0x7ff8000000000001, 0xfff0000000000001, 0x41dfffffffe00000, 0xc1e0000000200000,
                               0x43e0000000000000, 0x43f0000000000000, 0x4004000000000000, 0x3fe0000000000000};
+// clang-format on
 static const u64 halves[] = {0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e01,
                              0x3555, 0x0401, 0x8401, 0x3bff, 0x1400, 0x7b80};
 /* Pairs: every half above next to another of them. */
@@ -86,7 +90,7 @@ static u64 fns(u64 a, u64 b, u64 c)
     if (offset == 0)
         return a >> base & 1 ? (u64)base : UINT32_MAX;
     int64_t count = offset < 0 ? -(int64_t)offset : offset;
-    for (int at = base; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
+    for (int at = base; at >= 0 && 32 > at; at += offset > 0 ? 1 : -1)
         if (a >> at & 1 && --count == 0)
             return (u64)at;
     return UINT32_MAX;
@@ -428,7 +432,8 @@ CMP(geu_f64, f64, (none || x >= y))
 CMP(num_f64, f64, !none)
 CMP(nan_f32, f32, none)
 CMP(eq_ftz, f32, (!none && (x == y || (fabsl(x) < 0x1p-126L && fabsl(y) < 0x1p-126L))))
-static u64 copysign_f32(u64 a, u64 b, u64 c) { (void)c; return (b & 0x7fffffff) | (a & 0x80000000); } /* the sign of a */
+/* the sign of a */
+static u64 copysign_f32(u64 a, u64 b, u64 c) { (void)c; return (b & 0x7fffffff) | (a & 0x80000000); }
 static u64 slct_f32(u64 a, u64 b, u64 c)
 {
     float x = f32(c); /* .ftz: a subnormal is zero, and -0 >= 0 */

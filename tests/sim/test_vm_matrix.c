@@ -86,9 +86,11 @@ static void halves_m16n8k16(void)
             int row = (i < 2 || (i >= 4 && i < 6)) ? group : group + 8, col = thread * 2 + (i & 1) + (i >= 4 ? 8 : 0);
             rows[lane].w[i / 2] |= half_of(A[row][col]) << 16 * (i & 1);
         }
-        for (int i = 0; i < 4; i++) /* B: "row = (threadID_in_group * 2) + (i & 1) for i < 2, + 8 for i >= 2; col = groupID" */
+        /* B: "row = (threadID_in_group * 2) + (i & 1) for i < 2, + 8 for i >= 2; col = groupID" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[4 + i / 2] |= half_of(B[thread * 2 + (i & 1) + (i >= 2 ? 8 : 0)][group]) << 16 * (i & 1);
-        for (int i = 0; i < 4; i++) /* C: "row = groupID for i < 2, groupID + 8 for i >= 2; col = thread * 2 + (i & 1)" */
+        /* C: "row = groupID for i < 2, groupID + 8 for i >= 2; col = thread * 2 + (i & 1)" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[8 + i] = single_of(C[group + (i >= 2 ? 8 : 0)][thread * 2 + (i & 1)]);
     }
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r20, %r21, %r22, %r23}, "
@@ -114,7 +116,8 @@ static void tf32_m16n8k8(void)
     fill(16, 8, 8);
     for (int lane = 0; lane < 32; lane++) {
         int group = lane >> 2, thread = lane % 4;
-        for (int i = 0; i < 4; i++) /* "row = groupID for a0 and a2, + 8 for a1 and a3; col = thread for a0, a1, + 4 else" */
+        /* "row = groupID for a0 and a2, + 8 for a1 and a3; col = thread for a0, a1, + 4 else" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[i] = single_of(A[group + (i & 1) * 8][thread + (i >= 2 ? 4 : 0)]) | 0x1fff; /* not looked at */
         for (int i = 0; i < 2; i++)
             rows[lane].w[4 + i] = single_of(B[thread + 4 * i][group]);
@@ -306,7 +309,8 @@ static void rounding(void)
     a[0] = 0x7c00, b[0] = ONE;
     CHECK(sum_of(a, b, 1, 90) == INFINITY);
     CHECK(isnan(sum_of(a, b, -INFINITY, 90)) && rows[0].w[16] == 0x7fffffff);
-    CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0); /* infinity by zero in its row; the other rows have nothing of it */
+    /* infinity by zero in its row; the other rows have nothing of it */
+    CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0);
     b[0] = 0;
     CHECK(isnan(sum_of(a, b, 1, 90)));
     /* negative sums are cut towards zero as well */
@@ -330,7 +334,8 @@ static void sparse(void)
         }
     for (int lane = 0; lane < 32; lane++) {
         int group = lane >> 2, thread = lane % 4;
-        for (int i = 0; i < 4; i++) { /* A as stored, 16 by 8: "row = groupID for i < 2, + 8 else; col = thread * 2 + (i & 1)" */
+        /* A as stored, 16 by 8: "row = groupID for i < 2, + 8 else; col = thread * 2 + (i & 1)" */
+        for (int i = 0; i < 4; i++) {
             int row = group + (i >= 2 ? 8 : 0), at = thread * 2 + (i & 1);
             int col = at / 2 * 4 + (int)(meta[row] >> (at / 2 * 4 + at % 2 * 2) & 3);
             rows[lane].w[i / 2] |= half_of(A[row][col]) << 16 * (i & 1);

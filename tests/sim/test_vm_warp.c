@@ -26,6 +26,7 @@ static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 static void reductions(void)
 {
     /* The lanes that the mask names, whatever the others hold: even lanes and odd ones apart, lane 31 left out of its. */
+    // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.u32 %r1, [%d2]; and.b32 %r2, %r0, 1; setp.ne.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r0, 31;\n"
         "@%p2 bra E;\n selp.b32 %r3, 0x2aaaaaaa, 0x55555555, %p1;\n"
@@ -38,6 +39,7 @@ static void reductions(void)
         "selp.b32 %r18, 1, 0, %p5; elect.sync %r19|_, %r3; activemask.b32 %r20;\n"
         "st.global.v4.u32 [%d2+32], {%r12, %r13, %r14, %r15}; st.global.v4.u32 [%d2+48], {%r16, %r17, %r18, %r20};\n"
         "E: ret;\n}\n";
+    // clang-format on
     lane_row rows[32] = {0};
     for (uint32_t k = 0; k < 32; k++)
         rows[k].w[0] = k * 0x9e3779b9u ^ (k % 5 ? 0 : 0x80000000u);
@@ -62,6 +64,7 @@ static void reductions(void)
 static void copies(void)
 {
     /* cp.async: what is beyond the source size is zero; a group that is waited for is there. */
+    // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[2048];\n" KERNEL("k")
         "mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 64, %r1; and.b32 %r2, %r0, 15; setp.gt.u32 %p1, %r0, 7;\n"
         "cp.async.cg.shared.global [%r1], [%d2], 16; cp.async.ca.shared.global [%r1+16], [%d2], 16, %r2;\n"
@@ -70,6 +73,7 @@ static void copies(void)
         "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r1+16]; st.global.v4.u32 [%d2+16], {%r4, %r5, %r6, %r7};\n"
         "ld.shared.v2.u32 {%r4, %r5}, [%r1+32]; ld.shared.u32 %r6, [%r1+40]; ld.shared.u32 %r7, [%r1+12];\n"
         "st.global.v4.u32 [%d2+32], {%r4, %r5, %r6, %r7}; ret;\n}\n";
+    // clang-format on
     lane_row rows[16];
     for (uint32_t k = 0; k < 16; k++)
         for (uint32_t n = 0; n < 16; n++)
@@ -88,6 +92,7 @@ static void copies(void)
 static void atomics(void)
 {
     /* Vectors add element by element; 128 bits are exchanged whole; a load may land on its own address. */
+    // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.v2.f32 {%f1, %f2}, [%d2]; red.global.add.v2.f32 [%d1], {%f1, %f2};\n"
         "atom.global.add.v2.f32 {_, %f3}, [%d1+8], {%f1, %f2};\n"
@@ -99,6 +104,7 @@ static void atomics(void)
         "mov.b64 %d5, %d1; ld.global.v2.u64 {%d6, %d5}, [%d5+48]; ld.global.b128 %q2, [%d1+48]; mov.b128 {%d7, %d8}, %q2;\n"
         "setp.eq.u64 %p1, %d7, %d6; setp.eq.and.u64 %p1, %d8, %d5, %p1; selp.b32 %r2, 1, 0, %p1; st.global.u32 [%d2+32], %r2;\n"
         "ret;\n}\n";
+    // clang-format on
     lane_row rows[32] = {0};
     for (uint32_t k = 0; k < 32; k++) {
         float x[2] = {(float)k, 0.5f};
@@ -131,12 +137,14 @@ static void flushing(void)
 {
     /* Single-precision sums flush subnormals in global memory and not in shared memory, however that is addressed; half
      * precision ones never do. */
+    // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[64];\n" KERNEL("k")
         "mov.b32 %f1, 0x00000003; mov.u32 %r1, 0; st.shared.u32 [s], %r1; st.shared.u32 [s+4], %r1; mov.b16 %h1, 3;\n"
         "cvta.shared.u64 %d3, s; cvta.global.u64 %d4, %d1; red.global.add.f32 [%d1], %f1; red.add.f32 [%d4+4], %f1;\n"
         "red.shared.add.f32 [s], %f1; red.add.f32 [%d3+4], %f1; red.global.add.noftz.f16 [%d1+8], %h1;\n"
         "red.global.add.noftz.bf16 [%d1+12], %h1; ld.shared.v2.u32 {%r2, %r3}, [s]; st.global.v2.u32 [%d1+16], {%r2, %r3};\n"
         "ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 1);
     uint32_t want[] = {0, 0, 3, 3, 3, 3};
     CU_ASSERT_EQUAL(memcmp(out, want, sizeof want), 0);
@@ -147,6 +155,7 @@ static void stacks(void)
 {
     /* alloca gives each thread its own bytes, aligned, until the stack is restored; the address of a parameter is that
      * of a copy on the stack, which names and pointers share. */
+    // clang-format off
     static const char text[] = HEAD
         ".func (.param .b32 r) f (.param .b32 x, .param .align 8 .b8 y[16]) {\n .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
         "mov.b64 %d0, y; ld.local.u32 %r1, [%d0+8]; add.u32 %r1, %r1, 100; st.local.u32 [%d0+12], %r1;\n"
@@ -158,6 +167,7 @@ static void stacks(void)
         "or.b64 %d7, %d7, %d8; cvt.u32.u64 %r2, %d7; { .param .b32 x; .param .align 8 .b8 y[16]; .param .b32 z;\n"
         "st.param.b32 [x], %r0; st.param.b32 [y], 1000; st.param.b32 [y+8], %r1; call (z), f, (x, y); ld.param.b32 %r3, [z]; }\n"
         "nanosleep.u32 20; st.global.v2.u32 [%d2], {%r1, %r2}; st.global.u32 [%d2+8], %r3; ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 64);
     for (uint32_t k = 0; k < 64; k++)
         CU_ASSERT(in[k].w[0] == k && in[k].w[1] == 0 && in[k].w[2] == k + 100 + k + 1000);
@@ -167,11 +177,13 @@ static void stacks(void)
 static void branches(void)
 {
     /* brx.idx whose targets are all where lanes meet again; a guarded call; p and q from one predicate that is q. */
+    // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")
         "T: .branchtargets M, M, M;\n rem.u32 %r1, %r0, 3; setp.lt.u32 %p1, %r0, 9; brx.idx %r1, T;\n M: @%p1 call f;\n"
         "mov.b16 %h1, 0x3c00; setp.eq.f16 %p2|%p3, %h1, %h1; setp.eq.and.f16 %p4|%p3, %h1, %h1, %p2;\n"
         "mov.pred %p5, %p2; setp.ne.and.f16 %p4|%p5, %h1, %h1, %p5; selp.b32 %r2, 1, 0, %p4; selp.b32 %r3, 1, 0, %p5;\n"
         "activemask.b32 %r4; st.global.v2.u32 [%d2], {%r2, %r3}; st.global.u32 [%d2+8], %r4; ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 32);
     for (uint32_t k = 0; k < 32; k++)
         CU_ASSERT(in[k].w[0] == 0 && in[k].w[1] == 1 && in[k].w[2] == UINT32_MAX);
@@ -181,11 +193,13 @@ static void branches(void)
 static void heap(void)
 {
     /* What is freed can be had again while the kernel runs. */
+    // clang-format off
     static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
         ".extern .func free (.param .b64 p);\n" KERNEL("k")
         "mov.u32 %r1, 0;\nL: { .param .b64 x; .param .b64 y; st.param.b64 [x], 1000000; call (y), malloc, (x);\n"
         "ld.param.b64 %d3, [y]; st.global.u32 [%d3+64], %r1; st.param.b64 [x], %d3; call free, (x); }\n"
         "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 50; @%p1 bra L; st.global.u32 [%d2], %r1; ret;\n}\n";
+    // clang-format on
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 8 << 20});
     struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     vm_bench_run(&b, "k", 1, 2, &p);
@@ -204,10 +218,12 @@ static void heap(void)
 /* malloc() has the heap alone, whatever memory the device has, and says NULL when it is full. */
 static void heap_is_full(void)
 {
+    // clang-format off
     static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n" KERNEL("k")
         "mov.u32 %r1, 0;\nL: { .param .b64 x; .param .b64 y; st.param.b64 [x], 1000000; call (y), malloc, (x);\n"
         "ld.param.b64 %d3, [y]; }\n"
         "setp.eq.u64 %p1, %d3, 0; @%p1 bra E; add.u32 %r1, %r1, 1; bra L;\nE: st.global.u32 [%d2], %r1; ret;\n}\n";
+    // clang-format on
     static const size_t larger[VM_LIMITS] = {1024, 1 << 20, 20 << 20, 2, 2048};
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 1 << 30});
     struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
@@ -226,8 +242,10 @@ static void heap_is_full(void)
  * enough for one the launch says so. */
 static void local_is_bounded(void)
 {
+    // clang-format off
     static const char text[] = HEAD KERNEL("k") ".local .align 4 .b8 l[500000];\n"
         "st.local.u32 [l+499996], %r0; atom.global.add.u32 %r1, [%d2], 1; ret;\n}\n";
+    // clang-format on
     enum { BLOCKS = 6, WIDE = 96 };
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 4, .memory = 1 << 30});
     struct { uint64_t a, b; } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
@@ -247,8 +265,10 @@ static void too_much(void)
 {
     static const struct { const char *name, *text; vm_fault_kind kind; uint32_t blocks; } limits[] = {
         {"endless grid", HEAD KERNEL("k") "}\n", VM_FAULT_STEPS, UINT32_MAX},
+        // clang-format off
         {"frames", HEAD ".func f (.param .b8 x[400000]) { .param .b8 y[400000]; call f, (y); ret; }\n"
          KERNEL("k") "{ .param .b8 y[400000]; call f, (y); } ret; }\n", VM_FAULT_STACK, 1},
+        // clang-format on
         {"alloca", HEAD KERNEL("k") "L: alloca.u64 %d3, 4096; bra L; }\n", VM_FAULT_STACK, 1},
         {"garbage call", HEAD KERNEL("k") "P: .callprototype _ (); call %d1, P; ret; }\n", VM_FAULT_INSTRUCTION, 1},
         {"brx", HEAD KERNEL("k") "T: .branchtargets L; add.u32 %r1, %r0, 1; brx.idx %r1, T; L: ret; }\n", VM_FAULT_INSTRUCTION, 1},

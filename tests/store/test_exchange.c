@@ -192,8 +192,8 @@ static void one_problem_a_file(void)
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_T4, NULL, &error) == KILN_ERROR_ARGUMENT);
     CHECK_TEXT(kiln_error_message(error),
-               "a recorded space is of one spec at one set of sizes on one device; here are matmul, M=512 N=64, A GPU and "
-               "matmul, M=512 N=65, A GPU: choose one of them, or CSV");
+               "a recorded space must be of one spec at one set of sizes on one device, but these samples are of matmul, "
+               "M=512 N=64, A GPU and of matmul, M=512 N=65, A GPU: choose one of them, or CSV");
     kiln_error_free(error);
     error = NULL;
     kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 6}}}, {"M", {KILN_INT, {.i = 512}}}};
@@ -269,20 +269,20 @@ static void what_is_wrong(void)
 #define OWN(text) "{\"results\": [{\"kiln\": {\"key\": \"0123456789abcdef0123456789abcdef\", \"params\": \"\"}, \"times\": {}}, " \
                   "{\"kiln\": {" text "}}]}"
     static const struct { const char *text, *says; } cases[] = {
-        {OWN("\"key\": \"1\""), "t.json: result 2: the key is not 32 hexadecimal digits: '1'; nothing was taken"},
-        {OWN("\"spec\": 1"), "t.json: result 2: this is no text: 'spec'; nothing was taken"},
-        {OWN("\"made\": 1.5"), "t.json: result 2: this is no whole number: 'made'; nothing was taken"},
-        {OWN("\"flops\": \"many\""), "t.json: result 2: this is no number: 'flops'; nothing was taken"},
-        {OWN("\"times\": [[]]"), "t.json: result 2: its times are no numbers; nothing was taken"},
-        {"{\"results\": [3]}", "t.json: result 1: it has no configuration; nothing was taken"},
+        {OWN("\"key\": \"1\""), "t.json: result 2: the key must be 32 hexadecimal digits: '1'; nothing was imported"},
+        {OWN("\"spec\": 1"), "t.json: result 2: this is not a text: 'spec'; nothing was imported"},
+        {OWN("\"made\": 1.5"), "t.json: result 2: this is not an integer: 'made'; nothing was imported"},
+        {OWN("\"flops\": \"many\""), "t.json: result 2: this is not a number: 'flops'; nothing was imported"},
+        {OWN("\"times\": [[]]"), "t.json: result 2: its times are not numbers; nothing was imported"},
+        {"{\"results\": [3]}", "t.json: result 1: it has no configuration; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a\": []}, \"invalidity\": \"compile\"}]}",
-         "t.json: result 1: this is no param that a sample can have: 'a'; nothing was taken"},
+         "t.json: result 1: a sample cannot have this param: 'a'; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a b\": 1}}]}",
-         "t.json: result 1: this is no param that a sample can have: 'a b'; nothing was taken"},
+         "t.json: result 1: a sample cannot have this param: 'a b'; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a\": 1}}]}",
-         "t.json: result 1: it has no time, and no reason for that; nothing was taken"},
+         "t.json: result 1: it has neither a time nor a failure; nothing was imported"},
         {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}",
-         "t.json: metadata: 'weeks' is no unit of time; nothing was taken"},
+         "t.json: metadata: 'weeks' is not a unit of time; nothing was imported"},
         {"{\"a\": 1}", "t.json: neither a recorded space of Kernel Tuner ('cache') nor T4 results ('results')"},
         {"{", "t.json: line 1, column 1: not JSON: string or '}' expected near end of file"},
     };

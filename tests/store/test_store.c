@@ -373,7 +373,7 @@ static void read_only_media(void)
     CHECK(kiln_store_prune(f.store, NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
     kiln_status status = kiln__store_open(NULL, NULL, f.path, 0, &store, &error);
     CHECK(status == KILN_ERROR_IO);
-    CHECK(error && (strstr(kiln_error_message(error), "can only be read")));
+    CHECK(error && (strstr(kiln_error_message(error), "is read-only")));
     kiln_error_free(error);
     kiln_store_close(store);
     CU_ASSERT_EQUAL(chmod(command, 0700), 0);
@@ -396,7 +396,7 @@ static void a_full_disk(void)
     CHECK(add_number(f.store, 1));
     CU_ASSERT_EQUAL(sqlite3_exec(f.store->db, "PRAGMA max_page_count=20", NULL, NULL, NULL), SQLITE_OK);
     CHECK(kiln__store_add(f.store, &row, NULL, &error) == KILN_ERROR_IO);
-    CHECK(error && strstr(kiln_error_message(error), "its disk is full"));
+    CHECK(error && strstr(kiln_error_message(error), "the disk is full"));
     kiln_error_free(error);
     CHECK(add_number(f.store, 3) && count_all(f.store, NULL) == 2);
     teardown(&f);

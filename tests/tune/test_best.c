@@ -110,22 +110,26 @@ static void the_ladder(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 100, PLAIN(32, 1), 0.5, "estimated", "01") KNOWN(HERE, 100, PLAIN(64, 1), 0.9, "measured", "01")
         KNOWN(HERE, 100, PLAIN(64, 2), 0.7, "measured", "01") KNOWN(HERE, 400, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Other, cc: \"8.0\"", 200, PLAIN(32, 2), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
+    // clang-format on
     ask(&f, text, 100, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0); /* measured before estimated, then by time */
     ask(&f, text, 400, NULL, "EXACT plain BLOCK=128 ITEMS=1 FAR=near", 0);
     ask(&f, text, 200, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1); /* not the other device's, though exact */
     ask(&f, text, 1600, NULL, "NEAREST plain BLOCK=128 ITEMS=1 FAR=near", 2);
+    // clang-format off
     static const char others[] =
         "kiln-best: 1\nbest:\n"
         KNOWN("Other, cc: \"8.0\"", 200, PLAIN(32, 2), 0.1, "measured", "01")
         KNOWN("Older, cc: \"7.5\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Unknown, cc: \"\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
+    // clang-format on
     ask(&f, others, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 1); /* the same capability first */
     static const char of_another[] = "kiln-best: 1\nbest:\n"
                                      "- {spec: subtract, device: " HERE ", sizes: {N: 200}, " PLAIN(64, 1)
@@ -138,6 +142,7 @@ static void only_what_is_valid_answers(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 200, PLAIN(128, 2), 0.1, "measured", "01")          /* breaks BLOCK * ITEMS <= 128 */
@@ -145,6 +150,7 @@ static void only_what_is_valid_answers(void)
         KNOWN(HERE, 200, "variant: gone, params: {}", 0.3, "measured", "01")
         KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 32, WIDTH: 3}", 0.4, "measured", "01")
         KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 64}", 0.5, "measured", "01"); /* ITEMS and FAR came later */
+    // clang-format on
     ask(&f, text, 200, NULL, "EXACT plain BLOCK=64 ITEMS=1 FAR=near", 0);
     ask(&f, text, 50, NULL, "DEFAULT wide BLOCK=64 ITEMS=4 FAR=near", 0); /* plain wants N >= 100 */
     kiln_setting n = {"N", {KILN_INT, {.i = 50}}};
@@ -165,10 +171,12 @@ static void a_choice_narrows(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 200, PLAIN(32, 1), 0.1, "measured", "01") KNOWN(HERE, 200, PLAIN(64, 2), 0.2, "measured", "01")
         KNOWN(HERE, 200, "variant: wide, params: {BLOCK: 64, ITEMS: 8, FAR: near}", 0.3, "measured", "01");
+    // clang-format on
     kiln_setting items = {"ITEMS", {KILN_INT, {.i = 2}}};
     kiln_choice choice = {.variant = "wide"};
     ask(&f, text, 200, &choice, "EXACT wide BLOCK=64 ITEMS=8 FAR=near", 0);

@@ -165,7 +165,8 @@ static void front_of_two(void)
         kiln__tuning_set_value(samples[i], kiln__goals_rank(goals, samples[i]));
         CHECK(kiln__tuning_add(f.tuning, samples[i], want[i].status, "failed"));
     }
-    CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12); /* the geometric mean of 2 and 1 / 400 */
+    /* the geometric mean of 2 and 1 / 400 */
+    CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12);
     CHECK(kiln__goals_told(goals, samples[5]) == HUGE_VAL);
     kiln__tuning_rank(f.tuning);
     CHECK(kiln__goals_front(goals, f.tuning));

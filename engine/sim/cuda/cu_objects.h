@@ -273,7 +273,8 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are no handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default one is not in the table: it comes before contexts */
+/* the default one is not in the table: it comes before contexts */
+#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
 /* A destructor of the host's, to be called under no lock. */
 typedef struct sim_end_of { void (*destroy)(void *); void *pointer; struct sim_end_of *next; } sim_end_of;

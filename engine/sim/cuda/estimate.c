@@ -60,7 +60,8 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, const 
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
-    if (!estimate->trace) { /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+    /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+    if (!estimate->trace) {
         sim_estimate_drop(estimate);
         mine.failed++;
         return;

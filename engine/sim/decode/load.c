@@ -30,11 +30,15 @@ const vm_handlers *vm_table(void)
 
 /* What a kernel reaches. A walk in depth without recursion: chains of calls may be as long as the text. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
+typedef struct reach_place {
+    uint32_t function, insn;
+} reach_place;
+
 typedef struct reach_set {
     uint8_t *functions;             /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
     bool *symbols;
     bool indirect, recursive, alloca_used;
-    struct { uint32_t function, insn; } *stack;
+    reach_place *stack;
     uint32_t depth, next;           /* next: the function that indirect calls make reachable */
 } reach_set;
 
@@ -53,7 +57,8 @@ static void reach_operand(const vm_module *module, reach_set *set, const ptx_ope
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
         set->symbols[o->index] = true;
-    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry) /* a kernel is launched, not called */
+    /* a kernel is launched, not called */
+    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry)
         reach_open(set, o->index);
 }
 

@@ -8,11 +8,19 @@
 #include "profile.h"
 
 /* Figures that are attributes of the device too. X(key, least, most) */
-#define TOLD(X)                                                                                                        \
-    X(compute_capability, 7.0, 12.1) X(sm_count, 1, 4096) X(clock_mhz, 1, 100000) X(memory_clock_mhz, 1, 1000000)      \
-    X(memory_bus_bits, 1, 65536) X(memory_bytes, 1 << 20, 1e15) X(l2_cache_bytes, 1024, 2e9)                           \
-    X(shared_bytes_per_sm, 1024, 16777216) X(shared_bytes_per_block_optin, 1024, 16777216)                             \
-    X(shared_bytes_reserved_per_block, 0, 65536) X(blocks_per_sm, 1, 1024) X(threads_per_sm, 32, 65536)
+#define TOLD(X) \
+    X(compute_capability, 7.0, 12.1) \
+    X(sm_count, 1, 4096) \
+    X(clock_mhz, 1, 100000) \
+    X(memory_clock_mhz, 1, 1000000) \
+    X(memory_bus_bits, 1, 65536) \
+    X(memory_bytes, 1 << 20, 1e15) \
+    X(l2_cache_bytes, 1024, 2e9) \
+    X(shared_bytes_per_sm, 1024, 16777216) \
+    X(shared_bytes_per_block_optin, 1024, 16777216) \
+    X(shared_bytes_reserved_per_block, 0, 65536) \
+    X(blocks_per_sm, 1, 1024) \
+    X(threads_per_sm, 32, 65536)
 
 typedef enum told {
 #define SIM_X(key, least, most) TOLD_##key,

@@ -252,7 +252,8 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
             memset(store, 0xff, sizeof store);
         } else if (c->act == VM_ACT_STORE) {
             store[space] = k;
-            oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256; /* bounds the work; stores are ordered anyway */
+            /* bounds the work; stores are ordered anyway */
+            oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256;
         }
     }
     return true;

@@ -19,7 +19,8 @@ typedef struct warp {
     uint32_t round;                /* of its block, in the upper bits: see vm_cache.h */
     const vm_region *region;       /* NULL: to be filled */
     uint32_t position;             /* in the region's order */
-    uint32_t *executed;            /* by position in the region: its record in the trace + 2; 1: has none; 0: did not run */
+    uint32_t *executed; /* by position in the region: its record in the trace + 2; 1: has none; 0: did not
+                           run */
     uint32_t *ready;               /* by register: the clock at which it can be read */
     uint32_t soonest;              /* the next instruction cannot be issued before; NEVER: it waits or has ended */
     uint32_t free;                 /* the warp itself can issue again */

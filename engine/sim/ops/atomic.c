@@ -21,7 +21,8 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        if (i->flags & VM_SIGNED) /* single-precision atomics on global memory flush subnormals; marked by the decoder */
+        /* single-precision atomics on global memory flush subnormals; marked by the decoder */
+        if (i->flags & VM_SIGNED)
             return vm_bits32(vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
         return vm_bits32(vm_canon(vm_float((uint32_t)old) + vm_float((uint32_t)b)));
     case PTX_F64: return vm_bits64(vm_double(old) + vm_double(b));

@@ -182,7 +182,8 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
     unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
     vm_tile t = {.which = (char)i->count, .across = i->c & 1, .scaled = *x, .bits = bits};
     t.bytes = bits >= 8 ? bits / 8 : 4;
-    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1; /* of less than a byte: a word at a time, which never crosses a row */
+    /* of less than a byte: a word at a time, which never crosses a row */
+    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1;
     t.scaled.k = (uint16_t)(x->k / unit);
     unsigned wide = t.which == 'a' ? x->k : x->n, tall = t.which == 'b' ? x->k : x->m;
     t.stride = (i->b ? vm_r32(w, i->b)[first] : t.across ? tall : wide) / unit;

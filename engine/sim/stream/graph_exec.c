@@ -269,8 +269,12 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 /* ---- update ---- */
 
 /* New ops for the nodes of an executable graph: all are made before one is put in its place. */
+typedef struct op_change {
+    sim_node *node;
+    sim_op op;
+} op_change;
 typedef struct update {
-    struct change { sim_node *node; sim_op op; } *changes;
+    op_change *changes;
     size_t count, capacity;
     CUgraphExecUpdateResult why;
     const sim_node *node, *from;

@@ -238,7 +238,8 @@ static void deadlock(vm_block *block)
         }
     }
     vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
-    for (uint32_t k = 0; !first && k < block->warp_count; k++) /* lanes that live are in a path; but a launch must end */
+    /* lanes that live are in a path; but a launch must end */
+    for (uint32_t k = 0; !first && k < block->warp_count; k++)
         if (block->warps[k].root)
             first = &block->warps[k], at = &root, root.frame = first->root;
     if (!first)

@@ -170,7 +170,8 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->shared = how == PLACE_HOST;
         made->name = name;
         if (device->hooks)
-            made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST); /* the host writes unseen */
+            /* the host writes unseen */
+            made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST);
         placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
                  insert(device, made);
     }

@@ -306,7 +306,8 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
-    uint64_t *address;              /* by symbol: global and const: device address; shared: offset; local: in its frame */
+    uint64_t *address; /* by symbol: global and const: device address; shared: offset; local: in its
+                          frame */
     bool *home;                     /* by symbol: a parameter that lives in local memory, at `address` */
     vm_allocation **storage;        /* by symbol, NULL if none */
     uint64_t dynamic_base;          /* where dynamic shared memory starts in every kernel */

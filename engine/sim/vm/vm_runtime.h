@@ -7,22 +7,20 @@
 #define VM_NEST_MAX 24u              /* levels of grids, the host's launch being the first */
 
 /* The results of the functions: X(name, cudaError_t, its name, its text). */
-#define VM_CUDA_MAP(X)                                                                                                 \
-    X(SUCCESS, 0, "cudaSuccess", "no error")                                                                           \
-    X(INVALID_VALUE, 1, "cudaErrorInvalidValue", "invalid argument")                                                   \
-    X(MEMORY, 2, "cudaErrorMemoryAllocation", "out of memory")                                                         \
-    X(CONFIGURATION, 9, "cudaErrorInvalidConfiguration", "invalid configuration argument")                             \
-    X(DEPTH, 65, "cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches")            \
-    X(SYNC_DEPTH, 68, "cudaErrorSyncDepthExceeded",                                                                    \
-      "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth")                 \
-    X(PENDING, 69, "cudaErrorLaunchPendingCountExceeded",                                                              \
-      "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount")                               \
-    X(FUNCTION, 98, "cudaErrorInvalidDeviceFunction", "invalid device function")                                       \
-    X(DEVICE, 101, "cudaErrorInvalidDevice", "invalid device ordinal")                                                 \
-    X(LIMIT, 215, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture")                          \
-    X(HANDLE, 400, "cudaErrorInvalidResourceHandle", "invalid resource handle")                                        \
-    X(RESOURCES, 701, "cudaErrorLaunchOutOfResources", "too many resources requested for launch")                      \
-    X(NOT_SUPPORTED, 801, "cudaErrorNotSupported", "operation not supported")                                          \
+#define VM_CUDA_MAP(X) \
+    X(SUCCESS, 0, "cudaSuccess", "no error") \
+    X(INVALID_VALUE, 1, "cudaErrorInvalidValue", "invalid argument") \
+    X(MEMORY, 2, "cudaErrorMemoryAllocation", "out of memory") \
+    X(CONFIGURATION, 9, "cudaErrorInvalidConfiguration", "invalid configuration argument") \
+    X(DEPTH, 65, "cudaErrorLaunchMaxDepthExceeded", "launch would exceed maximum depth of nested launches") \
+    X(SYNC_DEPTH, 68, "cudaErrorSyncDepthExceeded", "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
+    X(PENDING, 69, "cudaErrorLaunchPendingCountExceeded", "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount") \
+    X(FUNCTION, 98, "cudaErrorInvalidDeviceFunction", "invalid device function") \
+    X(DEVICE, 101, "cudaErrorInvalidDevice", "invalid device ordinal") \
+    X(LIMIT, 215, "cudaErrorUnsupportedLimit", "limit is not supported on this architecture") \
+    X(HANDLE, 400, "cudaErrorInvalidResourceHandle", "invalid resource handle") \
+    X(RESOURCES, 701, "cudaErrorLaunchOutOfResources", "too many resources requested for launch") \
+    X(NOT_SUPPORTED, 801, "cudaErrorNotSupported", "operation not supported") \
     X(UNKNOWN, 999, "cudaErrorUnknown", "unknown error")
 typedef enum vm_cuda_error {
 #define VM_X(name, code, title, text) VM_CUDA_##name = code,

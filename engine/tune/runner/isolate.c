@@ -281,7 +281,8 @@ static kiln__io hear(kiln__runner *r)
         if (*why && !r->told)
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
-        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS); /* whoever measures there takes as long as it takes */
+        /* whoever measures there takes as long as it takes */
+        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);
         return KILN__IO_DONE;
     }
