@@ -48,7 +48,7 @@ struct kiln_error {
     kiln_allocator mem_copy;
     kiln_status status;
     int cuda;
-    bool passing; /* see kiln__error_mark_passing() */
+    bool passing;   /* see kiln__error_mark_passing() */
     char message[]; /* NUL-terminated */
 };
 
@@ -58,7 +58,7 @@ kiln_status kiln__fail(const kiln_allocator *mem, kiln_error **error, kiln_statu
     KILN__PRINTF(4, 5);
 kiln_status kiln__fail_cuda(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
                             const char *format, ...) KILN__PRINTF(5, 6);
-kiln_status kiln__fail_memory(kiln_error **error); /* allocates nothing */
+kiln_status kiln__fail_memory(kiln_error **error);      /* allocates nothing */
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* they see one file: a failure is never KILN_OK */
 #define kiln__fail(mem, error, status, ...) (kiln__fail(mem, error, status, __VA_ARGS__), (status))
 #define kiln__fail_memory(error) (kiln__fail_memory(error), KILN_ERROR_MEMORY)
@@ -154,9 +154,9 @@ kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, con
 
 typedef struct kiln__text {
     const kiln_allocator *mem;
-    char *data;   /* NUL-terminated once anything was added; NULL before */
+    char *data; /* NUL-terminated once anything was added; NULL before */
     size_t length, capacity;
-    bool failed;  /* an allocation failed: the content is incomplete */
+    bool failed; /* an allocation failed: the content is incomplete */
 } kiln__text;
 void kiln__text_add(kiln__text *text, const char *bytes, size_t length);
 void kiln__text_puts(kiln__text *text, const char *string);
@@ -247,12 +247,14 @@ bool kiln__path_below(const char *path, const char *folder); /* the same for two
 
 /* ---- hashing, time, machine ---- */
 
-typedef struct kiln__hash128 { uint64_t low, high; } kiln__hash128;
+typedef struct kiln__hash128 {
+    uint64_t low, high;
+} kiln__hash128;
 kiln__hash128 kiln__hash(const void *data, size_t length); /* XXH3 128 */
-uint64_t kiln__now_ns(void); /* monotonic */
-unsigned kiln__cpu_count(void); /* cores this process may run on */
-uint64_t kiln__host_memory(void); /* bytes of physical memory, as limited by a cgroup */
-uint64_t kiln__host_memory_free(void); /* of it, what is available now without swapping */
+uint64_t kiln__now_ns(void);                               /* monotonic */
+unsigned kiln__cpu_count(void);                            /* cores this process may run on */
+uint64_t kiln__host_memory(void);                          /* bytes of physical memory, as limited by a cgroup */
+uint64_t kiln__host_memory_free(void);                     /* of it, what is available now without swapping */
 
 /* ---- logging ---- */
 

@@ -139,10 +139,7 @@ static kiln__io await(const kiln__child *child, short events, uint64_t deadline)
     }
 }
 
-kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline)
-{
-    return await(child, POLLIN, deadline);
-}
+kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline) { return await(child, POLLIN, deadline); }
 
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent)
 {

@@ -7,8 +7,7 @@ const char *kiln_status_name(kiln_status status)
 {
     switch (status) {
 #define KILN_X(name, value, text, code)                                                                                \
-    case KILN_##name:                                                                                                  \
-        return "KILN_" #name;
+    case KILN_##name: return "KILN_" #name;
         KILN_STATUS_MAP(KILN_X)
 #undef KILN_X
     }
@@ -19,8 +18,7 @@ const char *kiln_status_text(kiln_status status)
 {
     switch (status) {
 #define KILN_X(name, value, text, code)                                                                                \
-    case KILN_##name:                                                                                                  \
-        return text;
+    case KILN_##name: return text;
         KILN_STATUS_MAP(KILN_X)
 #undef KILN_X
     }
@@ -30,15 +28,9 @@ const char *kiln_status_text(kiln_status status)
 /* The error for when no memory is left for an error: its message is a constant, and it is never freed. */
 static const kiln_error out_of_memory = {.status = KILN_ERROR_MEMORY};
 
-static bool is_static(const kiln_error *error)
-{
-    return error == &out_of_memory;
-}
+static bool is_static(const kiln_error *error) { return error == &out_of_memory; }
 
-kiln_status kiln_error_status(const kiln_error *error)
-{
-    return error ? error->status : KILN_OK;
-}
+kiln_status kiln_error_status(const kiln_error *error) { return error ? error->status : KILN_OK; }
 
 const char *kiln_error_message(const kiln_error *error)
 {
@@ -47,10 +39,7 @@ const char *kiln_error_message(const kiln_error *error)
     return is_static(error) ? "out of host memory" : error->message;
 }
 
-int kiln_error_cuda(const kiln_error *error)
-{
-    return error ? error->cuda : 0;
-}
+int kiln_error_cuda(const kiln_error *error) { return error ? error->cuda : 0; }
 
 void kiln_error_free(kiln_error *error)
 {
@@ -60,15 +49,15 @@ void kiln_error_free(kiln_error *error)
     kiln__free(error->mem ? &mem : NULL, error);
 }
 
-kiln_status (kiln__fail_memory)(kiln_error **error)
+kiln_status(kiln__fail_memory)(kiln_error **error)
 {
     if (error && !*error)
         *error = (kiln_error *)(uintptr_t)&out_of_memory; /* never written through: see is_static() */
     return KILN_ERROR_MEMORY;
 }
 
-static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
-                        const char *format, va_list arguments)
+static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda, const char *format,
+                        va_list arguments)
 {
     if (!error || *error)
         return status;
@@ -94,7 +83,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
     return status;
 }
 
-kiln_status (kiln__fail)(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
+kiln_status(kiln__fail)(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -119,10 +108,7 @@ void kiln__error_mark_passing(kiln_error *error)
         error->passing = true;
 }
 
-bool kiln__error_is_passing(const kiln_error *error)
-{
-    return error && (is_static(error) || error->passing);
-}
+bool kiln__error_is_passing(const kiln_error *error) { return error && (is_static(error) || error->passing); }
 
 /* ---- diagnostics ---- */
 

@@ -42,14 +42,20 @@ static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln
     kiln_status status;
     to[length > 0 ? length : 0] = '\0';
     if (full && stat(full, &info) == 0 && S_ISREG(info.st_mode))
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s: name that file, or remove the link", path, full);
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link",
+                            path, full);
     else if (full && stat(full, &info) == 0)
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s, which is %s", path, full, kiln__file_kind(info.st_mode));
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s, which is %s",
+                            path, full, kiln__file_kind(info.st_mode));
     else
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s: name that file, or remove the link", path, to);
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link",
+                            path, to);
     free(full);
     return status;
 }
@@ -125,8 +131,8 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
         bool failed = out->temporary.failed;
         kiln__text_free(&out->temporary);
         return failed ? kiln__fail_memory(error)
-                      : kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot create a file in the folder %s: %s", path, folder,
-                                   strerror(why));
+                      : kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot create a file in the folder %s: %s", path,
+                                   folder, strerror(why));
     }
     if (out->replaces) /* ignores the umask; a failure is accepted, as some file systems have no modes */
         (void)!fchmod(out->fd, mode);
@@ -136,10 +142,11 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
 static kiln_status fail_writing(kiln__output *out, int why, kiln_error **error)
 {
     const char *path = out->path, *kept = out->replaces ? "; the old file is unchanged" : "";
-    kiln_status status =
-        why == ENOMEM ? kiln__fail_memory(error)
-                      : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path, strerror(why),
-                                   why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
+    kiln_status status = why == ENOMEM
+                             ? kiln__fail_memory(error)
+                             : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path,
+                                          strerror(why),
+                                          why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
     kiln__output_drop(out);
     return status;
 }

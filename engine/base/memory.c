@@ -11,10 +11,7 @@ void *kiln__realloc(const kiln_allocator *mem, void *pointer, size_t size)
     return mem ? mem->resize(mem->user, pointer, size) : realloc(pointer, size);
 }
 
-void *kiln__alloc(const kiln_allocator *mem, size_t size)
-{
-    return kiln__realloc(mem, NULL, size);
-}
+void *kiln__alloc(const kiln_allocator *mem, size_t size) { return kiln__realloc(mem, NULL, size); }
 
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size)
 {

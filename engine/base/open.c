@@ -16,22 +16,14 @@ enum { READ_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 const char *kiln__file_kind(unsigned mode)
 {
     switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "a regular file";
-    case S_IFDIR:
-        return "a folder";
-    case S_IFIFO:
-        return "a FIFO (named pipe)";
-    case S_IFCHR:
-        return "a character device";
-    case S_IFBLK:
-        return "a block device";
-    case S_IFSOCK:
-        return "a socket";
-    case S_IFLNK:
-        return "a symbolic link";
-    default:
-        return "of an unknown kind";
+    case S_IFREG: return "a regular file";
+    case S_IFDIR: return "a folder";
+    case S_IFIFO: return "a FIFO (named pipe)";
+    case S_IFCHR: return "a character device";
+    case S_IFBLK: return "a block device";
+    case S_IFSOCK: return "a socket";
+    case S_IFLNK: return "a symbolic link";
+    default: return "of an unknown kind";
     }
 }
 
@@ -136,8 +128,8 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
             break;
         used += (size_t)got;
         if (used > limit) {
-            status =
-                kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path, limit);
+            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path,
+                                limit);
             break;
         }
     }
@@ -185,9 +177,9 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     bool below = false;
     for (size_t i = 0; i < count && !below; i++)
         below = kiln__path_below(full, folders[i]);
-    kiln_status status =
-        below ? read_path(mem, full, true, limit, data, length, error)
-              : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read", path, full);
+    kiln_status status = below ? read_path(mem, full, true, limit, data, length, error)
+                               : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read",
+                                            path, full);
     free(full);
     return status;
 }
@@ -213,7 +205,4 @@ bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *
     return within;
 }
 
-bool kiln__file_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
+bool kiln__file_exists(const char *path) { return access(path, F_OK) == 0; }

@@ -8,10 +8,7 @@ uint64_t kiln__random_mix(uint64_t x) /* splitmix64: Steele, Lea and Flood, OOPS
     return x ^ x >> 31;
 }
 
-uint64_t kiln__random_next(kiln__random *random)
-{
-    return kiln__random_mix(random->state += 0x9e3779b97f4a7c15u);
-}
+uint64_t kiln__random_next(kiln__random *random) { return kiln__random_mix(random->state += 0x9e3779b97f4a7c15u); }
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -26,7 +23,4 @@ uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOM
     return (uint64_t)(product >> 64);
 }
 
-double kiln__random_unit(kiln__random *random)
-{
-    return (double)(kiln__random_next(random) >> 11) * 0x1p-53;
-}
+double kiln__random_unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 11) * 0x1p-53; }

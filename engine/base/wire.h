@@ -11,7 +11,10 @@
 
 #define KILN__MESSAGE_MAGIC 0x314b574bu /* "KWK1" */
 #define KILN__MESSAGE_MAX ((uint64_t)1 << 30)
-typedef struct kiln__message_header { uint32_t magic, kind; uint64_t length; } kiln__message_header;
+typedef struct kiln__message_header {
+    uint32_t magic, kind;
+    uint64_t length;
+} kiln__message_header;
 
 /* ---- writing (wire.c): builds a message in memory, header first; check `failed` of the text once, at the end ---- */
 void kiln__wire_begin(kiln__text *out, uint32_t kind);
@@ -19,7 +22,7 @@ void kiln__wire_number(kiln__text *out, uint64_t number);
 void kiln__wire_real(kiln__text *out, double number);
 void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length);
 void kiln__wire_string(kiln__text *out, const char *text); /* with its NUL, so the reader may point into it */
-void kiln__wire_end(kiln__text *out); /* sets the header's length */
+void kiln__wire_end(kiln__text *out);                      /* sets the header's length */
 
 /* ---- reading: after the first field that does not fit, every read fails ---- */
 typedef struct kiln__wire {
@@ -46,11 +49,17 @@ typedef struct kiln__child {
     pid_t pid;
     int socket; /* -1: no process */
     int pidfd;
-    int wake;   /* stop waiting when it becomes readable; -1: none */
+    int wake; /* stop waiting when it becomes readable; -1: none */
 } kiln__child;
 
-typedef enum kiln__io { KILN__IO_DONE, KILN__IO_CLOSED, KILN__IO_LATE, KILN__IO_STOPPED, KILN__IO_MALFORMED,
-                        KILN__IO_MEMORY } kiln__io;
+typedef enum kiln__io {
+    KILN__IO_DONE,
+    KILN__IO_CLOSED,
+    KILN__IO_LATE,
+    KILN__IO_STOPPED,
+    KILN__IO_MALFORMED,
+    KILN__IO_MEMORY
+} kiln__io;
 
 /* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
  * 0, or an errno. Does not change `wake`. */
@@ -65,7 +74,7 @@ bool kiln__child_is_gone(const kiln__child *child);
 void kiln__child_describe(int how, char *text, size_t room);
 
 /* Deadlines are absolute times of kiln__now_ns(); 0: none. */
-uint64_t kiln__deadline_in(double seconds); /* <= 0: none */
+uint64_t kiln__deadline_in(double seconds);                              /* <= 0: none */
 kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* until there is something to read */
 kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
 /* The caller frees *body. */
@@ -76,8 +85,8 @@ kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem
  * and `in` are zero before the first call for a message, and keep its progress. */
 typedef struct kiln__incoming {
     kiln__message_header header;
-    size_t got;  /* of header and body together */
-    char *body;  /* the caller frees it, also if the message stays incomplete */
+    size_t got; /* of header and body together */
+    char *body; /* the caller frees it, also if the message stays incomplete */
 } kiln__incoming;
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent);
 kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator *mem, kiln__incoming *in);

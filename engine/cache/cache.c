@@ -102,10 +102,7 @@ void kiln__cache_close(kiln__cache *cache)
     kiln__free(cache->mem, cache);
 }
 
-const char *kiln__cache_folder(const kiln__cache *cache)
-{
-    return cache->folder;
-}
+const char *kiln__cache_folder(const kiln__cache *cache) { return cache->folder; }
 
 void kiln__cache_counts(const kiln__cache *cache, uint64_t *hits, uint64_t *misses)
 {
@@ -129,7 +126,8 @@ int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat
     if (fd < 0)
         return -1;
     if (fstat(fd, info) == 0 && S_ISREG(info->st_mode) && info->st_uid == geteuid() &&
-        !(info->st_mode & (S_IWGRP | S_IWOTH)) && info->st_size >= 0 && (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
+        !(info->st_mode & (S_IWGRP | S_IWOTH)) && info->st_size >= 0 &&
+        (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
         return fd;
     close(fd);
     return -1;
@@ -169,7 +167,8 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
     char *block = kiln__alloc(cache->mem, length);
     kiln__cache_key stored;
     kiln__unit found;
-    bool whole = block && kiln__cache_read(fd, block, length) && kiln__cache_entry_parse(block, length, &stored, &found);
+    bool whole = block && kiln__cache_read(fd, block, length) &&
+                 kiln__cache_entry_parse(block, length, &stored, &found);
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)

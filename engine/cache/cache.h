@@ -25,17 +25,21 @@ typedef struct kiln__cache_key {
     const void *material;
     size_t length;
     const char *source, *arch, *compiler, *options; /* labels */
-    size_t text_at, text_length; /* the source text within the material, for `show`; 0, 0: unknown */
+    size_t text_at, text_length;                    /* the source text within the material, for `show`; 0, 0: unknown */
 } kiln__cache_key;
 
 /* A compiled unit. ptx is NUL-terminated text; either of ptx and cubin may be absent (NULL, 0). `lowered` holds the
  * names of the kernels: "spec name\0symbol\0" pairs. */
 typedef struct kiln__unit {
-    const char *ptx;    size_t ptx_length;
-    const void *cubin;  size_t cubin_length;
-    const char *lowered; size_t lowered_length;
-    const char *log;    size_t log_length;
-    void *block;               /* holds all of these; freed by kiln__unit_free */
+    const char *ptx;
+    size_t ptx_length;
+    const void *cubin;
+    size_t cubin_length;
+    const char *lowered;
+    size_t lowered_length;
+    const char *log;
+    size_t log_length;
+    void *block; /* holds all of these; freed by kiln__unit_free */
     const kiln_allocator *mem;
 } kiln__unit;
 void kiln__unit_free(kiln__unit *unit);

@@ -8,7 +8,7 @@
 #include "cache.h"
 
 enum {
-    KILN__CACHE_ID = 32,         /* hexadecimal digits of an entry's name */
+    KILN__CACHE_ID = 32,           /* hexadecimal digits of an entry's name */
     KILN__CACHE_LABEL_MAX = 65536, /* bytes of one label */
 };
 #define KILN__CACHE_ENTRY_MAX ((uint64_t)1 << 30)
@@ -18,10 +18,10 @@ struct kiln__cache {
     const kiln_allocator *mem;
     kiln__log log;
     char *folder;
-    int fd;              /* descriptor of <folder>/v1; -1: the cache is off */
+    int fd; /* descriptor of <folder>/v1; -1: the cache is off */
     atomic_bool writable;
     atomic_bool warned;
-    atomic_uint serial;  /* for temporary names */
+    atomic_uint serial; /* for temporary names */
     atomic_uint_least64_t hits, misses;
 };
 
@@ -31,7 +31,7 @@ enum {
 #define KILN_X(name) KILN__PART_##name,
     KILN__CACHE_PARTS(KILN_X)
 #undef KILN_X
-    KILN__CACHE_PART_COUNT
+        KILN__CACHE_PART_COUNT
 };
 
 typedef struct kiln__cache_header {
@@ -40,7 +40,7 @@ typedef struct kiln__cache_header {
     uint64_t total;          /* bytes of the file, checksum included */
     uint64_t text_at, text_length;
     uint64_t length[KILN__CACHE_PART_COUNT];
-    uint64_t spare[2];       /* zero */
+    uint64_t spare[2]; /* zero */
 } kiln__cache_header;
 
 /* Checks the header only, and gives the offset of each part; needs only the first bytes of a file. */

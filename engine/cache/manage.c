@@ -132,8 +132,13 @@ static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size
 
 static kiln_cache_entry shown_entry(const found_entry *entry)
 {
-    return (kiln_cache_entry){.id = entry->id, .source = "", .arch = "", .compiler = "", .options = "",
-                              .bytes = entry->bytes, .used = entry->used};
+    return (kiln_cache_entry){.id = entry->id,
+                              .source = "",
+                              .arch = "",
+                              .compiler = "",
+                              .options = "",
+                              .bytes = entry->bytes,
+                              .used = entry->used};
 }
 
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
@@ -194,8 +199,10 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     char *block = NULL;
     if (!load(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
-        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is damaged or gone; `kiln cache "
-                          "verify` removes damaged entries", entry->id);
+        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s: the entry is damaged or gone; `kiln cache "
+                          "verify` removes damaged entries",
+                          entry->id);
     }
     /* Without the position of the source the whole material is shown. NULs in it would end the text, so they become
      * newlines. */
@@ -240,8 +247,8 @@ kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show
         status = kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: no such entry in the cache %s", id,
                             cache->folder);
     else if (matches > 1)
-        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits", id,
-                            matches);
+        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits",
+                            id, matches);
     else
         status = show_one(cache, match, show, user, error);
 done:

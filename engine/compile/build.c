@@ -100,7 +100,7 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     if (request->cubin && (own & VERBOSE))
         add_option(list, "--ptxas-options=-v"); /* the log then has the spills */
     if (own & EXTRAS) {
-        add_option(list, "--no-source-include"); /* headers come from memory, where the cache key sees them */
+        add_option(list, "--no-source-include");        /* headers come from memory, where the cache key sees them */
         add_option(list, "--modify-stack-limit=false"); /* that limit is process-wide: the host's to set */
         if (try->nvrtc->version >= 13000)
             add_option(list, "--no-cache"); /* the driver's cache: Kiln has its own */
@@ -168,15 +168,21 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
         status = kiln__fail_memory(error);
     size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
-        status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC made no %s; a compile option may prevent it",
-                            try->request->name, length ? "machine code" : "PTX");
+        status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE,
+                            "%s: NVRTC made no %s; a compile option may prevent it", try->request->name,
+                            length ? "machine code" : "PTX");
     bool of_source = is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result);
     if (status == KILN_ERROR_COMPILE && error && !of_source)
         kiln__error_mark_passing(*error);
     if (status == KILN_OK) {
         size_t log_length = strlen(try->log);
-        kiln__unit parts = {.ptx = try->ptx, .ptx_length = length, .cubin = cubin, .cubin_length = cubin_size,
-                            .lowered = lowered.data, .lowered_length = lowered.length, .log = try->log,
+        kiln__unit parts = {.ptx = try->ptx,
+                            .ptx_length = length,
+                            .cubin = cubin,
+                            .cubin_length = cubin_size,
+                            .lowered = lowered.data,
+                            .lowered_length = lowered.length,
+                            .log = try->log,
                             .log_length = log_length};
         status = kiln__unit_make(try->mem, &parts, unit, error);
     }
@@ -291,16 +297,17 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
         kiln__text list = {.mem = mem};
         for (size_t i = 0; i < nvrtc->arch_count; i++)
             kiln__text_printf(&list, "%s%d", i ? ", " : "", nvrtc->archs[i]);
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                                        "NVRTC %d.%d (%s) does not support architecture %d; it supports %s",
-                                        nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch,
-                                        kiln__text_get(&list));
+        kiln_status status = kiln__fail(
+            mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) does not support architecture %d; it supports %s",
+            nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch, kiln__text_get(&list));
         kiln__text_free(&list);
         return status;
     }
     if (request->cubin && (!nvrtc->nvrtcGetCUBIN || !nvrtc->nvrtcGetCUBINSize))
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) cannot make machine code; 11.1 and later "
-                          "do", nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "NVRTC %d.%d (%s) cannot make machine code; 11.1 and later "
+                          "do",
+                          nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
     for (size_t i = 0; i < request->name_count; i++) {
         const char *name = request->names[i];
         if (!*name || name[strcspn(name, "\n\r")]) /* it becomes a line of source */
@@ -373,8 +380,15 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
         at[lengths[i]] = '\0';
         at += lengths[i] + 1;
     }
-    *unit = (kiln__unit){.cubin = placed[0], .cubin_length = (size_t)lengths[0], .ptx = placed[1],
-                         .ptx_length = (size_t)lengths[1], .lowered = placed[2], .lowered_length = (size_t)lengths[2],
-                         .log = placed[3], .log_length = (size_t)lengths[3], .block = block, .mem = mem};
+    *unit = (kiln__unit){.cubin = placed[0],
+                         .cubin_length = (size_t)lengths[0],
+                         .ptx = placed[1],
+                         .ptx_length = (size_t)lengths[1],
+                         .lowered = placed[2],
+                         .lowered_length = (size_t)lengths[2],
+                         .log = placed[3],
+                         .log_length = (size_t)lengths[3],
+                         .block = block,
+                         .mem = mem};
     return KILN_OK;
 }

@@ -32,20 +32,20 @@ typedef struct kiln__nvrtc kiln__nvrtc;
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
 /* The same for one file and one folder of headers ("" or NULL: search for it), as returned by kiln__nvrtc_path() and
  * kiln__nvrtc_include(); for workers. */
-kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include,
-                                  kiln__nvrtc **nvrtc, kiln_error **error);
+kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
+                                  kiln_error **error);
 void kiln__nvrtc_close(kiln__nvrtc *nvrtc);
-int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);             /* 13000 for 13.0 */
-const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc);        /* the file that was loaded */
+int kiln__nvrtc_version(const kiln__nvrtc *nvrtc);      /* 13000 for 13.0 */
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc); /* the file that was loaded */
 /* A text that changes whenever the output of the library may change: its version, size and mtime. Its headers have
  * digests. */
 const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
-const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc);     /* folder of the CUDA headers, "" if none was found */
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA headers, "" if none was found */
 /* A digest of the contents of CUDA's own headers that `names` (as in #include <NAME>) include, directly or not; "" if
  * none is a CUDA header. Each file is read once, and checked with stat() at each call. Without `fresh`, a digest that
  * is less than a second old is returned again. Any thread. */
-kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
-                                char digest[33], kiln_error **error);
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
+                                kiln_error **error);
 /* The path of libcudadevrt.a, in the arena: beside NVRTC (which may be NULL), or in the toolkit's folder. NULL: not
  * found. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
@@ -70,13 +70,16 @@ kiln_status kiln__includes_all(const kiln_allocator *mem, kiln__arena *arena, co
                                size_t *count, const char *const **others, size_t *other_count, kiln_error **error);
 
 typedef struct kiln__compile_request {
-    const char *name;                    /* of the source; for messages */
-    const char *source;                  /* after template filling */
-    const kiln__include *includes; size_t include_count;
-    const char *const *options;  size_t option_count;  /* without --gpu-architecture */
-    int arch;                            /* 90 */
-    bool cubin;                          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
-    const char *const *names;    size_t name_count;    /* kernels: extern "C" names or C++ name expressions */
+    const char *name;   /* of the source; for messages */
+    const char *source; /* after template filling */
+    const kiln__include *includes;
+    size_t include_count;
+    const char *const *options;
+    size_t option_count; /* without --gpu-architecture */
+    int arch;            /* 90 */
+    bool cubin;          /* also machine code for sm_ARCH; PTX for compute_ARCH is always made */
+    const char *const *names;
+    size_t name_count; /* kernels: extern "C" names or C++ name expressions */
 } kiln__compile_request;
 
 /* Compiles in this thread and process. With newer versions of NVRTC the compile ends early when *cancel (may be NULL)
@@ -94,11 +97,11 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *worker, con
 
 typedef struct kiln__compiler kiln__compiler;
 typedef struct kiln__compiler_options {
-    const char *worker;   /* program; NULL: compile in this process */
-    const char *nvrtc;    /* path of the library for the workers, from kiln__nvrtc_path() */
+    const char *worker; /* program; NULL: compile in this process */
+    const char *nvrtc;  /* path of the library for the workers, from kiln__nvrtc_path() */
     unsigned jobs;
-    double timeout;       /* seconds per compile */
-    uint64_t memory;      /* bytes of address space that all workers may use together; 0: three quarters of what is free */
+    double timeout;  /* seconds per compile */
+    uint64_t memory; /* bytes of address space that all workers may use together; 0: three quarters of what is free */
     const kiln__log *log;
 } kiln__compiler_options;
 kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_options *options, kiln__nvrtc *nvrtc,
@@ -112,15 +115,15 @@ int kiln__compiler_ended(const kiln__compiler *compiler);
 /* A running compile. Any thread may start, poll and wait; a job belongs to one thread. */
 typedef struct kiln__compile_job kiln__compile_job;
 /* The request is copied. Workers take jobs in the order they were started. */
-kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
-                                kiln__compile_job **job, kiln_error **error);
-bool kiln__compile_done(kiln__compile_job *job);     /* never blocks */
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
+                                kiln_error **error);
+bool kiln__compile_done(kiln__compile_job *job); /* never blocks */
 /* Waits at most `seconds` (< 0: no limit). True if it is done. */
 bool kiln__compile_wait(kiln__compile_job *job, double seconds);
 /* Takes the result of a done job and frees the job. KILN_ERROR_COMPILE carries NVRTC's log; KILN_ERROR_TIMEOUT and a
  * crashed compiler are errors of their own. *ns is the time it took. On failure *unit is empty. */
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
-void kiln__compile_cancel(kiln__compile_job *job);   /* frees a job without its result; a running one is ended */
+void kiln__compile_cancel(kiln__compile_job *job); /* frees a job without its result; a running one is ended */
 
 /* Creates a unit with copies of the parts, in one allocation. */
 kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, kiln__unit *unit, kiln_error **error);
@@ -140,18 +143,21 @@ bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stor
 typedef struct kiln__cubin_kernel {
     char symbol[256];
     int registers;
-    uint64_t static_shared;  /* without what the system reserves since compute capability 9.0 */
-    uint64_t local_bytes;    /* per thread: stack, also of called functions, and spills */
-    uint64_t constant_bytes; /* bank 0 (parameters and launch data) and the compiler's own constants */
+    uint64_t static_shared;       /* without what the system reserves since compute capability 9.0 */
+    uint64_t local_bytes;         /* per thread: stack, also of called functions, and spills */
+    uint64_t constant_bytes;      /* bank 0 (parameters and launch data) and the compiler's own constants */
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
-    int max_threads;         /* of __launch_bounds__, 0: none */
-    int barriers;            /* per block */
+    int max_threads;              /* of __launch_bounds__, 0: none */
+    int barriers;                 /* per block */
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);
 /* Occupancy, computed by the toolkit's cuda_occupancy.h. */
-typedef struct kiln__occupancy { int blocks_per_sm; double occupancy; const char *limited_by; } kiln__occupancy;
-kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel,
-                               unsigned threads, uint64_t dynamic_shared, kiln__occupancy *occupancy,
-                               kiln_error **error);
+typedef struct kiln__occupancy {
+    int blocks_per_sm;
+    double occupancy;
+    const char *limited_by;
+} kiln__occupancy;
+kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
+                               uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error);
 #endif

@@ -51,7 +51,7 @@ struct kiln__nvrtc {
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
-    pthread_mutex_t lock;     /* for toolkit */
+    pthread_mutex_t lock; /* for toolkit */
     kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;
@@ -72,8 +72,8 @@ typedef struct kiln__hello {
 
 /* Builds messages in memory, with room for the header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
-void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why, bool passing); /* passing: kiln__error_is_passing() */
+void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
+                          bool passing); /* passing: kiln__error_is_passing() */
 void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
 /* Reads bodies. The results point into the body or the arena. False: malformed, or out of memory (arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);

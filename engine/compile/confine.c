@@ -34,8 +34,13 @@ enum { RULE_PATH_BENEATH = 1, CREATE_RULESET_VERSION = 1 };
 enum { FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3 };
 
 /* Later versions added fields at the end; the size says how many there are. */
-typedef struct ruleset { uint64_t fs, net, scoped; } ruleset;
-typedef struct __attribute__((packed)) path_rule { uint64_t allowed; int32_t folder; } path_rule;
+typedef struct ruleset {
+    uint64_t fs, net, scoped;
+} ruleset;
+typedef struct __attribute__((packed)) path_rule {
+    uint64_t allowed;
+    int32_t folder;
+} path_rule;
 
 static bool allow(int rules, const char *path)
 {
@@ -159,7 +164,8 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
 static bool refuse_calls(void)
 {
 #ifdef THIS_ARCH
-#define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+#define REFUSE(number)                                                                                                 \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
     static const struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0),
@@ -169,12 +175,22 @@ static bool refuse_calls(void)
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 #endif
-        REFUSE(SYS_socket), REFUSE(SYS_connect), REFUSE(SYS_bind), REFUSE(SYS_execve), REFUSE(SYS_execveat),
+        REFUSE(SYS_socket),
+        REFUSE(SYS_connect),
+        REFUSE(SYS_bind),
+        REFUSE(SYS_execve),
+        REFUSE(SYS_execveat),
 #if !KILN__SANITIZED /* the leak checker needs it */
         REFUSE(SYS_ptrace),
 #endif
-        REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev), REFUSE(SYS_unshare),
-        REFUSE(SYS_setns), REFUSE(SYS_mount), REFUSE(SYS_umount2), REFUSE(SYS_pivot_root), REFUSE(SYS_chroot),
+        REFUSE(SYS_process_vm_readv),
+        REFUSE(SYS_process_vm_writev),
+        REFUSE(SYS_unshare),
+        REFUSE(SYS_setns),
+        REFUSE(SYS_mount),
+        REFUSE(SYS_umount2),
+        REFUSE(SYS_pivot_root),
+        REFUSE(SYS_chroot),
         REFUSE(425 /* io_uring_setup: it could open files without this filter */),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };

@@ -65,10 +65,7 @@ static kiln__cubin_kernel *by_name(reader *in, const char *name)
     return NULL;
 }
 
-static int to_int(uint64_t value)
-{
-    return value > INT32_MAX ? INT32_MAX : (int)value;
-}
+static int to_int(uint64_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
 
 /* ---- records ---- */
 

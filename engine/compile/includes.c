@@ -11,7 +11,9 @@
 enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
 static const size_t most_bytes = (size_t)16 << 20;
 
-typedef struct header { const char *name, *path; } header;
+typedef struct header {
+    const char *name, *path;
+} header;
 
 typedef struct collector {
     const kiln_allocator *mem;
@@ -45,10 +47,7 @@ static const char *joined(const char *at)
     }
 }
 
-static const char *next(const char *at)
-{
-    return joined(at + 1);
-}
+static const char *next(const char *at) { return joined(at + 1); }
 
 static const char *skip_comment(const char *at)
 {
@@ -58,10 +57,7 @@ static const char *skip_comment(const char *at)
     return *at ? next(next(at)) : at;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
 /* Blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
@@ -76,20 +72,14 @@ static const char *skip_blank(const char *at)
     }
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
 }
 
-static bool is_word(char c)
-{
-    return is_letter(c) || is_digit(c);
-}
+static bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
 /* Reads the letters of a word into `word`, as many as fit. */
 static const char *read_word(const char *at, char *word, size_t room)
@@ -184,7 +174,8 @@ static bool leads_away(const char *name, size_t length)
     if (length > 0 && *name == '/')
         return true;
     for (size_t i = 0; i + 1 < length; i++)
-        if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') && (i + 2 == length || name[i + 2] == '/'))
+        if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') &&
+            (i + 2 == length || name[i + 2] == '/'))
             return true;
     return false;
 }
@@ -262,10 +253,11 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
         if (strcmp(all->headers[i].name, name) == 0) {
             if (strcmp(all->headers[i].path, path) == 0 || same_file(all->headers[i].path, path))
                 return KILN_OK;
-            return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                              "#include \"%s\" is %s in one file and %s in another, and the compiler identifies headers "
-                              "by the name in the #include: write one of them with its folder", name,
-                              all->headers[i].path, path);
+            return kiln__fail(
+                all->mem, all->error, KILN_ERROR_REFUSED,
+                "#include \"%s\" is %s in one file and %s in another, and the compiler identifies headers "
+                "by the name in the #include: write one of them with its folder",
+                name, all->headers[i].path, path);
         }
     if (all->count >= MOST_HEADERS)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", path,
@@ -302,24 +294,31 @@ static kiln_status follow(collector *all, const char *path, const char *text, co
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
                           "%s:%u: only #include \"name\" and #include <name> are supported, because the cache must "
                           "know what is read; write the name itself (in a comment or a string, do not start a line "
-                          "with #include)", path, line_of(text, at));
+                          "with #include)",
+                          path, line_of(text, at));
     char *name = kiln__arena_strndup(all->arena, at + 1, length);
     if (!name)
         return kiln__fail_memory(all->error);
     if (*name == '/')
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include of an absolute path (%s): headers "
-                          "are read from the folder of the source", path, line_of(text, at), name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include of an absolute path (%s): headers "
+                          "are read from the folder of the source",
+                          path, line_of(text, at), name);
     if (strstr(name, "??"))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": the name of a header must not "
-                          "contain ??, which starts a trigraph", path, line_of(text, at), name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include \"%s\": the name of a header must not "
+                          "contain ??, which starts a trigraph",
+                          path, line_of(text, at), name);
     const char *found = find(all, path, name, close == '"');
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
     if (found)
         return add(all, name, found, depth);
     if (leads_away(name, length)) /* not a CUDA header */
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": not found, or outside "
-                          "the folders that may be read", path, line_of(text, at), name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include \"%s\": not found, or outside "
+                          "the folders that may be read",
+                          path, line_of(text, at), name);
     return add_other(all, name);
 }
 
@@ -336,9 +335,10 @@ static kiln_status check_probe(collector *all, const char *path, const char *tex
             return kiln__fail_memory(all->error);
         return length ? add_other(all, name) : KILN_OK;
     }
-    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: __has_include of a path that is absolute or contains "
-                      "'..' (%.*s): only headers below the source's folder and CUDA's are allowed", path,
-                      line_of(text, at), (int)length, at + 1);
+    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                      "%s:%u: __has_include of a path that is absolute or contains "
+                      "'..' (%.*s): only headers below the source's folder and CUDA's are allowed",
+                      path, line_of(text, at), (int)length, at + 1);
 }
 
 static kiln_status check_probes(collector *all, const char *path, const char *text)
@@ -362,11 +362,15 @@ static kiln_status take_directive(collector *all, const char *path, const char *
     if (what == INCLUDE)
         return follow(all, path, text, behind, depth);
     if (what == EMBED)
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #embed is not supported, because the cache must "
-                          "know what is read", path, line_of(text, behind));
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #embed is not supported, because the cache must "
+                          "know what is read",
+                          path, line_of(text, behind));
     if (what == IMPORT && is_import(behind))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: import of a header or module is not supported, "
-                          "because the cache must know what is read; write #include", path, line_of(text, behind));
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: import of a header or module is not supported, "
+                          "because the cache must know what is read; write #include",
+                          path, line_of(text, behind));
     return KILN_OK;
 }
 

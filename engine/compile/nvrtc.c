@@ -294,13 +294,15 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
         if (!load(&found, path))
             status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
                                 "the requested NVRTC cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
-                                "unset it to search for one.", kiln__text_get(&found.tried));
+                                "unset it to search for one.",
+                                kiln__text_get(&found.tried));
     } else if (!look(&found)) {
         status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
                             "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
                             "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
                             "nvidia-cuda-nvrtc and nvidia-cuda-runtime, run tools/setup.sh, or set KILN_NVRTC to the "
-                            "file.", kiln__text_get(&found.tried));
+                            "file.",
+                            kiln__text_get(&found.tried));
     }
     if (status == KILN_OK)
         status = finish(&found, include, error);
@@ -325,8 +327,8 @@ kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kil
     return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, nvrtc, error);
 }
 
-kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include,
-                                  kiln__nvrtc **nvrtc, kiln_error **error)
+kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
+                                  kiln_error **error)
 {
     return open_nvrtc(mem, path, include, nvrtc, error);
 }
@@ -344,25 +346,13 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     kiln__free(nvrtc->mem, nvrtc);
 }
 
-int kiln__nvrtc_version(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->version;
-}
+int kiln__nvrtc_version(const kiln__nvrtc *nvrtc) { return nvrtc->version; }
 
-const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->path;
-}
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc) { return nvrtc->path; }
 
-const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->identity;
-}
+const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc) { return nvrtc->identity; }
 
-const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->include;
-}
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc) { return nvrtc->include; }
 
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room)
 {

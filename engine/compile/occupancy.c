@@ -25,7 +25,10 @@
     X(120, 1536, 100, 99, 1)                                                                                           \
     X(121, 1536, 100, 99, 1)
 
-typedef struct limits { int arch, threads; size_t shared, shared_block, reserved; } limits;
+typedef struct limits {
+    int arch, threads;
+    size_t shared, shared_block, reserved;
+} limits;
 static const limits table[] = {
 #define KILN_X(arch, threads, shared, block, reserved) {arch, threads, 1024 * shared, 1024 * block, 1024 * reserved},
     ARCHITECTURES(KILN_X)
@@ -55,9 +58,8 @@ static const char *limit_name(unsigned factors)
     return factors & OCC_LIMIT_BARRIERS ? "barriers" : "nothing";
 }
 
-kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel,
-                               unsigned threads, uint64_t dynamic_shared, kiln__occupancy *occupancy,
-                               kiln_error **error)
+kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
+                               uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error)
 {
     const limits *device = find(arch);
     if (!device)

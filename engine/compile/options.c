@@ -72,7 +72,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 #define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
 #define NO_PTX "its output cannot be loaded without another link step"
 #define REFUSED(X)                                                                                                     \
-    X("--gpu-architecture", "-arch", "the architecture is that of the device or of --arch")                    \
+    X("--gpu-architecture", "-arch", "the architecture is that of the device or of --arch")                            \
     X("--include-path", "-I", READS)                                                                                   \
     X("--pre-include", "-include", READS)                                                                              \
     X("--options-file", "-optf", READS)                                                                                \
@@ -95,8 +95,14 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--no-cache", "-no-cache", OURS)                                                                                 \
     X("--split-compile", "-split-compile", "the compile workers already use all cores")
 
-typedef struct allowed { const char *names[2]; value_kind value; } allowed;
-typedef struct refused { const char *names[2]; const char *why; } refused;
+typedef struct allowed {
+    const char *names[2];
+    value_kind value;
+} allowed;
+typedef struct refused {
+    const char *names[2];
+    const char *why;
+} refused;
 #define KILN_X(full, brief, value) {{full, brief}, value},
 static const allowed options[] = {ALLOWED(KILN_X)};
 static const allowed ptxas_options[] = {ALLOWED_PTXAS(KILN_X)};
@@ -158,8 +164,10 @@ static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, co
     const char *inner = "";
     const allowed *match = find(ptxas_options, KILN__COUNT(ptxas_options), value, &inner);
     if (!match)
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' is not among the "
-                          "options of ptxas that a spec may give", option, value);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "the compile option '%s' is refused: '%s' is not among the "
+                          "options of ptxas that a spec may give",
+                          option, value);
     if ((match->value == NOTHING) != (*inner == '\0') || (*inner && !is_word(inner)))
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' %s", option, value,
                           match->value == NOTHING ? "takes no value" : "needs a word or a number after '='");
@@ -172,8 +180,10 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "a compile option contains a control character");
     if (option[0] != '-')
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: it does not begin with "
-                          "'-'; give an option and its value as one text, with '=' between them", option);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "the compile option '%s' is refused: it does not begin with "
+                          "'-'; give an option and its value as one text, with '=' between them",
+                          option);
     /* Longer names first: "-include" must not match "-I", nor "-D..." match "-Dx", before the exact names are tried. */
     const char *value = "";
     const allowed *match = NULL;
@@ -202,16 +212,17 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
         if (!*value && !strchr(option, '=') && strstr(match->names[0], "-stack-protector"))
             return KILN_OK;
         if (!is_word(value))
-            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' needs a word or a number after "
-                              "'='", option);
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                              "the compile option '%s' needs a word or a number after "
+                              "'='",
+                              option);
         return KILN_OK;
     case MACRO:
         if (!(*value == '_' || (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z')))
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' needs the name of a macro",
                               option);
         return KILN_OK;
-    case PTXAS:
-        return check_ptxas(mem, option, value, error);
+    case PTXAS: return check_ptxas(mem, option, value, error);
     }
     return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the compile option '%s'", option);
 }

@@ -17,8 +17,8 @@ struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned;      /* cancelled while it ran */
-    kiln__text message;  /* the request: our own copy */
+    bool abandoned;     /* cancelled while it ran */
+    kiln__text message; /* the request: our own copy */
     kiln__outcome outcome;
 };
 
@@ -34,17 +34,17 @@ struct kiln__compiler {
     kiln__nvrtc *nvrtc;
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
-    uint64_t share;         /* memory of one worker */
-    int wake;               /* an eventfd: readable when the compiler closes */
-    int ended;              /* an eventfd: readable if a job has ended since it was last read */
+    uint64_t share;              /* memory of one worker */
+    int wake;                    /* an eventfd: readable when the compiler closes */
+    int ended;                   /* an eventfd: readable if a job has ended since it was last read */
     atomic_bool closing, warned; /* warned: "the workers are not confined" was logged */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
     kiln__compile_job *first, *last; /* queued */
     size_t queued, idle;
-    size_t running;                  /* running compiles */
-    bool lone;                       /* a job is retried alone, or waits for that: no other starts */
+    size_t running; /* running compiles */
+    bool lone;      /* a job is retried alone, or waits for that: no other starts */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -159,10 +159,15 @@ static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
     self->compiler = compiler;
-    self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
-                                  .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
-                                  .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
-                                  .memory = compiler->share, .warned = &compiler->warned,
+    self->worker = (kiln__worker){.mem = compiler->mem,
+                                  .log = compiler->log,
+                                  .program = compiler->worker,
+                                  .library = compiler->library,
+                                  .include = kiln__nvrtc_include(compiler->nvrtc),
+                                  .identity = kiln__nvrtc_identity(compiler->nvrtc),
+                                  .timeout = compiler->timeout,
+                                  .memory = compiler->share,
+                                  .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
@@ -308,15 +313,12 @@ void kiln__compiler_close(kiln__compiler *compiler)
     free_compiler(compiler);
 }
 
-int kiln__compiler_ended(const kiln__compiler *compiler)
-{
-    return compiler->ended;
-}
+int kiln__compiler_ended(const kiln__compiler *compiler) { return compiler->ended; }
 
 /* ---- jobs ---- */
 
-kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
-                                kiln__compile_job **job, kiln_error **error)
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
+                                kiln_error **error)
 {
     kiln__compile_job *made = kiln__calloc(compiler->mem, 1, sizeof *made);
     if (!made)
@@ -353,10 +355,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     return KILN_OK;
 }
 
-bool kiln__compile_done(kiln__compile_job *job)
-{
-    return kiln__compile_wait(job, 0);
-}
+bool kiln__compile_done(kiln__compile_job *job) { return kiln__compile_wait(job, 0); }
 
 bool kiln__compile_wait(kiln__compile_job *job, double seconds)
 {

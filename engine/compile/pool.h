@@ -16,10 +16,10 @@ typedef struct kiln__worker {
     const kiln_allocator *mem;
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced */
-    double timeout; /* seconds per compile; <= 0: no limit */
-    uint64_t memory; /* bytes of address space that it may use; 0: it sets a limit itself */
+    double timeout;                                     /* seconds per compile; <= 0: no limit */
+    uint64_t memory;     /* bytes of address space that it may use; 0: it sets a limit itself */
     atomic_bool *warned; /* shared by the workers of a pool: "not confined" was logged; may be NULL */
-    kiln__child child; /* its `wake`: stop now */
+    kiln__child child;   /* its `wake`: stop now */
 } kiln__worker;
 
 /* Sends a request and waits for the result; starts the process first if there is none. After a crash, a hang or an

@@ -14,15 +14,12 @@ static int start(kiln__worker *worker)
     char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
-    const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
-                               worker->include, "--memory", memory, NULL};
+    const char *arguments[] = {worker->program, "--parent",      parent,     "--nvrtc", worker->library,
+                               "--include",     worker->include, "--memory", memory,    NULL};
     return kiln__child_start(&worker->child, arguments);
 }
 
-void kiln__worker_end(kiln__worker *worker)
-{
-    kiln__child_end(&worker->child);
-}
+void kiln__worker_end(kiln__worker *worker) { kiln__child_end(&worker->child); }
 
 /* Receives a message of the expected kind; the caller frees *body. */
 static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char **body, size_t *length,
@@ -52,12 +49,13 @@ static kiln_status explain_end(kiln__worker *worker, const char *name, bool agai
     const char *twice = again ? ", and so did another one, while nothing else compiled" : "";
     kiln_status status;
     if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* out of memory */
-        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler aborted (%s)%s: it does so "
-                            "when its limit of %.1f GB of memory is not enough", name, how, twice,
-                            (double)worker->memory * 1e-9);
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
+                            "%s: the compiler aborted (%s)%s: it does so "
+                            "when its limit of %.1f GB of memory is not enough",
+                            name, how, twice, (double)worker->memory * 1e-9);
     else
-        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name, twice,
-                            how);
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name,
+                            twice, how);
     kiln__error_mark_passing(outcome->error);
     return status;
 }
@@ -75,16 +73,15 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_STOPPED:
         kiln__worker_end(worker);
         return kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "%s: the compile was stopped", name);
-    case KILN__IO_MEMORY:
-        kiln__worker_end(worker);
-        return kiln__fail_memory(error);
+    case KILN__IO_MEMORY: kiln__worker_end(worker); return kiln__fail_memory(error);
     case KILN__IO_MALFORMED:
         kiln__worker_end(worker);
-        return kiln__fail(worker->mem, error, KILN_ERROR_INTERNAL, "%s: the worker %s sent an invalid answer; "
-                          "is it the kiln-worker of this version?", name, worker->program);
+        return kiln__fail(worker->mem, error, KILN_ERROR_INTERNAL,
+                          "%s: the worker %s sent an invalid answer; "
+                          "is it the kiln-worker of this version?",
+                          name, worker->program);
     case KILN__IO_CLOSED:
-    case KILN__IO_DONE:
-        break;
+    case KILN__IO_DONE: break;
     }
     return explain_end(worker, name, again, outcome);
 }
@@ -96,7 +93,8 @@ static void note_confinement(const kiln__worker *worker, const kiln__hello *hell
     if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
         kiln__logf(&worker->log, KILN_LOG_WARNING,
                    "compile workers are not confined (%s): a source with a hidden #include can make the compiler read "
-                   "any of your files; see kiln doctor", hello->how);
+                   "any of your files; see kiln doctor",
+                   hello->how);
 }
 
 kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
@@ -147,8 +145,11 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
 {
     char text[256] = "";
     bool died = false;
-    kiln__worker worker = {.mem = mem, .program = program, .library = kiln__nvrtc_path(nvrtc),
-                           .include = kiln__nvrtc_include(nvrtc), .identity = kiln__nvrtc_identity(nvrtc),
+    kiln__worker worker = {.mem = mem,
+                           .program = program,
+                           .library = kiln__nvrtc_path(nvrtc),
+                           .include = kiln__nvrtc_include(nvrtc),
+                           .identity = kiln__nvrtc_identity(nvrtc),
                            .child = {.socket = -1, .pidfd = -1, .wake = -1}};
     kiln_status status = kiln__worker_greet(&worker, confined, text, sizeof text, &died, error);
     kiln__worker_end(&worker);
@@ -192,10 +193,10 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
     } else if (outcome->status == KILN_OK) {
         outcome->status = kiln__unit_make(worker->mem, &parts, &outcome->unit, &outcome->error);
     } else if (outcome->status == KILN_ERROR_MEMORY) {
-        kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
-                   "%s: the compiler ran out of memory", name_of(message));
+        kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler ran out of memory",
+                   name_of(message));
         kiln__error_mark_passing(outcome->error); /* a worker's limit depends on the machine */
-        outcome->status = KILN_ERROR_COMPILE; /* the worker's limit, not the host's memory */
+        outcome->status = KILN_ERROR_COMPILE;     /* the worker's limit, not the host's memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
         if (passing)

@@ -20,27 +20,27 @@ typedef struct stamp {
 } stamp;
 
 typedef struct file {
-    char *path;             /* relative to the folder of the headers, whose location must not matter */
-    uint64_t hash;          /* of the path */
-    bool there, opaque;     /* opaque: it includes something by a macro */
+    char *path;         /* relative to the folder of the headers, whose location must not matter */
+    uint64_t hash;      /* of the path */
+    bool there, opaque; /* opaque: it includes something by a macro */
     stamp stamp;
-    kiln__hash128 digest;   /* of the text */
-    size_t *children;       /* files that its includes may refer to */
+    kiln__hash128 digest; /* of the text */
+    size_t *children;     /* files that its includes may refer to */
     size_t child_count, child_room;
-    uint64_t seen;          /* the last query that reached it */
+    uint64_t seen; /* the last query that reached it */
 } file;
 
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots;          /* hash table by path: 1 + the index in files, 0: free */
+    size_t *slots; /* hash table by path: 1 + the index in files, 0: free */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
     uint64_t question;
     /* The last answer: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files. */
     kiln__hash128 asked;
-    uint64_t answered;      /* time of kiln__now_ns(); 0: never */
+    uint64_t answered; /* time of kiln__now_ns(); 0: never */
     char answer[33];
 };
 
@@ -72,7 +72,10 @@ static void look(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path,
     char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path);
     *there = full && stat(full, &info) == 0 && S_ISREG(info.st_mode);
     if (*there)
-        *found = (stamp){.device = info.st_dev, .inode = info.st_ino, .size = info.st_size, .written = info.st_mtim,
+        *found = (stamp){.device = info.st_dev,
+                         .inode = info.st_ino,
+                         .size = info.st_size,
+                         .written = info.st_mtim,
                          .changed = info.st_ctim};
 }
 
@@ -159,7 +162,9 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
     const char *at = text, *operand;
     bool good = true;
     while (good && (operand = kiln__include_next(text, &at)) != NULL) {
-        size_t size = *operand == '"' ? strcspn(operand + 1, "\"\n") : *operand == '<' ? strcspn(operand + 1, ">\n") : 0;
+        size_t size = *operand == '"'   ? strcspn(operand + 1, "\"\n")
+                      : *operand == '<' ? strcspn(operand + 1, ">\n")
+                                        : 0;
         if (size == 0) {
             kit->files[place].opaque = true;
         } else {
@@ -173,10 +178,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 
 /* ---- the digest ---- */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* For headers that include by macros: every file of the folder, by name, size and time. */
 static bool add_tree(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, kiln__text *text, int depth)
@@ -297,8 +299,8 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     return good;
 }
 
-kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
-                                char digest[33], kiln_error **error)
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
+                                kiln_error **error)
 {
     *digest = '\0';
     if (count == 0 || !*nvrtc->include)

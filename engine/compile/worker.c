@@ -14,8 +14,7 @@ static bool answer(int fd, kiln__nvrtc *nvrtc, const char *body, size_t length)
     bool good = kiln__message_read_request(body, length, &arena, &request);
     if (good) {
         status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
-        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error),
-                             kiln__error_is_passing(error));
+        kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error));
         good = kiln__socket_send(fd, &message);
     }
     kiln__unit_free(&unit);

@@ -88,8 +88,10 @@ kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
     if (!text)
         return KILN_OK;
     if (limit && !read_bytes(limit, &bytes))
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "KILN_CAPTURE_LIMIT=%s must be a number of bytes such as 512M or 8G; "
-                                                   "the limit is 4 GiB", limit);
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "KILN_CAPTURE_LIMIT=%s must be a number of bytes such as 512M or 8G; "
+                   "the limit is 4 GiB",
+                   limit);
     size_t length = strlen(text);
     unsigned long count = 1;
     const char *colon = strrchr(text, ':');
@@ -98,8 +100,10 @@ kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
         length = (size_t)(colon - text);
     }
     if (count == 0 || count > UINT32_MAX) {
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "KILN_CAPTURE=%s: nothing is captured: the count must be 1 to "
-                                                   "4294967295", text);
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "KILN_CAPTURE=%s: nothing is captured: the count must be 1 to "
+                   "4294967295",
+                   text);
         return KILN_OK;
     }
     char *what = kiln__strdup(engine->mem, text);

@@ -12,9 +12,9 @@ typedef struct doctor {
     kiln_engine *engine;
     kiln_finding_fn report;
     void *user;
-    bool failed;                /* out of memory for a line */
-    bool ended;                 /* the caller ended it */
-    bool gpu;                   /* a GPU works */
+    bool failed; /* out of memory for a line */
+    bool ended;  /* the caller ended it */
+    bool gpu;    /* a GPU works */
     int driver_version;
 } doctor;
 
@@ -33,8 +33,11 @@ static void say(doctor *check, const char *topic, grade how, const char *remedy,
     if (found.failed) {
         check->failed = true;
     } else {
-        kiln_finding finding = {.topic = topic, .ok = how == FINE, .needed = how == BROKEN,
-                                .found = kiln__text_get(&found), .remedy = how == FINE ? "" : remedy};
+        kiln_finding finding = {.topic = topic,
+                                .ok = how == FINE,
+                                .needed = how == BROKEN,
+                                .found = kiln__text_get(&found),
+                                .remedy = how == FINE ? "" : remedy};
         check->ended = check->ended || check->report(check->user, &finding) != 0;
     }
     kiln__text_free(&found);
@@ -57,7 +60,8 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     kiln__nvml *nvml = *uuid ? kiln__nvml_open(check->engine->mem, uuid, &found) : NULL;
     if (nvml)
         kiln__nvml_describe(nvml, &found);
-    say(check, "nvml", nvml ? FINE : POORER, "Clocks, throttling and energy of measurements are not known without NVML: "
+    say(check, "nvml", nvml ? FINE : POORER,
+        "Clocks, throttling and energy of measurements are not known without NVML: "
         "install libnvidia-ml.so.1 of the driver's version, or give it to the container (the capability 'utility').",
         "cuda:%d: %s", ordinal, kiln__text_get(&found));
     check->failed |= found.failed;
@@ -119,13 +123,19 @@ static void compare_versions(doctor *check, int nvrtc)
     if (!check->gpu)
         return;
     if (nvrtc / 1000 > driver / 1000)
-        say(check, "versions", BROKEN, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.", "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
-            "code", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        say(check, "versions", BROKEN,
+            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.",
+            "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
+            "code",
+            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else if (nvrtc > driver)
-        say(check, "versions", POORER, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.", "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
-            "is used", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        say(check, "versions", POORER,
+            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.",
+            "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
+            "is used",
+            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else
         say(check, "versions", FINE, "", "the driver (CUDA %d.%d) accepts the output of NVRTC %d.%d", driver / 1000,
             driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
@@ -138,8 +148,8 @@ static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
     static const char *const names[] = {"probe"};
     int archs[64];
     size_t count = kiln__nvrtc_archs(nvrtc, archs, KILN__COUNT(archs));
-    kiln__compile_request request = {.name = "probe.cu", .source = source, .arch = count ? archs[0] : 75,
-                                     .names = names, .name_count = 1};
+    kiln__compile_request request = {
+        .name = "probe.cu", .source = source, .arch = count ? archs[0] : 75, .names = names, .name_count = 1};
     kiln__unit unit = {0};
     uint64_t ns = 0;
     kiln_error *why = NULL;
@@ -148,9 +158,10 @@ static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
         kiln__unit_free(&unit);
     } else {
         const char *message = kiln_error_message(why);
-        say(check, "compile", BROKEN, "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
-            "folder), or run tools/setup.sh.", "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"),
-            message);
+        say(check, "compile", BROKEN,
+            "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
+            "folder), or run tools/setup.sh.",
+            "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"), message);
     }
     kiln_error_free(why);
 }
@@ -184,7 +195,8 @@ static void look_at_compiler(doctor *check)
 /* How workers are confined. A worker is asked, because a container may forbid what the kernel offers. */
 static void look_at_confinement(doctor *check)
 {
-    static const char remedy[] = "Compile only sources that you trust: one with a hidden #include can make the compiler "
+    static const char remedy[] =
+        "Compile only sources that you trust: one with a hidden #include can make the compiler "
         "read any of your files. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user namespaces.";
     kiln_engine *engine = check->engine;
     kiln_error *why = NULL;
@@ -193,7 +205,8 @@ static void look_at_confinement(doctor *check)
     if (kiln__engine_nvrtc(engine, NULL) != KILN_OK)
         return; /* reported already */
     if (kiln__worker_look(engine->mem, engine->worker, engine->nvrtc, &confined, &how, &why) != KILN_OK)
-        say_error(check, "confined", BROKEN, why, "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
+        say_error(check, "confined", BROKEN, why,
+                  "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
     else if (confined)
         say(check, "confined", FINE, "", "workers can read the CUDA headers and no other files (%s)", how);
     else
@@ -218,7 +231,8 @@ static void look_at_worker(doctor *check)
         look_at_confinement(check);
         return;
     }
-    say(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).", "compiles in this process can "
+    say(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).",
+        "compiles in this process can "
         "read all your files");
 }
 

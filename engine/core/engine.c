@@ -7,10 +7,7 @@
 
 enum { DEFAULT_TIMEOUT = 120 };
 
-const char *kiln_version(void)
-{
-    return KILN_VERSION;
-}
+const char *kiln_version(void) { return KILN_VERSION; }
 
 static const char *environment(const char *name)
 {
@@ -27,8 +24,9 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
     if (!(engine->flags & KILN_NO_CACHE)) {
         engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);
         if (!engine->cache_dir && !arena->failed)
-            kiln__logf(&engine->log, KILN_LOG_WARNING, "the cache is off: there is no home folder for it; set "
-                                                       "KILN_CACHE_DIR");
+            kiln__logf(&engine->log, KILN_LOG_WARNING,
+                       "the cache is off: there is no home folder for it; set "
+                       "KILN_CACHE_DIR");
     }
     if (!(engine->flags & KILN_NO_WORKERS))
         engine->worker = kiln__worker_find(arena, options->worker);
@@ -148,10 +146,14 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
     if (status != KILN_OK)
         return status;
     if (!engine->worker && !(engine->flags & KILN_NO_WORKERS))
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "kiln-worker was not found, so kernels compile one at a time in "
-                                                   "this process, without a time limit; set KILN_WORKER to its path");
-    kiln__compiler_options options = {.worker = engine->worker, .nvrtc = kiln__nvrtc_path(engine->nvrtc),
-                                      .jobs = engine->jobs, .timeout = engine->compile_timeout, .log = &engine->log};
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "kiln-worker was not found, so kernels compile one at a time in "
+                   "this process, without a time limit; set KILN_WORKER to its path");
+    kiln__compiler_options options = {.worker = engine->worker,
+                                      .nvrtc = kiln__nvrtc_path(engine->nvrtc),
+                                      .jobs = engine->jobs,
+                                      .timeout = engine->compile_timeout,
+                                      .log = &engine->log};
     return kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
 }
 
@@ -185,12 +187,15 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
     KILN__NEEDS(engine->mem, error, name);
     KILN__NEEDS(engine->mem, error, function);
     if (!kiln__name_valid(name))
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_register_host: '%s' is not a valid name: it needs a "
-                          "letter or '_', then letters, digits and '_', and must not be a reserved word of expressions", name);
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_register_host: '%s' is not a valid name: it needs a "
+                          "letter or '_', then letters, digits and '_', and must not be a reserved word of expressions",
+                          name);
     if (uses == 0 || (uses & ~(KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP)))
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                           "kiln_register_host: the uses of '%s' are 0x%x; give KILN_HOST_REFERENCE, KILN_HOST_INPUT or "
-                          "KILN_HOST_STEP", name, uses);
+                          "KILN_HOST_STEP",
+                          name, uses);
     kiln_status status = KILN_OK;
     pthread_mutex_lock(&engine->lock);
     for (size_t i = 0; i < engine->host_count && status == KILN_OK; i++)

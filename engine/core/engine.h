@@ -18,47 +18,48 @@
 
 struct kiln_engine {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem;         /* NULL: malloc */
-    kiln__arena arena;                 /* strings of the options */
+    const kiln_allocator *mem; /* NULL: malloc */
+    kiln__arena arena;         /* strings of the options */
     kiln__log log;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;             /* 0: all that device and host have */
-    const char *device_name;           /* as requested; NULL: choose */
-    const char *device_given;          /* the same, before the path of a profile was replaced by its name */
-    const char *cache_dir, *worker;    /* resolved at open; NULL: none */
-    const char **search_path;          /* folders, in order */
+    uint64_t memory_limit;          /* 0: all that device and host have */
+    const char *device_name;        /* as requested; NULL: choose */
+    const char *device_given;       /* the same, before the path of a profile was replaced by its name */
+    const char *cache_dir, *worker; /* resolved at open; NULL: none */
+    const char **search_path;       /* folders, in order */
     size_t search_count;
 
-    pthread_mutex_t lock;              /* for everything below */
-    kiln__host *hosts; size_t host_count, host_capacity;
+    pthread_mutex_t lock; /* for everything below */
+    kiln__host *hosts;
+    size_t host_count, host_capacity;
 
-    bool device_open, owns_context;    /* owns: retained the primary context */
-    atomic_bool stuck;                 /* a kernel on the GPU does not end: waiting for it would not end either */
+    bool device_open, owns_context; /* owns: retained the primary context */
+    atomic_bool stuck;              /* a kernel on the GPU does not end: waiting for it would not end either */
     kiln__driver driver;
     CUdevice device;
     CUcontext context;
     kiln_device_info info;
     kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
     size_t device_setting_count;
-    int arch;                          /* 90: the architecture to compile for */
-    bool want_cubin;                   /* a real device: machine code instead of PTX */
+    int arch;        /* 90: the architecture to compile for */
+    bool want_cubin; /* a real device: machine code instead of PTX */
 
     kiln__nvrtc *nvrtc;
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
     /* serial measurement: one at a time on a device */
-    pthread_mutex_t measuring;         /* also for the two below */
+    pthread_mutex_t measuring; /* also for the two below */
     kiln__nvml *nvml;
     bool nvml_looked;
 
-    atomic_uint capture_left;          /* launches still to capture; changed under the lock, read without */
+    atomic_uint capture_left;            /* launches still to capture; changed under the lock, read without */
     char *capture_what, *capture_folder; /* NULL: any launch, the default folder */
-    uint64_t capture_limit;            /* bytes */
+    uint64_t capture_limit;              /* bytes */
     /* the same between processes (exclusive.c) */
-    int exclusive;                     /* descriptor of the device's lock file, -1: none */
-    unsigned exclusive_depth;          /* runs of this engine that hold it */
+    int exclusive;            /* descriptor of the device's lock file, -1: none */
+    unsigned exclusive_depth; /* runs of this engine that hold it */
     bool exclusive_sought, exclusive_told;
 };
 
@@ -93,7 +94,10 @@ void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
 
 /* ---- launches to capture (capture.c); plan/ captures them ---- */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* reads $KILN_CAPTURE */
-typedef struct kiln__capture_order { const char *folder; uint64_t limit; } kiln__capture_order;
+typedef struct kiln__capture_order {
+    const char *folder;
+    uint64_t limit;
+} kiln__capture_order;
 /* True if a launch that `matches` accepts is to be captured; this lowers the count. The folder lives in `arena`. */
 bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
                          kiln__arena *arena, kiln__capture_order *order);
@@ -111,8 +115,8 @@ const char *kiln__engine_own_host(const kiln_engine *engine);
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
 /* The same for a kernel source or header: also in kernel_src in the spec's folder or beside it. */
-kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
-                                     kiln__arena *arena, const char **path, kiln_error **error);
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                     const char **path, kiln_error **error);
 /* Fails if `bytes` of buffers on the device, or on the host, are more than allowed; `what` names them. */
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
                                       kiln_error **error);

@@ -38,7 +38,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
     if (fd < 0 && errno == ENOENT) {
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
-            fchmod(fd, 0666); /* ignores the umask */
+            fchmod(fd, 0666);     /* ignores the umask */
         else if (errno == EEXIST) /* another process has just created it */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
@@ -60,10 +60,7 @@ long kiln__exclusive_holder(int fd)
     return pid > 0 ? pid : 0;
 }
 
-bool kiln__exclusive_try(int fd)
-{
-    return set(fd, F_WRLCK, NEXT, false) && set(fd, F_WRLCK, DEVICE, false);
-}
+bool kiln__exclusive_try(int fd) { return set(fd, F_WRLCK, NEXT, false) && set(fd, F_WRLCK, DEVICE, false); }
 
 /* If locking fails for another reason than a holder, measure all the same. */
 void kiln__exclusive_take(int fd)
@@ -77,10 +74,7 @@ void kiln__exclusive_take(int fd)
         return; /* a waiting process then does not know for whom it waits */
 }
 
-void kiln__exclusive_give(int fd)
-{
-    set(fd, F_UNLCK, DEVICE, false);
-}
+void kiln__exclusive_give(int fd) { set(fd, F_UNLCK, DEVICE, false); }
 
 /* ---- the engine's lock ---- */
 
@@ -98,7 +92,8 @@ static int lock_of(kiln_engine *engine)
         return -1;
     engine->exclusive = kiln__exclusive_open(folder && *folder ? folder : "/tmp", uuid);
     if (engine->exclusive < 0)
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "other processes of Kiln may disturb measurements on %s: no "
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "other processes of Kiln may disturb measurements on %s: no "
                    "lock file in %s: %s; set KILN_LOCK_DIR to a folder that all of them may write to",
                    engine->info.id, folder && *folder ? folder : "/tmp", strerror(errno));
     return engine->exclusive;
@@ -116,8 +111,9 @@ void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const c
     bool waited = !kiln__exclusive_try(fd);
     if (waited) {
         long holder = kiln__exclusive_holder(fd);
-        snprintf(why, sizeof why, holder ? "%s is in use: process %ld is measuring on it; measurements take turns"
-                                         : "%s is in use: another process is measuring on it; measurements take turns",
+        snprintf(why, sizeof why,
+                 holder ? "%s is in use: process %ld is measuring on it; measurements take turns"
+                        : "%s is in use: another process is measuring on it; measurements take turns",
                  engine->info.id, holder);
         if (waits)
             waits(user, why);

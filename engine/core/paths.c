@@ -33,10 +33,7 @@ static const char *folder_of(kiln__arena *arena, const char *path)
     return folder;
 }
 
-const char *kiln__executable_folder(kiln__arena *arena)
-{
-    return folder_of(arena, "/proc/self/exe");
-}
+const char *kiln__executable_folder(kiln__arena *arena) { return folder_of(arena, "/proc/self/exe"); }
 
 const char *kiln__library_folder(kiln__arena *arena)
 {
@@ -55,7 +52,10 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-typedef struct folder_list { const char **folders; size_t count, capacity; } folder_list;
+typedef struct folder_list {
+    const char **folders;
+    size_t count, capacity;
+} folder_list;
 
 static bool add_folder(kiln_engine *engine, folder_list *list, const char *folder)
 {
@@ -131,7 +131,9 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
     if (option) /* as given, even if it is missing: starting it reports that */
         return kiln__arena_strdup(arena, option);
     const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
-    const struct { const char *base, *below; } places[] = {
+    const struct {
+        const char *base, *below;
+    } places[] = {
         {executable, "kiln-worker"},
         {executable, "../libexec/kiln/kiln-worker"},
         {executable, "../tools/kiln-worker"}, /* the build tree's tests */
@@ -267,8 +269,10 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
     if (list.failed)
         status = kiln__fail_memory(error);
     else if (refused)
-        status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: a spec may only read files below %s; allow more with "
-                            "--read-anywhere (KILN_READ_ANYWHERE)", name, kiln__text_get(&list));
+        status = kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                            "%s: a spec may only read files below %s; allow more with "
+                            "--read-anywhere (KILN_READ_ANYWHERE)",
+                            name, kiln__text_get(&list));
     else
         status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; searched %s", name,
                             kiln__text_get(&list));
@@ -311,8 +315,8 @@ kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder,
     return find(&where, name, arena, path, error);
 }
 
-kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
-                                     kiln__arena *arena, const char **path, kiln_error **error)
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                     const char **path, kiln_error **error)
 {
     roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     return find(&where, name, arena, path, error);

@@ -38,16 +38,15 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     char *text = NULL;
     size_t length = 0;
     if (!*name || strlen(name) > NAME_MOST)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: the name of a device profile has 1 to %d characters",
-                          path, NAME_MOST);
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: the name of a device profile has 1 to %d characters", path, NAME_MOST);
     kiln_status status = kiln__file_read(engine->mem, path, PROFILE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
     kiln__text log = {.mem = engine->mem};
     switch (kiln__driver_simulator()->profile_add(name, text, length, &log)) {
     case KILN__SIM_ADDED:
-    case KILN__SIM_KNOWN:
-        break;
+    case KILN__SIM_KNOWN: break;
     case KILN__SIM_BAD_PROFILE:
         status = log.failed ? kiln__fail_memory(error)
                             : kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: not a device profile:\n%s", path,
@@ -93,10 +92,7 @@ kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, ki
     return arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Lists the paths of the folder's profiles, sorted by name. */
 static size_t list_folder(const kiln_engine *engine, kiln__arena *arena, const char *folder, const char ***paths)

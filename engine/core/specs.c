@@ -37,13 +37,16 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 
 /* ---- listing ---- */
 
-typedef struct entry { const char *name, *path; bool here; } entry; /* here: in the current folder, any YAML file */
-typedef struct listing { entry *entries; size_t count, capacity; } listing;
+typedef struct entry {
+    const char *name, *path;
+    bool here;
+} entry; /* here: in the current folder, any YAML file */
+typedef struct listing {
+    entry *entries;
+    size_t count, capacity;
+} listing;
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
 
 static bool listed(const listing *list, const char *name, size_t length)
 {
@@ -69,7 +72,8 @@ static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *
             break;
         entry made = {kiln__arena_strndup(arena, item->d_name, length - 5),
                       strcmp(folder, ".") == 0 ? kiln__arena_strdup(arena, item->d_name)
-                                               : kiln__arena_printf(arena, "%s/%s", folder, item->d_name), here};
+                                               : kiln__arena_printf(arena, "%s/%s", folder, item->d_name),
+                      here};
         fine = made.name && made.path;
         if (fine)
             list->entries[list->count++] = made;

@@ -4,21 +4,18 @@
 
 #include "data.h"
 
-static const struct { const char *name; size_t bytes; } types[KILN_TYPE_COUNT] = {
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[KILN_TYPE_COUNT] = {
 #define KILN_X(name, bytes, code) {#name, bytes},
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
 };
 
-size_t kiln__type_bytes(kiln_type type)
-{
-    return types[type].bytes;
-}
+size_t kiln__type_bytes(kiln_type type) { return types[type].bytes; }
 
-const char *kiln__type_name(kiln_type type)
-{
-    return types[type].name;
-}
+const char *kiln__type_name(kiln_type type) { return types[type].name; }
 
 bool kiln__type_find(const char *name, kiln_type *type)
 {
@@ -77,16 +74,10 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
     switch (type) {
-    case KILN_f16:
-        *width = 2;
-        return 0x7EA5;
+    case KILN_f16: *width = 2; return 0x7EA5;
     case KILN_f32:
-    case KILN_f64:
-        *width = 4;
-        return 0x7FFDA5A5;
-    default:
-        *width = 1;
-        return 0xA5;
+    case KILN_f64: *width = 4; return 0x7FFDA5A5;
+    default: *width = 1; return 0xA5;
     }
 }
 
@@ -165,8 +156,7 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
         for (size_t i = 0; i < count; i++)
             out[i] = kiln__half_to_double(((const uint16_t *)data)[first + i]);
         break;
-    case KILN_TYPE_COUNT:
-        break;
+    case KILN_TYPE_COUNT: break;
     }
 #undef KILN_CONVERT
 }
@@ -182,7 +172,7 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
             to[i] = value >= past            ? (ctype)most                                                             \
                     : value >= (double)least ? (ctype)value                                                            \
                     : isnan(value)           ? 0                                                                       \
-                                             : (ctype)least;                                                           \
+                                             : (ctype)least;                                                                     \
         }                                                                                                              \
         break;                                                                                                         \
     }
@@ -203,11 +193,8 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
         for (size_t i = 0; i < count; i++)
             ((float *)data)[first + i] = (float)in[i];
         break;
-    case KILN_f64:
-        memcpy((double *)data + first, in, count * sizeof *in);
-        break;
-    case KILN_TYPE_COUNT:
-        break;
+    case KILN_f64: memcpy((double *)data + first, in, count * sizeof *in); break;
+    case KILN_TYPE_COUNT: break;
     }
 #undef KILN_CONVERT
 }

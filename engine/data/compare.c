@@ -21,10 +21,7 @@ typedef struct comparison {
     finding found[PARTS_MOST];
 } comparison;
 
-static bool is_float(kiln_type type)
-{
-    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
-}
+static bool is_float(kiln_type type) { return type == KILN_f16 || type == KILN_f32 || type == KILN_f64; }
 
 static bool is_poison(const kiln_array *array, uint64_t index)
 {
@@ -103,10 +100,8 @@ static int print_element(char *out, size_t room, const kiln_array *array, uint64
 {
     double value;
     switch (array->type) {
-    case KILN_i64:
-        return snprintf(out, room, "%" PRId64, ((const int64_t *)array->data)[index]);
-    case KILN_u64:
-        return snprintf(out, room, "%" PRIu64, ((const uint64_t *)array->data)[index]);
+    case KILN_i64: return snprintf(out, room, "%" PRId64, ((const int64_t *)array->data)[index]);
+    case KILN_u64: return snprintf(out, room, "%" PRIu64, ((const uint64_t *)array->data)[index]);
     default:
         kiln__to_doubles(array->type, array->data, index, 1, &value);
         if (isnan(value)) /* the sign of a NaN has no meaning */

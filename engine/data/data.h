@@ -34,7 +34,13 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
  * fills of any part, in any order, in any number of threads agree. normal: Box-Muller with polynomials of our own,
  * because the last bit of libm's results differs between machines. */
 /* UNIFORM, VALUE and IOTA take ia, ib where `integers` is set and a, b otherwise; NORMAL and ZIPF always a, b. */
-typedef struct kiln__fill_values { kiln__fill_kind kind; double a, b; uint64_t seed; bool integers; int64_t ia, ib; } kiln__fill_values;
+typedef struct kiln__fill_values {
+    kiln__fill_kind kind;
+    double a, b;
+    uint64_t seed;
+    bool integers;
+    int64_t ia, ib;
+} kiln__fill_values;
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
 /* Fills an array with a pattern by which unwritten outputs are recognised: NaN (floats) or 0xA5A5... (integers). */
@@ -57,11 +63,11 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
 
 /* ---- comparison ---- */
 typedef struct kiln__difference {
-    uint64_t wrong;              /* elements outside the tolerance */
+    uint64_t wrong; /* elements outside the tolerance */
     uint64_t worst_index;
-    double worst_error;          /* |got - want| / (atol + rtol |want|); infinite for NaN against a number */
-    uint64_t unwritten;          /* elements that still hold the poison */
-    char text[256];              /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
+    double worst_error; /* |got - want| / (atol + rtol |want|); infinite for NaN against a number */
+    uint64_t unwritten; /* elements that still hold the poison */
+    char text[256];     /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
 } kiln__difference;
 /* Same type and shape. Equal infinities match, and NaN matches NaN. `exact` compares bits, but any NaN matches any
  * NaN. */
@@ -69,7 +75,12 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
                          double atol, kiln__difference *difference);
 
 /* ---- host functions ---- */
-typedef struct kiln__host { const char *name; unsigned uses; kiln_host_fn function; void *user; } kiln__host;
+typedef struct kiln__host {
+    const char *name;
+    unsigned uses;
+    kiln_host_fn function;
+    void *user;
+} kiln__host;
 /* Kiln's own, registered by every engine: matmul_f64, ... */
 extern const kiln__host kiln__builtin_hosts[];
 extern const size_t kiln__builtin_host_count;
@@ -79,20 +90,26 @@ typedef struct kiln__call_arg {
     enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
     kiln_value value;
     kiln_array *array;
-    bool writable, written;      /* written: the function requested it as an output */
+    bool writable, written; /* written: the function requested it as an output */
 } kiln__call_arg;
-typedef struct kiln__export { const char *name; bool is_array; kiln_value value; kiln_array array; struct kiln__export *next; } kiln__export;
+typedef struct kiln__export {
+    const char *name;
+    bool is_array;
+    kiln_value value;
+    kiln_array array;
+    struct kiln__export *next;
+} kiln__export;
 struct kiln_call {
     const kiln_allocator *mem;
     const char *function;
     size_t arg_count;
     kiln__call_arg *args;
-    kiln__export *exports;       /* grows during the call; owned by the caller of kiln__call */
+    kiln__export *exports; /* grows during the call; owned by the caller of kiln__call */
     /* Resolves a file name under the trust rules into a path from `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
     kiln__arena arena;
-    kiln_error *failure;         /* set by kiln_call_fail */
+    kiln_error *failure; /* set by kiln_call_fail */
 };
 /* Calls the function; a failure becomes an error at `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);

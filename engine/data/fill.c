@@ -38,10 +38,7 @@ static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2
     out[1] = words[2] | (uint64_t)words[3] << 32;
 }
 
-static double unit(uint64_t word) /* [0, 1), 53 bits */
-{
-    return (double)(word >> 11) * 0x1p-53;
-}
+static double unit(uint64_t word) /* [0, 1), 53 bits */ { return (double)(word >> 11) * 0x1p-53; }
 
 /* ---- functions: accurate to about one ulp, by series whose error on the reduced range is below the last bit ---- */
 
@@ -123,24 +120,18 @@ static void circle(double u, double *cosine, double *sine)
         s = swap;
     }
     switch ((int)quadrant) {
-    case 0:
-        *cosine = c, *sine = s;
-        break;
-    case 1:
-        *cosine = -s, *sine = c;
-        break;
-    case 2:
-        *cosine = -c, *sine = -s;
-        break;
-    default:
-        *cosine = s, *sine = -c;
-        break;
+    case 0: *cosine = c, *sine = s; break;
+    case 1: *cosine = -s, *sine = c; break;
+    case 2: *cosine = -c, *sine = -s; break;
+    default: *cosine = s, *sine = -c; break;
     }
 }
 
 /* ---- zipf: rejection-inversion, W. Hoermann and G. Derflinger, ACM TOMACS 6 (1996), for p(k) ~ (k + 1)^-s ---- */
 
-typedef struct zipf { double n, s, high, low, shortcut; } zipf;
+typedef struct zipf {
+    double n, s, high, low, shortcut;
+} zipf;
 
 static double zipf_integral(const zipf *z, double x)
 {
@@ -154,10 +145,7 @@ static double zipf_inverse(const zipf *z, double x)
     return exponential(logarithm_ratio(t < -1 ? -1 + 0x1p-53 : t) * x);
 }
 
-static double zipf_density(const zipf *z, double x)
-{
-    return exponential(-z->s * ln(x));
-}
+static double zipf_density(const zipf *z, double x) { return exponential(-z->s * ln(x)); }
 
 static void zipf_begin(zipf *z, double n, double s)
 {
@@ -183,48 +171,29 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index)
 
 /* ---- ranges of the element types ---- */
 
-static bool is_float(kiln_type type)
-{
-    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
-}
+static bool is_float(kiln_type type) { return type == KILN_f16 || type == KILN_f32 || type == KILN_f64; }
 
 static bool fits(kiln_type type, int64_t value)
 {
     switch (type) {
-    case KILN_i8:
-        return value >= INT8_MIN && value <= INT8_MAX;
-    case KILN_u8:
-        return value >= 0 && value <= UINT8_MAX;
-    case KILN_i16:
-        return value >= INT16_MIN && value <= INT16_MAX;
-    case KILN_u16:
-        return value >= 0 && value <= UINT16_MAX;
-    case KILN_i32:
-        return value >= INT32_MIN && value <= INT32_MAX;
-    case KILN_u32:
-        return value >= 0 && value <= UINT32_MAX;
-    case KILN_u64:
-        return value >= 0;
-    default:
-        return true;
+    case KILN_i8: return value >= INT8_MIN && value <= INT8_MAX;
+    case KILN_u8: return value >= 0 && value <= UINT8_MAX;
+    case KILN_i16: return value >= INT16_MIN && value <= INT16_MAX;
+    case KILN_u16: return value >= 0 && value <= UINT16_MAX;
+    case KILN_i32: return value >= INT32_MIN && value <= INT32_MAX;
+    case KILN_u32: return value >= 0 && value <= UINT32_MAX;
+    case KILN_u64: return value >= 0;
+    default: return true;
     }
 }
 
 static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t value)
 {
     switch (kiln__type_bytes(type)) {
-    case 1:
-        ((uint8_t *)data)[index] = (uint8_t)value;
-        break;
-    case 2:
-        ((uint16_t *)data)[index] = (uint16_t)value;
-        break;
-    case 4:
-        ((uint32_t *)data)[index] = (uint32_t)value;
-        break;
-    default:
-        ((uint64_t *)data)[index] = value;
-        break;
+    case 1: ((uint8_t *)data)[index] = (uint8_t)value; break;
+    case 2: ((uint16_t *)data)[index] = (uint16_t)value; break;
+    case 4: ((uint32_t *)data)[index] = (uint32_t)value; break;
+    default: ((uint64_t *)data)[index] = value; break;
     }
 }
 
@@ -244,8 +213,7 @@ static double float_element(const fill_job *job, uint64_t i)
     const kiln__fill_values *fill = &job->fill;
     uint64_t words[2];
     switch (fill->kind) {
-    case KILN__FILL_IOTA:
-        return fill->a + fill->b * (double)i;
+    case KILN__FILL_IOTA: return fill->a + fill->b * (double)i;
     case KILN__FILL_UNIFORM:
         draw(fill->seed, i / 2, 0, words);
         return fill->a + (fill->b - fill->a) * unit(words[i % 2]);
@@ -256,10 +224,8 @@ static double float_element(const fill_job *job, uint64_t i)
         circle(unit(words[1]), &cosine, &sine);
         return fill->a + fill->b * (sqrt(-2 * ln(1 - unit(words[0]))) * (i % 2 ? sine : cosine));
     }
-    case KILN__FILL_ZIPF:
-        return zipf_element(&job->zipf, fill->seed, i);
-    default:
-        return fill->a;
+    case KILN__FILL_ZIPF: return zipf_element(&job->zipf, fill->seed, i);
+    default: return fill->a;
     }
 }
 
@@ -332,8 +298,8 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
     kiln_type type = job->array->type;
     const char *name = kiln__type_name(type);
     if (!fill->integers)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s must be filled with integers, not with %g", name,
-                          fill->a);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s must be filled with integers, not with %g",
+                          name, fill->a);
     int64_t last = fill->kind == KILN__FILL_UNIFORM ? fill->ib : fill->ia;
     if (fill->kind == KILN__FILL_IOTA && job->count > 0 &&
         (job->count - 1 > INT64_MAX || __builtin_mul_overflow((int64_t)(job->count - 1), fill->ib, &last) ||
@@ -365,8 +331,8 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
     if (fill->kind != KILN__FILL_ZIPF)
         return KILN_OK;
     if (!(fill->a >= 1 && fill->a <= 0x1p53 && fill->a == floor(fill->a)))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the number of values must be an integer of 1 or more, not %g",
-                          fill->a);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                          "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
     if (!fits(job->array->type, (int64_t)fill->a - 1))

@@ -27,7 +27,9 @@ typedef struct header {
 
 /* ---- the header: a Python dict literal of three known keys ---- */
 
-typedef struct scanner { const char *at, *end; } scanner;
+typedef struct scanner {
+    const char *at, *end;
+} scanner;
 
 static void skip_space(scanner *s)
 {
@@ -204,7 +206,8 @@ static kiln_status make_promised(const kiln_allocator *mem, const char *name, co
                                  uint64_t limit, kiln_array *array, uint64_t *bytes, kiln_error **error)
 {
     if (!kiln__array_bytes(h->type, h->dims, h->shape, bytes))
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: its header describes more elements than can be addressed", name);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: its header describes more elements than can be addressed",
+                          name);
     if (*bytes > have)
         return kiln__fail(mem, error, KILN_ERROR_IO,
                           "%s: is incomplete: its header describes %" PRIu64 " bytes of data, but it has %" PRIu64,

@@ -99,20 +99,27 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     int why = node_error(node);
     if (result == CUDA_ERROR_NO_DEVICE && visible && why == 0)
-        kiln__text_printf(out, "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
-                               "name a GPU that `nvidia-smi -L` lists.", library, visible);
+        kiln__text_printf(out,
+                          "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
+                          "name a GPU that `nvidia-smi -L` lists.",
+                          library, visible);
     else if (why == EACCES || why == EPERM)
-        kiln__text_printf(out, "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
-                               "(`ls -l %s`), or start the container with the GPU.", node, library, node);
+        kiln__text_printf(out,
+                          "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
+                          "(`ls -l %s`), or start the container with the GPU.",
+                          node, library, node);
     else if (why != 0)
-        kiln__text_printf(out, "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
-                               "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
+        kiln__text_printf(out,
+                          "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
+                          "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
                           library, node, strerror(why));
     else if (result == CUDA_ERROR_NO_DEVICE)
         kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
     else
-        kiln__text_printf(out, "The CUDA driver %s does not start (error %d). Check `nvidia-smi` and `dmesg`; a reboot "
-                               "resets a lost GPU.", library, (int)result);
+        kiln__text_printf(out,
+                          "The CUDA driver %s does not start (error %d). Check `nvidia-smi` and `dmesg`; a reboot "
+                          "resets a lost GPU.",
+                          library, (int)result);
 }
 
 static void note_path(kiln__driver *driver, const char *name)
@@ -132,8 +139,8 @@ static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_e
     if (missing)
         return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
                           "The CUDA driver %s (for CUDA %d.%d) is too old: it lacks %s. Update the NVIDIA driver; "
-                          "`kiln doctor` shows what is installed.", driver->path, driver->version / 1000,
-                          driver->version % 1000 / 10, missing);
+                          "`kiln doctor` shows what is installed.",
+                          driver->path, driver->version / 1000, driver->version % 1000 / 10, missing);
     CUresult result = driver->cuInit_(0);
     int count = 0;
     if (result == CUDA_SUCCESS)
@@ -167,10 +174,12 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
             return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
                               "The CUDA driver library %s was not found. Install the NVIDIA driver (it is not part of "
                               "the toolkit), start the container with the GPU, or use the simulated device "
-                              "(--device sim).", name);
-        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE, "The CUDA driver library %s cannot be loaded: %s. "
-                          "Reinstall the NVIDIA driver, or use the simulated device (--device sim).", name,
-                          why ? why : "no reason");
+                              "(--device sim).",
+                              name);
+        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
+                          "The CUDA driver library %s cannot be loaded: %s. "
+                          "Reinstall the NVIDIA driver, or use the simulated device (--device sim).",
+                          name, why ? why : "no reason");
     }
     note_path(&made, name);
     kiln_status status = start(mem, &made, error);

@@ -27,9 +27,9 @@ struct kiln__nvml {
     const kiln_allocator *mem;
     void *library;
     char path[256];
-    bool begun;                      /* nvmlInit_v2 has succeeded */
+    bool begun; /* nvmlInit_v2 has succeeded */
     nvml_device device;
-#define KILN_X(name, signature, needed) int (*name) signature;
+#define KILN_X(name, signature, needed) int(*name) signature;
     FUNCTIONS(KILN_X)
 #undef KILN_X
     const char *(*nvmlErrorString)(int result);
@@ -117,7 +117,10 @@ static double clock_now(const kiln__nvml *n, int which)
 /* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. Bit 0 (idle) is not throttling. */
 static bool throttle_now(const kiln__nvml *n, unsigned *throttle)
 {
-    static const struct { unsigned long long bits; unsigned is; } reasons[] = {
+    static const struct {
+        unsigned long long bits;
+        unsigned is;
+    } reasons[] = {
         {0x4 | 0x80, KILN_THROTTLE_POWER},           /* software power cap; power brake by an external signal */
         {0x20 | 0x40, KILN_THROTTLE_THERMAL},        /* software and hardware thermal slowdown */
         {0x8, KILN_THROTTLE_HARDWARE},               /* hardware slowdown: temperature, power brake or power draw */
@@ -172,11 +175,12 @@ void kiln__nvml_describe(kiln__nvml *n, kiln__text *out)
     char version[80] = "";
     unsigned throttle;
     double joules;
-    const struct { const char *name; bool told; } all[] = {
-        {"clocks", clock_now(n, CLOCK_SM) > 0},
-        {"throttling", throttle_now(n, &throttle)},
-        {"temperature", kiln__nvml_temperature(n) > 0},
-        {"power", kiln__nvml_power(n) > 0},
+    const struct {
+        const char *name;
+        bool told;
+    } all[] = {
+        {"clocks", clock_now(n, CLOCK_SM) > 0},         {"throttling", throttle_now(n, &throttle)},
+        {"temperature", kiln__nvml_temperature(n) > 0}, {"power", kiln__nvml_power(n) > 0},
         {"energy", kiln__nvml_energy(n, &joules)},
     };
     if (n->nvmlSystemGetDriverVersion)

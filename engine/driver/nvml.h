@@ -18,7 +18,7 @@ void kiln__nvml_describe(kiln__nvml *nvml, kiln__text *out);
 /* Unknown values are 0; all are for NULL. */
 typedef struct kiln__nvml_clocks {
     double sm_hz, memory_hz;
-    unsigned throttle;               /* KILN_THROTTLE_... */
+    unsigned throttle; /* KILN_THROTTLE_... */
 } kiln__nvml_clocks;
 void kiln__nvml_clocks_now(kiln__nvml *nvml, kiln__nvml_clocks *clocks);
 double kiln__nvml_temperature(kiln__nvml *nvml); /* degrees Celsius */

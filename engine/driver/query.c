@@ -21,30 +21,23 @@ bool kiln__driver_is_sticky(CUresult result)
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_EXTERNAL_DEVICE:
-    case CUDA_ERROR_UNKNOWN:
-        return true;
-    default:
-        return false;
+    case CUDA_ERROR_UNKNOWN: return true;
+    default: return false;
     }
 }
 
 static kiln_status status_of(CUresult result)
 {
     switch (result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-        return KILN_ERROR_DEVICE_MEMORY;
+    case CUDA_ERROR_OUT_OF_MEMORY: return KILN_ERROR_DEVICE_MEMORY;
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
     case CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING:
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     case CUDA_ERROR_INVALID_CLUSTER_SIZE:
-    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION:
-        return KILN_ERROR_LAUNCH;
-    case CUDA_ERROR_NO_DEVICE:
-        return KILN_ERROR_NO_DEVICE;
-    case CUDA_ERROR_NOT_SUPPORTED:
-        return KILN_ERROR_UNSUPPORTED;
-    default:
-        return KILN_ERROR_DEVICE;
+    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION: return KILN_ERROR_LAUNCH;
+    case CUDA_ERROR_NO_DEVICE: return KILN_ERROR_NO_DEVICE;
+    case CUDA_ERROR_NOT_SUPPORTED: return KILN_ERROR_UNSUPPORTED;
+    default: return KILN_ERROR_DEVICE;
     }
 }
 
@@ -65,9 +58,9 @@ kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *
     const char *fault = driver->simulator && kiln__driver_is_sticky(result) ? driver->simulator->last_fault() : "";
     if (*fault)
         kiln__text_printf(&text, ": %s", fault);
-    kiln_status status = text.failed ? kiln__fail_memory(error)
-                                     : kiln__fail_cuda(mem, error, status_of(result), (int)result, "%s",
-                                                       kiln__text_get(&text));
+    kiln_status status = text.failed
+                             ? kiln__fail_memory(error)
+                             : kiln__fail_cuda(mem, error, status_of(result), (int)result, "%s", kiln__text_get(&text));
     kiln__text_free(&text);
     return status;
 }
@@ -112,8 +105,8 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
         return false;
     size_t at = (size_t)snprintf(text, KILN__UUID_TEXT, "GPU-");
     for (size_t i = 0; i < sizeof uuid.bytes; i++)
-        at += (size_t)snprintf(text + at, KILN__UUID_TEXT - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                               (unsigned char)uuid.bytes[i]);
+        at += (size_t)snprintf(text + at, KILN__UUID_TEXT - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
     return true;
 }
 
@@ -139,10 +132,10 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->registers_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, &wrong);
     info->registers_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &wrong);
     info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &wrong);
-    info->shared_per_block_optin =
-        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
-    info->shared_per_sm =
-        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &wrong);
+    info->shared_per_block_optin = bytes_attribute(driver, device,
+                                                   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
+    info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                                          &wrong);
     info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &wrong);
     if (note(driver->cuDeviceTotalMem_(&memory, device), &wrong))
         info->memory_bytes = memory;

@@ -5,41 +5,41 @@
 #include "expr.h"
 
 /* Operators with two operands: X(op, as written). They keep this order in the enum. */
-#define KILN__BINARY_OPS(X) \
-    X(ADD, "+") \
-    X(SUB, "-") \
-    X(MUL, "*") \
-    X(DIV, "/") \
-    X(TRUE_DIV, "/") \
-    X(FLOOR_DIV, "//") \
-    X(MOD, "%") \
-    X(POW, "**") \
-    X(SHL, "<<") \
-    X(SHR, ">>") \
-    X(BIT_AND, "&") \
-    X(BIT_OR, "|") \
-    X(BIT_XOR, "^") \
-    X(LT, "<") \
-    X(LE, "<=") \
-    X(GT, ">") \
-    X(GE, ">=") \
-    X(EQ, "==") \
+#define KILN__BINARY_OPS(X)                                                                                            \
+    X(ADD, "+")                                                                                                        \
+    X(SUB, "-")                                                                                                        \
+    X(MUL, "*")                                                                                                        \
+    X(DIV, "/")                                                                                                        \
+    X(TRUE_DIV, "/")                                                                                                   \
+    X(FLOOR_DIV, "//")                                                                                                 \
+    X(MOD, "%")                                                                                                        \
+    X(POW, "**")                                                                                                       \
+    X(SHL, "<<")                                                                                                       \
+    X(SHR, ">>")                                                                                                       \
+    X(BIT_AND, "&")                                                                                                    \
+    X(BIT_OR, "|")                                                                                                     \
+    X(BIT_XOR, "^")                                                                                                    \
+    X(LT, "<")                                                                                                         \
+    X(LE, "<=")                                                                                                        \
+    X(GT, ">")                                                                                                         \
+    X(GE, ">=")                                                                                                        \
+    X(EQ, "==")                                                                                                        \
     X(NE, "!=")
 
 /* X(op, name, fewest arguments, most arguments). MIN and MAX take any number, two at a time. */
-#define KILN__FUNCTIONS(X) \
-    X(MIN, "min", 1, 64) \
-    X(MAX, "max", 1, 64) \
-    X(ABS, "abs", 1, 1) \
-    X(CEIL_DIV, "ceil_div", 2, 2) \
-    X(ROUND_UP, "round_up", 2, 2) \
-    X(ILOG2, "ilog2", 1, 1) \
-    X(CEIL_LOG2, "ceil_log2", 1, 1) \
-    X(IS_POW2, "is_pow2", 1, 1) \
-    X(FLOAT, "float", 1, 1) \
-    X(INT, "int", 1, 1) \
-    X(SQRT, "sqrt", 1, 1) \
-    X(FLOOR, "floor", 1, 1) \
+#define KILN__FUNCTIONS(X)                                                                                             \
+    X(MIN, "min", 1, 64)                                                                                               \
+    X(MAX, "max", 1, 64)                                                                                               \
+    X(ABS, "abs", 1, 1)                                                                                                \
+    X(CEIL_DIV, "ceil_div", 2, 2)                                                                                      \
+    X(ROUND_UP, "round_up", 2, 2)                                                                                      \
+    X(ILOG2, "ilog2", 1, 1)                                                                                            \
+    X(CEIL_LOG2, "ceil_log2", 1, 1)                                                                                    \
+    X(IS_POW2, "is_pow2", 1, 1)                                                                                        \
+    X(FLOAT, "float", 1, 1)                                                                                            \
+    X(INT, "int", 1, 1)                                                                                                \
+    X(SQRT, "sqrt", 1, 1)                                                                                              \
+    X(FLOOR, "floor", 1, 1)                                                                                            \
     X(CEIL, "ceil", 1, 1)
 
 typedef enum kiln__opcode {
@@ -49,9 +49,9 @@ typedef enum kiln__opcode {
     KILN__BINARY_OPS(KILN_X)
 #undef KILN_X
 #define KILN_X(op, name, least, most) KILN__OP_##op,
-    KILN__FUNCTIONS(KILN_X)
+        KILN__FUNCTIONS(KILN_X)
 #undef KILN_X
-    KILN__OP_NEGATE,
+            KILN__OP_NEGATE,
     KILN__OP_PLUS,
     KILN__OP_INVERT,
     KILN__OP_NOT,

@@ -42,7 +42,9 @@ static const char *op_text(kiln__opcode code)
     return code < KILN__COUNT(binary_text) ? binary_text[code] : "?";
 }
 
-typedef struct shown { char text[48]; } shown;
+typedef struct shown {
+    char text[48];
+} shown;
 static shown show(kiln_value v)
 {
     shown s;
@@ -57,10 +59,7 @@ static shown show(kiln_value v)
     return s;
 }
 
-static double as_float(kiln_value v)
-{
-    return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i;
-}
+static double as_float(kiln_value v) { return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i; }
 
 static bool set_int(kiln_value *out, int64_t i)
 {
@@ -124,12 +123,9 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
 {
     int64_t x = a.as.i, y = b.as.i, z = 0;
     switch (code) {
-    case KILN__OP_ADD:
-        return __builtin_add_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
-    case KILN__OP_SUB:
-        return __builtin_sub_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
-    case KILN__OP_MUL:
-        return __builtin_mul_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_ADD: return __builtin_add_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_SUB: return __builtin_sub_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_MUL: return __builtin_mul_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
     case KILN__OP_DIV:
     case KILN__OP_FLOOR_DIV:
     case KILN__OP_CEIL_DIV:
@@ -138,11 +134,10 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         if (x == INT64_MIN && y == -1)
             return overflow(r, code, a, b);
         if (code == KILN__OP_DIV && x % y != 0)
-            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction", (long long)x,
-                        (long long)y);
+            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction",
+                        (long long)x, (long long)y);
         return set_int(out, floor_div(x, y) + (code == KILN__OP_CEIL_DIV && x % y != 0));
-    case KILN__OP_MOD:
-        return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
+    case KILN__OP_MOD: return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
     case KILN__OP_ROUND_UP:
         if (y <= 0)
             return FAIL(r, "round_up needs a positive multiple, not %lld", (long long)y);
@@ -173,8 +168,7 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         set_int(out, z);
         out->kind = a.kind == KILN_BOOL && b.kind == KILN_BOOL ? KILN_BOOL : KILN_INT;
         return true;
-    default:
-        return FAIL(r, "'%s' cannot be applied to integers", op_text(code));
+    default: return FAIL(r, "'%s' cannot be applied to integers", op_text(code));
     }
 }
 
@@ -182,19 +176,13 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
 {
     double x = as_float(a), y = as_float(b);
     switch (code) {
-    case KILN__OP_ADD:
-        return set_float(r, out, x + y, code);
-    case KILN__OP_SUB:
-        return set_float(r, out, x - y, code);
-    case KILN__OP_MUL:
-        return set_float(r, out, x * y, code);
+    case KILN__OP_ADD: return set_float(r, out, x + y, code);
+    case KILN__OP_SUB: return set_float(r, out, x - y, code);
+    case KILN__OP_MUL: return set_float(r, out, x * y, code);
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, x / y, code);
-    case KILN__OP_FLOOR_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, floor(x / y), code);
-    case KILN__OP_CEIL_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, ceil(x / y), code);
+    case KILN__OP_TRUE_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, x / y, code);
+    case KILN__OP_FLOOR_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, floor(x / y), code);
+    case KILN__OP_CEIL_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, ceil(x / y), code);
     case KILN__OP_MOD: {
         if (y == 0)
             return FAIL(r, "modulo by zero");
@@ -207,8 +195,7 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
         if (x < 0 && y != floor(y))
             return FAIL(r, "%s ** %s is not a real number", show(a).text, show(b).text);
         return set_float(r, out, pow(x, y), code);
-    default:
-        return FAIL(r, "'%s' needs integers, not %s and %s", op_text(code), show(a).text, show(b).text);
+    default: return FAIL(r, "'%s' needs integers, not %s and %s", op_text(code), show(a).text, show(b).text);
     }
 }
 
@@ -236,18 +223,12 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
     }
     int way = order(a, b);
     switch (code) {
-    case KILN__OP_LT:
-        return set_bool(out, way < 0);
-    case KILN__OP_LE:
-        return set_bool(out, way <= 0);
-    case KILN__OP_GT:
-        return set_bool(out, way > 0);
-    case KILN__OP_GE:
-        return set_bool(out, way >= 0);
-    case KILN__OP_EQ:
-        return set_bool(out, way == 0);
-    default:
-        return set_bool(out, way != 0);
+    case KILN__OP_LT: return set_bool(out, way < 0);
+    case KILN__OP_LE: return set_bool(out, way <= 0);
+    case KILN__OP_GT: return set_bool(out, way > 0);
+    case KILN__OP_GE: return set_bool(out, way >= 0);
+    case KILN__OP_EQ: return set_bool(out, way == 0);
+    default: return set_bool(out, way != 0);
     }
 }
 
@@ -286,28 +267,20 @@ static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *
         if (a.as.i == INT64_MIN)
             return overflow(r, code, a, a);
         return set_int(out, code == KILN__OP_ABS && a.as.i >= 0 ? a.as.i : -a.as.i);
-    case KILN__OP_PLUS:
-        return is_float ? set_float(r, out, a.as.f, code) : set_int(out, a.as.i);
+    case KILN__OP_PLUS: return is_float ? set_float(r, out, a.as.f, code) : set_int(out, a.as.i);
     case KILN__OP_INVERT:
         return is_float ? FAIL(r, "'~' needs an integer, not %s", show(a).text) : set_int(out, ~a.as.i);
-    case KILN__OP_NOT:
-        return set_bool(out, !kiln__value_truth(a));
-    case KILN__OP_TRUTH:
-        return set_bool(out, kiln__value_truth(a));
-    case KILN__OP_FLOAT:
-        return set_float(r, out, as_float(a), code);
-    case KILN__OP_INT:
-        return is_float ? float_to_int(r, trunc(a.as.f), "int", out) : set_int(out, a.as.i);
-    case KILN__OP_FLOOR:
-        return is_float ? float_to_int(r, floor(a.as.f), "floor", out) : set_int(out, a.as.i);
-    case KILN__OP_CEIL:
-        return is_float ? float_to_int(r, ceil(a.as.f), "ceil", out) : set_int(out, a.as.i);
+    case KILN__OP_NOT: return set_bool(out, !kiln__value_truth(a));
+    case KILN__OP_TRUTH: return set_bool(out, kiln__value_truth(a));
+    case KILN__OP_FLOAT: return set_float(r, out, as_float(a), code);
+    case KILN__OP_INT: return is_float ? float_to_int(r, trunc(a.as.f), "int", out) : set_int(out, a.as.i);
+    case KILN__OP_FLOOR: return is_float ? float_to_int(r, floor(a.as.f), "floor", out) : set_int(out, a.as.i);
+    case KILN__OP_CEIL: return is_float ? float_to_int(r, ceil(a.as.f), "ceil", out) : set_int(out, a.as.i);
     case KILN__OP_SQRT:
         if (as_float(a) < 0)
             return FAIL(r, "cannot take the square root of %s", show(a).text);
         return set_float(r, out, sqrt(as_float(a)), code);
-    default:
-        return logarithm(r, code, a, out);
+    default: return logarithm(r, code, a, out);
     }
 }
 
@@ -392,9 +365,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
     for (const kiln__expr_op *op = expr->code, *end = op + expr->code_count; op < end; op++) {
         r.at = op->at;
         switch ((kiln__opcode)op->code) {
-        case KILN__OP_CONSTANT:
-            *++top = expr->constants[op->operand];
-            break;
+        case KILN__OP_CONSTANT: *++top = expr->constants[op->operand]; break;
         case KILN__OP_NAME:
             top++;
             if (from->slots)
@@ -402,9 +373,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             else if (!kiln__scope_find(from->scope, expr->names[op->operand], top))
                 return unknown_name(&r, from->scope, expr->names[op->operand]);
             break;
-        case KILN__OP_JUMP:
-            op += op->operand;
-            break;
+        case KILN__OP_JUMP: op += op->operand; break;
         case KILN__OP_JUMP_FALSE:
             if (!truth(&r, *top--, &yes))
                 return false;
@@ -441,7 +410,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-        /* The usual operations of constraints, on integers: inline, for speed. All others and every error go through
+            /* The usual operations of constraints, on integers: inline, for speed. All others and every error go through
          * apply(). */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
@@ -451,9 +420,9 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
         else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
             return false;                                                                                              \
         break;
-        ARITHMETIC(ADD, __builtin_add_overflow)
-        ARITHMETIC(SUB, __builtin_sub_overflow)
-        ARITHMETIC(MUL, __builtin_mul_overflow)
+            ARITHMETIC(ADD, __builtin_add_overflow)
+            ARITHMETIC(SUB, __builtin_sub_overflow)
+            ARITHMETIC(MUL, __builtin_mul_overflow)
 #undef ARITHMETIC
 #define COMPARISON(op_, sign)                                                                                          \
     case KILN__OP_##op_:                                                                                               \
@@ -463,12 +432,12 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
         else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
             return false;                                                                                              \
         break;
-        COMPARISON(LT, <)
-        COMPARISON(LE, <=)
-        COMPARISON(GT, >)
-        COMPARISON(GE, >=)
-        COMPARISON(EQ, ==)
-        COMPARISON(NE, !=)
+            COMPARISON(LT, <)
+            COMPARISON(LE, <=)
+            COMPARISON(GT, >)
+            COMPARISON(GE, >=)
+            COMPARISON(EQ, ==)
+            COMPARISON(NE, !=)
 #undef COMPARISON
         case KILN__OP_MOD:
             top--;

@@ -33,7 +33,7 @@ kiln__pos kiln__expr_pos(const kiln__expr *expr);
 /* The names used, each once. A dotted name is one name ("device.sm_count", "A.rows"). */
 size_t kiln__expr_name_count(const kiln__expr *expr);
 const char *kiln__expr_name(const kiln__expr *expr, size_t index);
-kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index); /* of its first use */
+kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index);    /* of its first use */
 bool kiln__expr_is_constant(const kiln__expr *expr, kiln_value *value); /* a literal */
 
 /* Where names get their values: a chain of frames, innermost first. */

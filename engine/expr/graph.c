@@ -99,22 +99,16 @@ uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value)
     double f = value.as.f;
     switch (value.kind) {
     case KILN_INT:
-    case KILN_BOOL:
-        return constant(graph, KILN__NODE_INT, value.as.i);
-    case KILN_TEXT:
-        return constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
-    default:
-        break;
+    case KILN_BOOL: return constant(graph, KILN__NODE_INT, value.as.i);
+    case KILN_TEXT: return constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
+    default: break;
     }
     if (f >= -(double)WHOLE_MOST && f <= (double)WHOLE_MOST && f == (double)(int64_t)f)
         return constant(graph, KILN__NODE_FLOAT, (int64_t)f);
     return constant(graph, KILN__NODE_OTHER, 0);
 }
 
-bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node)
-{
-    return graph->nodes[node].op == NODE_INPUT;
-}
+bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node) { return graph->nodes[node].op == NODE_INPUT; }
 
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known)
 {
@@ -127,12 +121,21 @@ bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *v
 static bool is_unary(unsigned op)
 {
     switch (op) {
-    case KILN__OP_ABS: case KILN__OP_ILOG2: case KILN__OP_CEIL_LOG2: case KILN__OP_IS_POW2: case KILN__OP_FLOAT:
-    case KILN__OP_INT: case KILN__OP_SQRT: case KILN__OP_FLOOR: case KILN__OP_CEIL: case KILN__OP_NEGATE:
-    case KILN__OP_PLUS: case KILN__OP_INVERT: case KILN__OP_NOT: case KILN__OP_TRUTH:
-        return true;
-    default:
-        return false;
+    case KILN__OP_ABS:
+    case KILN__OP_ILOG2:
+    case KILN__OP_CEIL_LOG2:
+    case KILN__OP_IS_POW2:
+    case KILN__OP_FLOAT:
+    case KILN__OP_INT:
+    case KILN__OP_SQRT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_NEGATE:
+    case KILN__OP_PLUS:
+    case KILN__OP_INVERT:
+    case KILN__OP_NOT:
+    case KILN__OP_TRUTH: return true;
+    default: return false;
     }
 }
 
@@ -159,10 +162,7 @@ static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
     return z.kind == KILN_INT || z.kind == KILN_BOOL;
 }
 
-static bool within(int64_t a)
-{
-    return a >= -WHOLE_MOST && a <= WHOLE_MOST;
-}
+static bool within(int64_t a) { return a >= -WHOLE_MOST && a <= WHOLE_MOST; }
 
 static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
@@ -192,12 +192,12 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
             return false;
         *out = a / b;
         break;
-    case KILN__OP_FLOAT: case KILN__OP_INT: case KILN__OP_FLOOR: case KILN__OP_CEIL: case KILN__OP_PLUS:
-        *out = a;
-        break;
-    default:
-        fine = general(n, a, b, out);
-        break;
+    case KILN__OP_FLOAT:
+    case KILN__OP_INT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_PLUS: *out = a; break;
+    default: fine = general(n, a, b, out); break;
     }
     return fine && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b) && within(*out)));
 }
@@ -250,20 +250,31 @@ static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
     if (texts)
         return false;
     switch (op) {
-    case KILN__OP_LT: case KILN__OP_LE: case KILN__OP_GT: case KILN__OP_GE: case KILN__OP_NOT: case KILN__OP_TRUTH:
-    case KILN__OP_INT: case KILN__OP_FLOOR: case KILN__OP_CEIL:
-        return true;
-    case KILN__OP_FLOAT: case KILN__OP_TRUE_DIV:
-        *kind = KILN__NODE_FLOAT;
-        return true;
-    case KILN__OP_ADD: case KILN__OP_SUB: case KILN__OP_MUL: case KILN__OP_DIV: case KILN__OP_FLOOR_DIV: case KILN__OP_MOD:
-    case KILN__OP_MIN: case KILN__OP_MAX: case KILN__OP_CEIL_DIV: case KILN__OP_ABS: case KILN__OP_NEGATE: case KILN__OP_PLUS:
-        *kind = floats ? KILN__NODE_FLOAT : KILN__NODE_INT;
-        return true;
-    case KILN__OP_SQRT:
-        return false;
-    default:
-        return !floats;
+    case KILN__OP_LT:
+    case KILN__OP_LE:
+    case KILN__OP_GT:
+    case KILN__OP_GE:
+    case KILN__OP_NOT:
+    case KILN__OP_TRUTH:
+    case KILN__OP_INT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL: return true;
+    case KILN__OP_FLOAT:
+    case KILN__OP_TRUE_DIV: *kind = KILN__NODE_FLOAT; return true;
+    case KILN__OP_ADD:
+    case KILN__OP_SUB:
+    case KILN__OP_MUL:
+    case KILN__OP_DIV:
+    case KILN__OP_FLOOR_DIV:
+    case KILN__OP_MOD:
+    case KILN__OP_MIN:
+    case KILN__OP_MAX:
+    case KILN__OP_CEIL_DIV:
+    case KILN__OP_ABS:
+    case KILN__OP_NEGATE:
+    case KILN__OP_PLUS: *kind = floats ? KILN__NODE_FLOAT : KILN__NODE_INT; return true;
+    case KILN__OP_SQRT: return false;
+    default: return !floats;
     }
 }
 
@@ -319,7 +330,7 @@ static void meet(builder *b, size_t at)
            b->meetings[b->meeting_count - 1].how != MEET_TEST) {
         meeting m = b->meetings[--b->meeting_count];
         uint32_t *top = &b->stack[b->depth - 1];
-        *top = m.how == MEET_OR ? select_node(b->graph, m.condition, m.other, *top)
+        *top = m.how == MEET_OR     ? select_node(b->graph, m.condition, m.other, *top)
                : m.how == MEET_ELSE ? select_node(b->graph, m.condition, m.other, *top)
                                     : select_node(b->graph, m.condition, *top, m.other);
     }
@@ -333,12 +344,8 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
     size_t target = at + 1 + (size_t)op->operand;
     uint32_t *top = &b->stack[b->depth ? b->depth - 1 : 0];
     switch (op->code) {
-    case KILN__OP_CONSTANT:
-        b->stack[b->depth++] = kiln__graph_constant(graph, expr->constants[op->operand]);
-        break;
-    case KILN__OP_NAME:
-        b->stack[b->depth++] = resolve(user, expr, (size_t)op->operand);
-        break;
+    case KILN__OP_CONSTANT: b->stack[b->depth++] = kiln__graph_constant(graph, expr->constants[op->operand]); break;
+    case KILN__OP_NAME: b->stack[b->depth++] = resolve(user, expr, (size_t)op->operand); break;
     case KILN__OP_AND:
     case KILN__OP_OR: {
         uint32_t stays = op->detail ? *top : constant(graph, KILN__NODE_INT, op->code == KILN__OP_OR);
@@ -351,9 +358,7 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         b->depth--;
         return meet_later(b, (meeting){MEET_AND, target, link, constant(graph, KILN__NODE_INT, 0)});
     }
-    case KILN__OP_JUMP_FALSE:
-        b->depth--;
-        return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
+    case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
     case KILN__OP_JUMP: /* after the first branch of a choice */
         b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;

@@ -9,15 +9,20 @@
 
 #include "expr.h"
 
-typedef enum kiln__expr_node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__expr_node_kind;
+typedef enum kiln__expr_node_kind {
+    KILN__NODE_INT,
+    KILN__NODE_FLOAT,
+    KILN__NODE_TEXT,
+    KILN__NODE_OTHER
+} kiln__expr_node_kind;
 
 typedef struct kiln__expr_node {
-    uint8_t op;                /* an opcode of expr/code.h, or one of graph.c's own */
-    uint8_t kind; /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of
+    uint8_t op;       /* an opcode of expr/code.h, or one of graph.c's own */
+    uint8_t kind;     /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of
                      these */
-    uint32_t a, b, c;          /* operands: earlier nodes */
-    int64_t value;             /* of a constant; number of an input */
-    uint32_t next;             /* in the table of known nodes */
+    uint32_t a, b, c; /* operands: earlier nodes */
+    int64_t value;    /* of a constant; number of an input */
+    uint32_t next;    /* in the table of known nodes */
 } kiln__expr_node;
 
 typedef struct kiln__graph {
@@ -26,9 +31,9 @@ typedef struct kiln__graph {
     size_t count, capacity;
     uint32_t *buckets;
     size_t bucket_count;
-    const char **texts;        /* referenced: the texts of the constants and inputs */
+    const char **texts; /* referenced: the texts of the constants and inputs */
     size_t text_count, text_capacity;
-    bool failed;               /* memory ran out */
+    bool failed; /* memory ran out */
 } kiln__graph;
 
 #define KILN__NO_NODE UINT32_MAX

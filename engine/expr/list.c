@@ -21,11 +21,11 @@ typedef struct reader {
     kiln__arena *arena; /* for what is parsed; inside a loop it is the loop's own */
     const char *text;
     size_t length, at;
-    kiln__arena *home;  /* the caller's */
+    kiln__arena *home; /* the caller's */
     kiln__pos pos;
     size_t limit, steps;
-    size_t most_range;  /* the limit if the whole list is one range */
-    bool plain;         /* only `range`, `list` and `tuple` were read so far */
+    size_t most_range; /* the limit if the whole list is one range */
+    bool plain;        /* only `range`, `list` and `tuple` were read so far */
     int nesting;
     kiln__diag *diag;
 } reader;
@@ -110,10 +110,7 @@ static kiln__expr *parse(reader *r, unsigned flags)
                                  r->diag);
 }
 
-static kiln__expr *parse_value(reader *r)
-{
-    return parse(r, 0);
-}
+static kiln__expr *parse_value(reader *r) { return parse(r, 0); }
 
 static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
 {
@@ -136,13 +133,13 @@ static bool long_range(reader *r, const int64_t bounds[3], size_t start, values 
 {
     uint64_t count = range_count(bounds);
     if (count > r->most_range)
-        return FAIL(r, start, "a range of %llu values; at most %zu are allowed", (unsigned long long)count, r->most_range);
+        return FAIL(r, start, "a range of %llu values; at most %zu are allowed", (unsigned long long)count,
+                    r->most_range);
     out->data = kiln__arena_alloc(out->arena, (size_t)count * sizeof *out->data);
     if (!out->data)
         return no_memory(r);
     for (uint64_t i = 0; i < count; i++)
-        out->data[i] =
-            (kiln_value){.kind = KILN_INT, .as.i = (int64_t)((uint64_t)bounds[0] + i * (uint64_t)bounds[2])};
+        out->data[i] = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)((uint64_t)bounds[0] + i * (uint64_t)bounds[2])};
     out->count = out->capacity = (size_t)count;
     return true;
 }
@@ -325,9 +322,16 @@ static bool sum(reader *r, const kiln__scope *scope, values *out)
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
                      size_t limit, size_t most_range, kiln_value **list, size_t *count, kiln__diag *diag)
 {
-    reader r = {.arena = arena, .home = arena, .text = text, .length = length, .pos = pos, .limit = limit,
+    reader r = {.arena = arena,
+                .home = arena,
+                .text = text,
+                .length = length,
+                .pos = pos,
+                .limit = limit,
                 .steps = limit < SIZE_MAX / 8 ? 4 * limit + 1000 : limit,
-                .most_range = most_range, .plain = true, .diag = diag};
+                .most_range = most_range,
+                .plain = true,
+                .diag = diag};
     values out = {.arena = arena};
     if (length > KILN__EXPR_LENGTH)
         return FAIL(&r, 0, "a list of more than %d characters", KILN__EXPR_LENGTH);

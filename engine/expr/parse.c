@@ -33,10 +33,7 @@ typedef struct parser {
     int stack, nesting;
 } parser;
 
-static bool python(const parser *p)
-{
-    return p->flags & KILN__EXPR_PYTHON;
-}
+static bool python(const parser *p) { return p->flags & KILN__EXPR_PYTHON; }
 
 #define FAIL_AT(p, offset, ...)                                                                                        \
     do {                                                                                                               \
@@ -71,10 +68,7 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length)
     return at;
 }
 
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool digit(char c) { return c >= '0' && c <= '9'; }
 
 static void lex_radix(parser *p, unsigned radix)
 {
@@ -211,8 +205,8 @@ static void unexpected(parser *p, const char *wanted)
     else if (is(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
     else
-        FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted,
-                (int)(p->token.length < 60 ? p->token.length : 60), p->text + p->token.at);
+        FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
+                p->text + p->token.at);
 }
 
 static void expect(parser *p, const char *word)
@@ -351,14 +345,18 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 
 static void call(parser *p, token name)
 {
-    static const struct { const char *name; kiln__opcode code; unsigned least, most; } functions[] = {
+    static const struct {
+        const char *name;
+        kiln__opcode code;
+        unsigned least, most;
+    } functions[] = {
 #define KILN_X(op, text, least, most) {text, KILN__OP_##op, least, most},
         KILN__FUNCTIONS(KILN_X)
 #undef KILN_X
     };
     size_t f = 0;
-    while (f < KILN__COUNT(functions) && (strlen(functions[f].name) != name.length ||
-                                          memcmp(functions[f].name, p->text + name.at, name.length) != 0))
+    while (f < KILN__COUNT(functions) &&
+           (strlen(functions[f].name) != name.length || memcmp(functions[f].name, p->text + name.at, name.length) != 0))
         f++;
     if (f == KILN__COUNT(functions)) {
         const char *names[KILN__COUNT(functions)], *near = NULL;
@@ -457,17 +455,14 @@ static void primary(parser *p)
             p->failed = true;
         emit_constant(p, t.value, t.at);
         return;
-    case TOKEN_NAME:
-        name_or_call(p);
-        return;
+    case TOKEN_NAME: name_or_call(p); return;
     case TOKEN_PUNCTUATION:
         if (!accept(p, "("))
             break;
         nested(p, conditional);
         expect(p, ")");
         return;
-    case TOKEN_END:
-        break;
+    case TOKEN_END: break;
     }
     unexpected(p, "a value");
 }
@@ -501,10 +496,14 @@ static void power(parser *p)
 
 /* The arithmetic and bit operators, lowest precedence first. As in Python, and unlike C, `&` binds tighter than
  * `==`. */
-static const struct { const char *text; kiln__opcode code; int level; } arithmetic_ops[] = {
-    {"|", KILN__OP_BIT_OR, 0}, {"^", KILN__OP_BIT_XOR, 1}, {"&", KILN__OP_BIT_AND, 2}, {"<<", KILN__OP_SHL, 3},
-    {">>", KILN__OP_SHR, 3},   {"+", KILN__OP_ADD, 4},     {"-", KILN__OP_SUB, 4},     {"*", KILN__OP_MUL, 5},
-    {"//", KILN__OP_FLOOR_DIV, 5}, {"/", KILN__OP_DIV, 5}, {"%", KILN__OP_MOD, 5},
+static const struct {
+    const char *text;
+    kiln__opcode code;
+    int level;
+} arithmetic_ops[] = {
+    {"|", KILN__OP_BIT_OR, 0},     {"^", KILN__OP_BIT_XOR, 1}, {"&", KILN__OP_BIT_AND, 2}, {"<<", KILN__OP_SHL, 3},
+    {">>", KILN__OP_SHR, 3},       {"+", KILN__OP_ADD, 4},     {"-", KILN__OP_SUB, 4},     {"*", KILN__OP_MUL, 5},
+    {"//", KILN__OP_FLOOR_DIV, 5}, {"/", KILN__OP_DIV, 5},     {"%", KILN__OP_MOD, 5},
 };
 
 static void arithmetic_from(parser *p, int level)
@@ -512,8 +511,7 @@ static void arithmetic_from(parser *p, int level)
     unary(p);
     while (!p->failed && p->token.kind == TOKEN_PUNCTUATION) {
         size_t i = 0, at = p->token.at;
-        while (i < KILN__COUNT(arithmetic_ops) &&
-               (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
+        while (i < KILN__COUNT(arithmetic_ops) && (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
             i++;
         if (i == KILN__COUNT(arithmetic_ops))
             return;
@@ -628,15 +626,9 @@ static void logical(parser *p, const char *word, const char *sign, kiln__opcode 
     }
 }
 
-static void conjunction(parser *p)
-{
-    logical(p, "and", "&&", KILN__OP_AND, negation);
-}
+static void conjunction(parser *p) { logical(p, "and", "&&", KILN__OP_AND, negation); }
 
-static void disjunction(parser *p)
-{
-    logical(p, "or", "||", KILN__OP_OR, conjunction);
-}
+static void disjunction(parser *p) { logical(p, "or", "||", KILN__OP_OR, conjunction); }
 
 static void reverse(kiln__expr_op *code, size_t from, size_t to)
 {
@@ -678,7 +670,13 @@ static void conditional(parser *p)
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)
 {
-    parser p = {.arena = arena, .text = text, .length = length, .at = from, .pos = pos, .flags = flags, .lists = lists,
+    parser p = {.arena = arena,
+                .text = text,
+                .length = length,
+                .at = from,
+                .pos = pos,
+                .flags = flags,
+                .lists = lists,
                 .diag = diag};
     if (length > KILN__EXPR_LENGTH) {
         FAIL_AT(&p, from, "an expression of more than %d characters", KILN__EXPR_LENGTH);

@@ -13,8 +13,8 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;             /* no memory */
-    json_t *keys;            /* names of the params, in order */
+    bool failed;  /* no memory */
+    json_t *keys; /* names of the params, in order */
     const char *objective;
     const char *compilation; /* what the file calls the time of compiling */
     const char *unit;        /* of "time", as in the file */
@@ -22,17 +22,17 @@ typedef struct converter {
 } converter;
 
 /* X(in a cache's entry, in a result's times) */
-#define TIMES(X) \
-    X("compile_time", "compilation_time") \
-    X("framework_time", "framework") \
-    X("strategy_time", "search_algorithm") \
-    X("verification_time", "validation") \
+#define TIMES(X)                                                                                                       \
+    X("compile_time", "compilation_time")                                                                              \
+    X("framework_time", "framework")                                                                                   \
+    X("strategy_time", "search_algorithm")                                                                             \
+    X("verification_time", "validation")                                                                               \
     X("times", "runtimes")
 
 /* X(Kernel Tuner's word, T4's invalidity); if several have the same invalidity, it is converted to the first */
-#define FAILURES(X) \
-    X("CompilationFailedConfig", "compile") \
-    X("RuntimeFailedConfig", "runtime") \
+#define FAILURES(X)                                                                                                    \
+    X("CompilationFailedConfig", "compile")                                                                            \
+    X("RuntimeFailedConfig", "runtime")                                                                                \
     X("InvalidConfig", "constraints")
 
 /* ---- JSON with a sticky failure ---- */
@@ -89,7 +89,8 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
 {
     size_t i;
     json_t *key;
-    json_array_foreach(c->keys, i, key) {
+    json_array_foreach(c->keys, i, key)
+    {
         kiln__text_puts(out, i ? "," : "");
         put_value(out, json_object_get(configuration, json_string_value(key)));
     }
@@ -106,30 +107,32 @@ static bool is_param(const converter *c, const char *name)
 {
     size_t i;
     json_t *key;
-    json_array_foreach(c->keys, i, key)
-        if (strcmp(json_string_value(key), name) == 0)
-            return true;
+    json_array_foreach(c->keys, i, key) if (strcmp(json_string_value(key), name) == 0) return true;
     return false;
 }
 
 /* The name of an entry's field among a result's times; NULL: it is not a time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
-    static const struct { const char *entry, *result; } names[] = {
+    static const struct {
+        const char *entry, *result;
+    } names[] = {
 #define X(entry, result) {entry, result},
         TIMES(X)
 #undef X
     };
     for (size_t i = 0; i < KILN__COUNT(names); i++)
-        if (strcmp(names[i].entry, field) == 0 && (strcmp(field, "times") == 0 ? json_is_array(value)
-                                                                                : json_is_number(value)))
+        if (strcmp(names[i].entry, field) == 0 &&
+            (strcmp(field, "times") == 0 ? json_is_array(value) : json_is_number(value)))
             return i == 0 ? c->compilation : names[i].result;
     return NULL;
 }
 
 static const char *invalidity_of(const json_t *value)
 {
-    static const struct { const char *word, *invalidity; } words[] = {
+    static const struct {
+        const char *word, *invalidity;
+    } words[] = {
 #define X(word, invalidity) {word, invalidity},
         FAILURES(X)
 #undef X
@@ -143,8 +146,8 @@ static const char *invalidity_of(const json_t *value)
 
 static bool is_schema_name(const char *name)
 {
-    static const char *const names[] = {"timestamp", "configuration", "times", "invalidity", "correctness",
-                                        "measurements", "objectives", "kernel_tuner"};
+    static const char *const names[] = {"timestamp",   "configuration", "times",      "invalidity",
+                                        "correctness", "measurements",  "objectives", "kernel_tuner"};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -169,7 +172,8 @@ static json_t *plain_result(converter *c, json_t *entry)
     json_t *measurements = made(c, json_array()), *objectives = made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
     const char *field, *invalidity = invalidity_of(score ? score : json_object_get(entry, "time")), *time;
-    json_object_foreach(entry, field, value) {
+    json_object_foreach(entry, field, value)
+    {
         if (is_param(c, field))
             set(c, configuration, field, json_incref(value));
         else if (strcmp(field, "timestamp") == 0 && json_is_string(value))
@@ -204,8 +208,7 @@ static json_t *scaled(converter *c, json_t *value, double by)
         return made(c, isfinite(product) ? json_real(product) : json_null());
     }
     json_t *array = made(c, json_array());
-    json_array_foreach(value, i, item)
-        append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
+    json_array_foreach(value, i, item) append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
     return array;
 }
 
@@ -231,11 +234,13 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
 
 static json_t *plain_entry(converter *c, const json_t *result)
 {
-    static const struct { const char *entry, *result; } names[] = {
+    static const struct {
+        const char *entry, *result;
+    } names[] = {
 #define X(entry, result) {entry, result},
         TIMES(X)
 #undef X
-        {"compile_time", "compilation"},
+            {"compile_time", "compilation"},
     };
     json_t *entry = made(c, json_object()), *value, *times = json_object_get(result, "times");
     json_t *timestamp = json_object_get(result, "timestamp"), *item;
@@ -243,7 +248,8 @@ static json_t *plain_entry(converter *c, const json_t *result)
     size_t i;
     json_object_foreach(json_object_get(result, "configuration"), field, value)
         set(c, entry, field, json_incref(value));
-    json_array_foreach(json_object_get(result, "measurements"), i, item) {
+    json_array_foreach(json_object_get(result, "measurements"), i, item)
+    {
         const char *name = text_in(item, "name"), *own = text_in(item, "unit");
         json_t *got = json_object_get(item, "value");
         bool time = name && strcmp(name, "time") == 0;
@@ -256,9 +262,9 @@ static json_t *plain_entry(converter *c, const json_t *result)
             set(c, entry, names[i].entry, scaled(c, value, c->to_ms));
     if (json_is_string(timestamp))
         set(c, entry, "timestamp", json_incref(timestamp));
-    json_object_foreach((json_t *)(uintptr_t)result, field, value)
-        if (!is_schema_name(field) && !json_object_get(entry, field))
-            set(c, entry, field, json_incref(value));
+    json_object_foreach((json_t *)(uintptr_t)result, field,
+                        value) if (!is_schema_name(field) && !json_object_get(entry, field))
+        set(c, entry, field, json_incref(value));
     set_time(c, entry, result);
     return entry;
 }
@@ -320,9 +326,7 @@ static json_t *without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = made(c, json_object()), *value;
     const char *key;
-    json_object_foreach(object, key, value)
-        if (strcmp(key, name) != 0)
-            set(c, copy, key, json_incref(value));
+    json_object_foreach(object, key, value) if (strcmp(key, name) != 0) set(c, copy, key, json_incref(value));
     return copy;
 }
 
@@ -344,9 +348,11 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     json_t *params = made(c, json_object()), *value, *result;
     const char *name;
     size_t i;
-    json_object_foreach(first, name, value) {
+    json_object_foreach(first, name, value)
+    {
         json_t *values = made(c, json_array()), *seen = made(c, json_object());
-        json_array_foreach(results, i, result) {
+        json_array_foreach(results, i, result)
+        {
             json_t *here = json_object_get(json_object_get(result, "configuration"), name);
             char *text = here ? json_dumps(here, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
             c->failed |= here && !text;
@@ -367,7 +373,8 @@ static void describe_params(converter *c, json_t *results, json_t *header)
 /* The header of a cache for a T4 file that was not converted from one; the file's own is kept in it. */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
-    json_t *header = made(c, json_object()), *own = made(c, json_object()), *metadata = json_object_get(root, "metadata");
+    json_t *header = made(c, json_object()), *own = made(c, json_object()),
+           *metadata = json_object_get(root, "metadata");
     const char *device = text_in(metadata, "device");
     set(c, header, "device_name", string(c, device ? device : ""));
     set(c, header, "kernel_name", string(c, ""));
@@ -406,9 +413,9 @@ static void read_dialect(converter *c, const json_t *root, const json_t *first)
     c->objective = json_is_string(objective) ? json_string_value(objective) : "time";
     if (json_object_get(json_object_get(first, "times"), "compilation"))
         c->compilation = "compilation";
-    json_array_foreach(json_object_get(first, "measurements"), i, item)
-        if (text_in(item, "name") && strcmp(text_in(item, "name"), "time") == 0 && (unit = text_in(item, "unit")) != NULL)
-            c->unit = unit;
+    json_array_foreach(json_object_get(first, "measurements"), i,
+                       item) if (text_in(item, "name") && strcmp(text_in(item, "name"), "time") == 0 &&
+                                 (unit = text_in(item, "unit")) != NULL) c->unit = unit;
 }
 
 /* ---- whole files ---- */
@@ -420,22 +427,23 @@ static kiln_status bad(converter *c, size_t number, const char *what)
 
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
-    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"), *own_root = json_object_get(own, "root");
+    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"),
+           *own_root = json_object_get(own, "root");
     json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry, *key_name;
     const char *key;
     size_t number = 0, i;
     kiln_status status = KILN_OK;
     read_objective(c, header);
-    json_array_foreach(c->keys, i, key_name)
-        if (!json_is_string(key_name))
-            status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    json_array_foreach(c->keys, i, key_name) if (!json_is_string(key_name))
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
     if (status == KILN_OK && !json_is_array(c->keys))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
         c->compilation = text_in(own, "compilation");
         c->unit = text_in(own, "unit");
     }
-    json_object_foreach(json_object_get(from, "cache"), key, entry) {
+    json_object_foreach(json_object_get(from, "cache"), key, entry)
+    {
         if (status == KILN_OK && !json_is_object(entry))
             status = bad(c, number, "not an object");
         if (status != KILN_OK || c->failed)
@@ -453,7 +461,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 static kiln_status to_cache(converter *c, json_t *from, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;
-    json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"), *cache = made(c, json_object());
+    json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"),
+           *cache = made(c, json_object());
     json_t *natural = json_is_object(header) ? root_of(c, header) : NULL;
     size_t number;
     kiln_status status = KILN_OK;
@@ -466,7 +475,8 @@ static kiln_status to_cache(converter *c, json_t *from, json_t **to)
     read_objective(c, header);
     if (!(c->to_ms > 0))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: unknown unit of time", c->name);
-    json_array_foreach(results, number, result) {
+    json_array_foreach(results, number, result)
+    {
         if (status == KILN_OK && !json_is_object(json_object_get(result, "configuration")))
             status = bad(c, number, "has no params");
         if (status != KILN_OK || c->failed)
@@ -489,9 +499,14 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
         to->root = json_incref(from->root);
         return KILN_OK;
     }
-    converter c = {.mem = mem, .name = name, .error = error, .compilation = "compilation_time", .unit = "milliseconds",
+    converter c = {.mem = mem,
+                   .name = name,
+                   .error = error,
+                   .compilation = "compilation_time",
+                   .unit = "milliseconds",
                    .to_ms = 1};
-    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root) : to_cache(&c, from->root, &to->root);
+    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
+                                                  : to_cache(&c, from->root, &to->root);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

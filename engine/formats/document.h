@@ -9,9 +9,9 @@
 
 typedef struct kiln__document {
     json_t *root;
-    kiln_format format;     /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
-    bool cut_off;           /* the end of the file is missing: open brackets were closed */
-    size_t text_length;     /* bytes of its text, uncompressed */
+    kiln_format format; /* KILN_FORMAT_T4 or KILN_FORMAT_KERNEL_TUNER */
+    bool cut_off;       /* the end of the file is missing: open brackets were closed */
+    size_t text_length; /* bytes of its text, uncompressed */
 } kiln__document;
 
 /* The bytes of the file: plain or gzipped, complete or truncated. jansson takes its memory from malloc. A text that is

@@ -59,9 +59,10 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
     if (result == Z_MEM_ERROR)
         return kiln__fail_memory(error);
     if (result == Z_NEED_DICT)
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when decompressed, which is the limit "
-                          "for a gzipped file of its size; if that size is right, decompress it with gunzip first", name,
-                          limit >> 20);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%s: larger than %zu MiB when decompressed, which is the limit "
+                          "for a gzipped file of its size; if that size is right, decompress it with gunzip first",
+                          name, limit >> 20);
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", name);
 }
 

@@ -5,14 +5,15 @@
 #include "points.h"
 
 /* The first one is the default. X(name, about) */
-#define KILN__STRATEGIES(X) \
-    X(surrogate, "a forest learns from what was measured and says what is worth trying next; the default") \
-    X(exhaustive, "every configuration in order") \
-    X(random, "uniformly at random, none twice") \
-    X(greedy, "to the best of the adjacent configurations until there is none better, then anew from a random one") \
-    X(ils, "iterated local search: to the first better one of those that differ in one param, then a few params " "changed at random") \
-    X(annealing, "simulated annealing: worse steps are taken too, more and more rarely") \
-    X(genetic, "a population whose members are crossed and mutated") \
+#define KILN__STRATEGIES(X)                                                                                            \
+    X(surrogate, "a forest learns from what was measured and says what is worth trying next; the default")             \
+    X(exhaustive, "every configuration in order")                                                                      \
+    X(random, "uniformly at random, none twice")                                                                       \
+    X(greedy, "to the best of the adjacent configurations until there is none better, then anew from a random one")    \
+    X(ils, "iterated local search: to the first better one of those that differ in one param, then a few params "      \
+           "changed at random")                                                                                        \
+    X(annealing, "simulated annealing: worse steps are taken too, more and more rarely")                               \
+    X(genetic, "a population whose members are crossed and mutated")                                                   \
     X(evolution, "differential evolution: members move along differences of others")
 
 typedef struct kiln__strategy kiln__strategy;

@@ -16,49 +16,53 @@ enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes
 
 /* A constraint, or one operand of an `and` in a constraint. */
 typedef struct piece {
-    size_t constraint;       /* number in the variant's where */
-    uint32_t node;           /* NONE: the expression itself must be evaluated */
-    uint32_t param;          /* the param in the tree at which it can be tested */
-    bool whole;              /* the constraint has no other piece */
+    size_t constraint; /* number in the variant's where */
+    uint32_t node;     /* NONE: the expression itself must be evaluated */
+    uint32_t param;    /* the param in the tree at which it can be tested */
+    bool whole;        /* the constraint has no other piece */
 } piece;
 
-typedef struct branch {      /* a param in the tree */
+typedef struct branch { /* a param in the tree */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    bool memo;               /* its keys are fewer than all values above it */
-    uint64_t *before;        /* of a top one: for each value, and the end: configurations with earlier values */
+    bool memo;        /* its keys are fewer than all values above it */
+    uint64_t *before; /* of a top one: for each value, and the end: configurations with earlier values */
 } branch;
 
-typedef struct memo_entry { kiln__hash128 key; uint64_t count; uint64_t used; } memo_entry;
+typedef struct memo_entry {
+    kiln__hash128 key;
+    uint64_t count;
+    uint64_t used;
+} memo_entry;
 
 struct kiln__index {
     const kiln__space *space;
     const kiln_allocator *mem;
     kiln__arena arena;
     kiln__graph graph;
-    size_t params, words;    /* words of a set of params */
-    uint32_t *input;         /* of each param */
-    uint32_t *let_node;      /* NONE: not created yet */
-    bool *let_open;          /* it is being created, or cannot be */
-    uint64_t *uses;          /* of each node: the params that it depends on */
+    size_t params, words; /* words of a set of params */
+    uint32_t *input;      /* of each param */
+    uint32_t *let_node;   /* NONE: not created yet */
+    bool *let_open;       /* it is being created, or cannot be */
+    uint64_t *uses;       /* of each node: the params that it depends on */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;           /* the first of the top ones; the rest are its siblings */
-    int64_t **values;        /* of each input: its value for each value of the param */
-    int64_t *value;          /* current value of each node */
+    uint32_t root;    /* the first of the top ones; the rest are its siblings */
+    int64_t **values; /* of each input: its value for each value of the param */
+    int64_t *value;   /* current value of each node */
     bool *unknown;
-    size_t *choice;          /* of each param */
+    size_t *choice; /* of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
-    bool impossible;         /* a constraint without params does not hold */
-    bool lost;               /* a constraint cannot be computed for some values: use the walk */
-    bool failed;             /* out of memory */
-    kiln__effort *effort;    /* NULL: no limit; only opening has one */
-    bool halted;             /* the effort ended: the count is a lower bound */
+    bool impossible;      /* a constraint without params does not hold */
+    bool lost;            /* a constraint cannot be computed for some values: use the walk */
+    bool failed;          /* out of memory */
+    kiln__effort *effort; /* NULL: no limit; only opening has one */
+    bool halted;          /* the effort ended: the count is a lower bound */
     uint64_t count;
 };
 
@@ -247,7 +251,9 @@ static bool plant(kiln__index *x)
                 continue;
             branch *b = &x->branches[param];
             uint32_t *head = parent == NONE ? &x->root : &x->branches[parent].first_child;
-            *b = (branch){.parent = parent, .first_child = NONE, .sibling = *head,
+            *b = (branch){.parent = parent,
+                          .first_child = NONE,
+                          .sibling = *head,
                           .depth = parent == NONE ? 0 : x->branches[parent].depth + 1};
             *head = (uint32_t)param;
             group[param] = NONE;

@@ -11,8 +11,8 @@ typedef struct kiln__index kiln__index;
 kiln_status kiln__index_open(const kiln__space *space, kiln__index **index, kiln_error **error);
 /* The same with limited effort. If it ends first, *index stays NULL and *found is a lower bound of the number of
  * configurations. */
-kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index, uint64_t *found,
-                                    kiln_error **error);
+kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index,
+                                    uint64_t *found, kiln_error **error);
 void kiln__index_free(kiln__index *index); /* NULL is allowed */
 /* The number of valid configurations; UINT64_MAX if there are more. */
 uint64_t kiln__index_count(const kiln__index *index);

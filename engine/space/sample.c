@@ -7,7 +7,9 @@
 
 enum { FIRST_ATTEMPT = 1 << 16 }; /* units of work of the first attempt; each later one may take twice as many */
 
-typedef struct level { uint64_t count, start, stride, tried; } level;
+typedef struct level {
+    uint64_t count, start, stride, tried;
+} level;
 
 struct kiln__sampler {
     const kiln__space *space;
@@ -166,10 +168,11 @@ kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *
     if (variant->where_count == 0 || tally->rejected[most] == 0)
         return kiln__fail(space->mem, error, KILN_ERROR_CONSTRAINT,
                           "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were "
-                          "tried", variant->name, seconds, (unsigned long long)tally->tried);
+                          "tried",
+                          variant->name, seconds, (unsigned long long)tally->tried);
     kiln__diag_add(&diag, kiln__expr_pos(variant->where[most]),
                    "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were tried; "
-                   "this constraint rejected most of them, %llu", variant->name, seconds,
-                   (unsigned long long)tally->tried, (unsigned long long)tally->rejected[most]);
+                   "this constraint rejected most of them, %llu",
+                   variant->name, seconds, (unsigned long long)tally->tried, (unsigned long long)tally->rejected[most]);
     return kiln__diag_finish(&diag, KILN_ERROR_CONSTRAINT, error);
 }

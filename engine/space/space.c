@@ -11,8 +11,8 @@ struct kiln__walk {
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    size_t depth;          /* where to continue after an effort has ended the walk */
-    kiln__effort *effort;  /* NULL: no limit */
+    size_t depth;         /* where to continue after an effort has ended the walk */
+    kiln__effort *effort; /* NULL: no limit */
     kiln__tally tally;
     bool started, halted, done;
 };
@@ -186,10 +186,7 @@ static uint64_t product(const kiln__space *space, size_t from)
     return count;
 }
 
-uint64_t kiln__space_raw(const kiln__space *space)
-{
-    return product(space, 0);
-}
+uint64_t kiln__space_raw(const kiln__space *space) { return product(space, 0); }
 
 bool kiln__effort_ask(kiln__effort *effort)
 {

@@ -8,12 +8,12 @@
 /* A limit on the work of a walk. It is checked at every step; the clock is read, and the caller's `stop` called, only
  * now and then. NULL: no limit. */
 typedef struct kiln__effort {
-    uint64_t deadline;           /* kiln__now_ns(); 0: none */
-    uint64_t most;               /* units of work, some nanoseconds each, the same on every machine; 0: no limit */
-    bool (*stop)(void *user);    /* true: end now; NULL: none */
+    uint64_t deadline;        /* kiln__now_ns(); 0: none */
+    uint64_t most;            /* units of work, some nanoseconds each, the same on every machine; 0: no limit */
+    bool (*stop)(void *user); /* true: end now; NULL: none */
     void *user;
-    uint64_t done, asked;        /* units so far, and at the last look at the clock */
-    bool over, stopped;          /* the limit is reached; the caller ended it */
+    uint64_t done, asked; /* units so far, and at the last look at the clock */
+    bool over, stopped;   /* the limit is reached; the caller ended it */
 } kiln__effort;
 bool kiln__effort_ask(kiln__effort *effort); /* checks everything now. False: stop */
 /* Counts a step of `units`. False: stop; all later calls return false too. */
@@ -36,7 +36,7 @@ kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *var
                              const kiln_setting *fixed, size_t fixed_count, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);
 
-uint64_t kiln__space_raw(const kiln__space *space);   /* product of the value counts; saturates */
+uint64_t kiln__space_raw(const kiln__space *space); /* product of the value counts; saturates */
 /* Counts the valid ones. An expression that fails to evaluate is an error (with its place). */
 kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
 /* The same with limited effort. *counted false: the effort ended first, and *valid is a lower bound. */
@@ -52,8 +52,8 @@ void kiln__walk_free(kiln__walk *walk);
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort);
 /* How many values were tried, and how many of them each constraint rejected. */
 typedef struct kiln__tally {
-    uint64_t tried;              /* values that were given to a param */
-    uint64_t *rejected;          /* by each constraint */
+    uint64_t tried;     /* values that were given to a param */
+    uint64_t *rejected; /* by each constraint */
 } kiln__tally;
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk);
 /* KILN_ERROR_CONSTRAINT: no configuration was found; how many were tried, and which constraint rejected most. */
@@ -68,7 +68,7 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
  * configurations are equally likely, and one may be drawn twice. */
 typedef struct kiln__sampler kiln__sampler;
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **sampler, kiln_error **error);
-void kiln__sampler_free(kiln__sampler *sampler); /* NULL is allowed */
+void kiln__sampler_free(kiln__sampler *sampler);                /* NULL is allowed */
 typedef uint64_t (*kiln__below_fn)(void *user, uint64_t bound); /* a random number below bound >= 1 */
 /* For each param the index of its value. *found false: none was found within the effort, or none exists. */
 kiln_status kiln__sampler_draw(kiln__sampler *sampler, kiln__below_fn below, void *user, kiln__effort *effort,

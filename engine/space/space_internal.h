@@ -13,10 +13,10 @@ typedef struct kiln__axis {
 /* A let to compute or a constraint to test. */
 typedef struct kiln__check {
     const kiln__expr *expr;
-    const uint32_t *slots; /* of the names in expr */
-    uint32_t target;       /* the slot of a let's value; KILN__CONSTRAINT for a constraint */
-    uint32_t number;       /* of a constraint, in the variant's where */
-    size_t level;          /* how many params must have a value */
+    const uint32_t *slots;    /* of the names in expr */
+    uint32_t target;          /* the slot of a let's value; KILN__CONSTRAINT for a constraint */
+    uint32_t number;          /* of a constraint, in the variant's where */
+    size_t level;             /* how many params must have a value */
     struct kiln__check *next; /* of the same level */
 } kiln__check;
 #define KILN__CONSTRAINT UINT32_MAX
@@ -28,12 +28,12 @@ struct kiln__space {
     const kiln__variant *variant;
     const kiln__scope *outer;
     kiln__axis *axes;
-    kiln_value *slots;     /* params, lets, then outer names, which have values from the start */
+    kiln_value *slots; /* params, lets, then outer names, which have values from the start */
     size_t slot_count, slot_capacity;
     const char **outer_names; /* of the slots after the lets */
-    kiln__check **levels;  /* param_count + 1 lists */
+    kiln__check **levels;     /* param_count + 1 lists */
     kiln__check **let_checks; /* NULL: no constraint needs this let */
-    size_t deepest;        /* the last level with a check */
+    size_t deepest;           /* the last level with a check */
 };
 
 typedef enum kiln__outcome { KILN__FAILED, KILN__EXCLUDED, KILN__HOLDS } kiln__outcome;

@@ -4,17 +4,36 @@
 
 bool kiln__type_named(const char *text, kiln_type *type)
 {
-    static const struct { const char *name; kiln_type type; } names[] = {
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } names[] = {
 #define KILN_X(name, bytes, code) {#name, KILN_##name},
         KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
         /* and as the sources call them */
-        {"char", KILN_i8}, {"signed char", KILN_i8}, {"int8_t", KILN_i8}, {"unsigned char", KILN_u8},
-        {"uint8_t", KILN_u8}, {"short", KILN_i16}, {"int16_t", KILN_i16}, {"unsigned short", KILN_u16},
-        {"uint16_t", KILN_u16}, {"int", KILN_i32}, {"int32_t", KILN_i32}, {"unsigned", KILN_u32},
-        {"unsigned int", KILN_u32}, {"uint32_t", KILN_u32}, {"long long", KILN_i64}, {"int64_t", KILN_i64},
-        {"unsigned long long", KILN_u64}, {"uint64_t", KILN_u64}, {"half", KILN_f16}, {"__half", KILN_f16},
-        {"float", KILN_f32}, {"double", KILN_f64}};
+        {"char", KILN_i8},
+        {"signed char", KILN_i8},
+        {"int8_t", KILN_i8},
+        {"unsigned char", KILN_u8},
+        {"uint8_t", KILN_u8},
+        {"short", KILN_i16},
+        {"int16_t", KILN_i16},
+        {"unsigned short", KILN_u16},
+        {"uint16_t", KILN_u16},
+        {"int", KILN_i32},
+        {"int32_t", KILN_i32},
+        {"unsigned", KILN_u32},
+        {"unsigned int", KILN_u32},
+        {"uint32_t", KILN_u32},
+        {"long long", KILN_i64},
+        {"int64_t", KILN_i64},
+        {"unsigned long long", KILN_u64},
+        {"uint64_t", KILN_u64},
+        {"half", KILN_f16},
+        {"__half", KILN_f16},
+        {"float", KILN_f32},
+        {"double", KILN_f64}};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         if (strcmp(names[i].name, text) == 0) {
             *type = names[i].type;
@@ -47,8 +66,10 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         kiln_type type;
         if (kiln__type_named(node->text, &type))
             near = type_names[type];
-        kiln__diag_add(r->diag, node->pos, near ? "unknown type '%s'; did you mean '%s'?"
-                       : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64", node->text, near);
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "unknown type '%s'; did you mean '%s'?"
+                            : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64",
+                       node->text, near);
         return;
     }
     kiln_type type;
@@ -104,13 +125,17 @@ static int64_t name_seed(const char *name)
 
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {
-    KILN__KEYS_fill(KILN__NODE)
-    const struct { const char *key; kiln__spec_node *node; kiln__fill_kind kind; size_t least, most; const char *shape; }
-        fills[] = {{"value", value_, KILN__FILL_VALUE, 1, 1, "one number"},
-                   {"iota", iota_, KILN__FILL_IOTA, 1, 2, "[start, step]"},
-                   {"uniform", uniform_, KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
-                   {"normal", normal_, KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
-                   {"zipf", zipf_, KILN__FILL_ZIPF, 2, 2, "[count, exponent]"}};
+    KILN__KEYS_fill(KILN__NODE) const struct {
+        const char *key;
+        kiln__spec_node *node;
+        kiln__fill_kind kind;
+        size_t least, most;
+        const char *shape;
+    } fills[] = {{"value", value_, KILN__FILL_VALUE, 1, 1, "one number"},
+                 {"iota", iota_, KILN__FILL_IOTA, 1, 2, "[start, step]"},
+                 {"uniform", uniform_, KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
+                 {"normal", normal_, KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
+                 {"zipf", zipf_, KILN__FILL_ZIPF, 2, 2, "[count, exponent]"}};
     kiln__fill *fill = &buffer->fill;
     fill->pos = map->pos;
     if (map->kind == KILN__SCALAR) {
@@ -177,9 +202,7 @@ static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
 
 static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spec, kiln__buffer *buffer)
 {
-    KILN__KEYS_buffer(KILN__NODE)
-    if (!kiln__read_map(r, map, KILN__MAPPING_buffer))
-        return;
+    KILN__KEYS_buffer(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_buffer)) return;
     if ((fill_ != NULL) + (from_ != NULL) + (file_ != NULL) > 1)
         kiln__diag_add(r->diag, map->pos, "a buffer's content is one of 'fill', 'from' and 'file'");
     bool comes_with_data = from_ || file_;

@@ -27,12 +27,10 @@
     X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
     X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
     X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
-    X(DEFINES, "list of lets, or NAME: expression",                                                                    \
-      EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                                                                      \
+    X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \
     X(VALUE, "value", SCALAR)                                                                                          \
     X(VALUES, "list of values", SCALARS("1"))                                                                          \
-    X(PAIR, "two buffers",                                                                                             \
-      "{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 2, \"items\": " SCALAR "}")                                \
+    X(PAIR, "two buffers", "{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 2, \"items\": " SCALAR "}")           \
     X(READS, "NAME: BUFFER or BUFFER[ELEMENT]", BY_NAME("1", SCALAR))                                                  \
     X(SIZES, "NAME: {NAME: value}", BY_NAME("1", BY_NAME("0", SCALAR)))                                                \
     X(PARAMS, "NAME: values or param", BY_NAME("0", EITHER(SCALARS("1"), REF("param"))))                               \
@@ -63,16 +61,15 @@ KILN__KEY_EFFECTS(KILN_X)
 
 #define HAS(keys) "{\"required\": [" keys "]}"
 #define RULE_NONE "{}"
-#define RULE_PARAM /* `values` or a range */                                                                           \
-    "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": ["                         \
-    HAS("\"values\", \"from\"") ", " HAS("\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", "                   \
-    HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
-#define RULE_BUFFER /* one content; type and shape, unless they come with it */                                        \
-    "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": ["   \
-    HAS("\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
+#define RULE_PARAM /* `values` or a range */                                                                                         \
+    "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": [" HAS("\"values\", \"from\"") ", " HAS( \
+        "\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", " HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
+#define RULE_BUFFER /* one content; type and shape, unless they come with it */                                           \
+    "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
+        "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
 #define RULE_VERIFICATION /* exact or with tolerances */                                                               \
-    "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": ["               \
-    HAS("\"rtol\"") ", " HAS("\"atol\"") "]}}"
+    "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": [" HAS(          \
+        "\"rtol\"") ", " HAS("\"atol\"") "]}}"
 
 #define KILN_X(mapping, what, rule, about) static const char about_##mapping[] = about, rule_##mapping[] = RULE_##rule;
 KILN__MAPPINGS(KILN_X)
@@ -86,9 +83,17 @@ const char *const kiln__mapping_names[KILN__MAPPING_COUNT] = {
 
 const kiln__key_row kiln__keys[KILN__KEY_COUNT] = {
 #define KILN_KEY(in, key, needed, form, changed, text)                                                                 \
-    {KILN__MAPPING_##in, KILN__EFFECT_##changed,                                                                       \
-     {.mapping = #in, .mapping_about = about_##in, .mapping_rule = rule_##in, .name = #key, .need = KILN_KEY_##needed, \
-      .value = text_##form, .schema = schema_##form, .about = text, .changes = effect_##changed}},
+    {KILN__MAPPING_##in,                                                                                               \
+     KILN__EFFECT_##changed,                                                                                           \
+     {.mapping = #in,                                                                                                  \
+      .mapping_about = about_##in,                                                                                     \
+      .mapping_rule = rule_##in,                                                                                       \
+      .name = #key,                                                                                                    \
+      .need = KILN_KEY_##needed,                                                                                       \
+      .value = text_##form,                                                                                            \
+      .schema = schema_##form,                                                                                         \
+      .about = text,                                                                                                   \
+      .changes = effect_##changed}},
 #define KILN_X(mapping, what, rule, about) KILN__KEYS_##mapping(KILN_KEY)
     KILN__MAPPINGS(KILN_X)
 #undef KILN_X

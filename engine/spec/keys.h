@@ -14,7 +14,7 @@
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
     X(variant, "a variant", NONE, "One way to do the work. The spec's own sections come before those of the variant.") \
-    X(param, "a param", PARAM, "A param with a range, a default or options.")                      \
+    X(param, "a param", PARAM, "A param with a range, a default or options.")                                          \
     X(input, "an input", NONE, "Data with a format, which a host function makes.")                                     \
     X(buffer, "a buffer", BUFFER, "An array on the device. One of a variant is scratch.")                              \
     X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
@@ -31,8 +31,8 @@
 
 /* X(name, text). What changes with the key, and so, which stored samples are not reused. */
 #define KILN__KEY_EFFECTS(X)                                                                                           \
-    X(CODE, "code")         /* the compiled code, and with it its samples */                                           \
-    X(RUN, "run")           /* what is run on the code, or how it is checked */                                        \
+    X(CODE, "code") /* the compiled code, and with it its samples */                                                   \
+    X(RUN, "run")   /* what is run on the code, or how it is checked */                                                \
     X(BOTH, "code and run")                                                                                            \
     X(NAME, "name")         /* samples are kept by it */                                                               \
     X(CHOICE, "choice")     /* which configurations and sizes there are, and how they rank: a sample has its own */    \
@@ -74,7 +74,7 @@
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \
     KILN__KEYS_spec_head(X) KILN__KEYS_section(X, spec) KILN__KEYS_metrics(X, spec) KILN__KEYS_spec_tail(X)            \
-    KILN__KEYS_work(X, spec)
+        KILN__KEYS_work(X, spec)
 
 #define KILN__KEYS_variant_head(X)                                                                                     \
     X(variant, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                 \
@@ -82,8 +82,7 @@
       "`false`: only for comparison, as a bound or a pattern. It does not do the spec's work and is never the best.")  \
     X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")
 #define KILN__KEYS_variant(X)                                                                                          \
-    KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant)                              \
-    KILN__KEYS_metrics(X, variant)
+    KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant) KILN__KEYS_metrics(X, variant)
 
 #define KILN__KEYS_param(X)                                                                                            \
     X(param, values, OPTIONAL, VALUES, CHOICE, "All numbers, all booleans or all names. Or a range: `from`, `to`.")    \
@@ -182,16 +181,16 @@ typedef enum kiln__mapping {
 #define KILN_X(mapping, what, rule, about) KILN__MAPPING_##mapping,
     KILN__MAPPINGS(KILN_X)
 #undef KILN_X
-    KILN__MAPPING_COUNT
+        KILN__MAPPING_COUNT
 } kiln__mapping;
 
 typedef enum kiln__key { /* KILN__KEY_launch_grid */
 #define KILN_KEY(mapping, name, need, form, effect, about) KILN__KEY_##mapping##_##name,
 #define KILN_X(mapping, what, rule, about) KILN__KEYS_##mapping(KILN_KEY)
-    KILN__MAPPINGS(KILN_X)
+                         KILN__MAPPINGS(KILN_X)
 #undef KILN_X
 #undef KILN_KEY
-    KILN__KEY_COUNT
+                             KILN__KEY_COUNT
 } kiln__key;
 
 typedef enum kiln__key_effect {
@@ -205,8 +204,8 @@ typedef struct kiln__key_row {
     kiln__key_effect effect;
     kiln_spec_key_info info;
 } kiln__key_row;
-extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];             /* those of a mapping stand together */
-extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT];  /* "a launch", for messages */
+extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];            /* those of a mapping stand together */
+extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT]; /* "a launch", for messages */
 
 /* For a reader: KILN__KEYS_launch(KILN__NODE) declares `kernel_`, `grid_`, ..., the nodes of the mapping `map`, NULL
  * where a key is not there. The compiler warns of one that is not used. */

@@ -29,8 +29,10 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
     if (!expr)
         return false;
     if (kiln__expr_name_count(expr) > 0) {
-        kiln__diag_add(r->diag, kiln__expr_name_pos(expr, 0), "%s must be a constant; '%s' has no value here "
-                       "(a text of more than one word is quoted)", what, kiln__expr_name(expr, 0));
+        kiln__diag_add(r->diag, kiln__expr_name_pos(expr, 0),
+                       "%s must be a constant; '%s' has no value here "
+                       "(a text of more than one word is quoted)",
+                       what, kiln__expr_name(expr, 0));
         return false;
     }
     return kiln__expr_eval(expr, NULL, value, r->diag);
@@ -68,7 +70,8 @@ static int by_value(const void *a, const void *b)
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
     size_t rising = 1;
-    while (rising < count && by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
+    while (rising < count &&
+           by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
         rising++;
     if (rising >= count) /* a range, mostly */
         return true;
@@ -164,7 +167,9 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
     return 0;
 }
 
-typedef struct range_nodes { const kiln__spec_node *map, *from, *to, *step, *times; } range_nodes;
+typedef struct range_nodes {
+    const kiln__spec_node *map, *from, *to, *step, *times;
+} range_nodes;
 
 static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *param)
 {
@@ -234,8 +239,7 @@ static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__par
 static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
     const kiln__spec_node *map = *node;
-    KILN__KEYS_param(KILN__NODE)
-    (void)options_; /* read when all params are declared (read_section() in parse.c) */
+    KILN__KEYS_param(KILN__NODE)(void) options_; /* read when all params are declared (read_section() in parse.c) */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
@@ -310,8 +314,8 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
                           const kiln__sizes *first)
 {
     if (map->kind == KILN__SCALAR) {
-        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}",
-                       key->text, map->text);
+        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}", key->text,
+                       map->text);
         if (!kiln__find_name(r, key->text))
             kiln__declare(r, key, KILN__NAME_SIZE, NULL); /* it was meant as one: spare the reader what follows */
         return;

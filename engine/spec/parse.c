@@ -6,16 +6,26 @@
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
-    size_t param_count;  kiln__param *params;
-    size_t let_count;    kiln__named_expr *lets;
-    size_t where_count;  kiln__expr **where;
-    size_t define_count; kiln__named_expr *defines;
-    size_t bake_count;   const char **bake;
-    size_t option_count; kiln__template **options;
-    size_t input_count;  kiln__input *inputs;
-    size_t buffer_count; kiln__buffer *buffers;
-    size_t before_count; kiln__step *before;
-    size_t metric_count; kiln__named_expr *metrics;
+    size_t param_count;
+    kiln__param *params;
+    size_t let_count;
+    kiln__named_expr *lets;
+    size_t where_count;
+    kiln__expr **where;
+    size_t define_count;
+    kiln__named_expr *defines;
+    size_t bake_count;
+    const char **bake;
+    size_t option_count;
+    kiln__template **options;
+    size_t input_count;
+    kiln__input *inputs;
+    size_t buffer_count;
+    kiln__buffer *buffers;
+    size_t before_count;
+    kiln__step *before;
+    size_t metric_count;
+    kiln__named_expr *metrics;
 } section;
 
 /* ---- lets ---- */
@@ -121,11 +131,12 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 static bool c_word(const char *name)
 {
     static const char *const words[] = {
-        "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do",
-        "double", "else", "enum", "extern", "for", "friend", "goto", "inline", "long", "namespace", "new", "operator",
-        "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-        "template", "this", "throw", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "while"};
+        "auto",     "bool",     "break",    "case",    "catch",  "char",      "class",   "const",
+        "continue", "default",  "delete",   "do",      "double", "else",      "enum",    "extern",
+        "for",      "friend",   "goto",     "inline",  "long",   "namespace", "new",     "operator",
+        "private",  "public",   "register", "return",  "short",  "signed",    "sizeof",  "static",
+        "struct",   "switch",   "template", "this",    "throw",  "try",       "typedef", "typename",
+        "union",    "unsigned", "using",    "virtual", "void",   "volatile",  "while"};
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(name, words[i]) == 0)
             return true;
@@ -232,7 +243,8 @@ static void read_inputs(kiln__reader *r, const kiln__spec_node *map, section *ou
             continue;
         }
         if (kiln__read_key(r, node, KILN__KEY_input_host))
-            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
+            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input",
+                                              KILN_HOST_INPUT);
         r->for_input = true;
         input->args = kiln__read_host_args(r, node, "host", before + i, false, &input->arg_count);
         r->for_input = false;
@@ -248,9 +260,7 @@ static void declare_all(kiln__reader *r, const kiln__spec_node *map, const char 
 
 static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
 {
-    KILN__KEYS_section(KILN__NODE, section)
-    KILN__KEYS_metrics(KILN__NODE, section)
-    size_t inputs = r->input_count;
+    KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
     out->params = kiln__read_params(r, params_, &out->param_count);
     declare_all(r, let_, "'let'", KILN__NAME_LET);
     declare_all(r, inputs_, "'inputs'", KILN__NAME_INPUT);
@@ -330,15 +340,11 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
 
 static void read_steps_or_launch(kiln__reader *r, const kiln__spec_node *map, kiln__variant *variant)
 {
-    KILN__KEYS_work(KILN__NODE, work)
-    if (launch_ && steps_)
+    KILN__KEYS_work(KILN__NODE, work) if (launch_ && steps_)
         kiln__diag_add(r->diag, steps_->pos, "a variant has 'launch' or 'steps', not both");
-    else if (launch_)
-        variant->steps = kiln__read_launch_only(r, launch_, &variant->step_count);
-    else if (steps_)
-        variant->steps = kiln__read_steps(r, steps_, "'steps'", &variant->step_count);
-    else
-        kiln__diag_add(r->diag, variant->pos, "variant '%s' has neither 'launch' nor 'steps'", variant->name);
+    else if (launch_) variant->steps = kiln__read_launch_only(r, launch_, &variant->step_count);
+    else if (steps_) variant->steps = kiln__read_steps(r, steps_, "'steps'", &variant->step_count);
+    else kiln__diag_add(r->diag, variant->pos, "variant '%s' has neither 'launch' nor 'steps'", variant->name);
 }
 
 static bool good_label(const char *name)
@@ -350,8 +356,7 @@ static bool good_label(const char *name)
 static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
-    KILN__KEYS_variant_head(KILN__NODE)
-    variant->name = kiln__arena_strdup(r->arena, key->text);
+    KILN__KEYS_variant_head(KILN__NODE) variant->name = kiln__arena_strdup(r->arena, key->text);
     variant->pos = key->pos;
     variant->about = "";
     variant->contender = true;
@@ -397,7 +402,8 @@ static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, cons
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
-static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map, const section *shared)
+static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map,
+                          const section *shared)
 {
     kiln_spec *spec = r->spec;
     const kiln__spec_node *alone = kiln__spec_node_key(root, "launch");
@@ -440,15 +446,13 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
             return;
     near = kiln__nearest(verify->name, names, r->spec->variant_count);
     kiln__diag_add(r->diag, node->pos,
-                   near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'",
-                   verify->name, near);
+                   near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'", verify->name,
+                   near);
 }
 
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
-    KILN__KEYS_against(KILN__NODE)
-    if (!kiln__read_map(r, map, KILN__MAPPING_against))
-        return;
+    KILN__KEYS_against(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_against)) return;
     if (map->count != 1) {
         kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
         return;
@@ -473,8 +477,7 @@ static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *node, 
 static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map,
                             const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
 {
-    KILN__KEYS_verification(KILN__NODE)
-    const char *outs[KILN__MOST];
+    KILN__KEYS_verification(KILN__NODE) const char *outs[KILN__MOST];
     size_t out_count = 0;
     bool found = false;
     verify->pos = key->pos;
@@ -515,7 +518,8 @@ void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__
 static void read_version(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *version)
 {
     if (!version)
-        kiln__diag_add(r->diag, root->pos, "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
+        kiln__diag_add(r->diag, root->pos,
+                       "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
                        "the format");
     else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
@@ -523,9 +527,7 @@ static void read_version(kiln__reader *r, const kiln__spec_node *root, const kil
 
 void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
 {
-    KILN__KEYS_spec_head(KILN__NODE)
-    KILN__KEYS_spec_tail(KILN__NODE)
-    kiln_spec *spec = r->spec;
+    KILN__KEYS_spec_head(KILN__NODE) KILN__KEYS_spec_tail(KILN__NODE) kiln_spec *spec = r->spec;
     section shared = {0};
     if (!kiln__read_map(r, map, KILN__MAPPING_spec))
         return;

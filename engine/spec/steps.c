@@ -36,8 +36,7 @@ static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, k
 
 static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_launch(KILN__NODE)
-    step->kind = KILN__STEP_LAUNCH;
+    KILN__KEYS_launch(KILN__NODE) step->kind = KILN__STEP_LAUNCH;
     if (!kiln__read_map(r, map, KILN__MAPPING_launch))
         return;
     if (kiln__read_key(r, map, KILN__KEY_launch_kernel))
@@ -62,15 +61,15 @@ static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step 
         step->as.launch.args[i] = kiln__read_arg(r, items[i], "an argument");
 }
 
-static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node, kiln__key key)
+static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node,
+                                 kiln__key key)
 {
     return kiln__read_key(r, map, key) ? kiln__read_buffer_name(r, node, kiln__keys[key].info.name) : NULL;
 }
 
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_fill_step(KILN__NODE)
-    step->kind = KILN__STEP_FILL;
+    KILN__KEYS_fill_step(KILN__NODE) step->kind = KILN__STEP_FILL;
     if (!kiln__read_map(r, map, KILN__MAPPING_fill_step))
         return;
     step->as.fill.buffer = needed_buffer(r, map, buffer_, KILN__KEY_fill_step_buffer);
@@ -79,8 +78,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__step *s
 
 static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_copy(KILN__NODE)
-    step->kind = KILN__STEP_COPY;
+    KILN__KEYS_copy(KILN__NODE) step->kind = KILN__STEP_COPY;
     if (!kiln__read_map(r, map, KILN__MAPPING_copy))
         return;
     step->as.copy.from = needed_buffer(r, map, from_, KILN__KEY_copy_from);
@@ -92,8 +90,7 @@ static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *s
 
 static void read_symbol(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_symbol(KILN__NODE)
-    step->kind = KILN__STEP_SYMBOL;
+    KILN__KEYS_symbol(KILN__NODE) step->kind = KILN__STEP_SYMBOL;
     if (!kiln__read_map(r, map, KILN__MAPPING_symbol))
         return;
     if (kiln__read_key(r, map, KILN__KEY_symbol_name))
@@ -118,8 +115,7 @@ static void read_swap(kiln__reader *r, const kiln__spec_node *node, kiln__step *
 
 static void read_host(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_host_step(KILN__NODE)
-    step->kind = KILN__STEP_HOST;
+    KILN__KEYS_host_step(KILN__NODE) step->kind = KILN__STEP_HOST;
     if (!kiln__read_map(r, map, KILN__MAPPING_host_step))
         return;
     if (kiln__read_key(r, map, KILN__KEY_host_step_call))
@@ -135,8 +131,7 @@ static kiln__step *read_inner(kiln__reader *r, const kiln__spec_node *map, kiln_
 
 static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_repeat(KILN__NODE)
-    step->kind = KILN__STEP_REPEAT;
+    KILN__KEYS_repeat(KILN__NODE) step->kind = KILN__STEP_REPEAT;
     if (!kiln__read_map(r, map, KILN__MAPPING_repeat))
         return;
     step->as.repeat.times = needed(r, map, times_, KILN__KEY_repeat_times);
@@ -175,8 +170,7 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *
 
 static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    KILN__KEYS_while(KILN__NODE)
-    step->kind = KILN__STEP_WHILE;
+    KILN__KEYS_while(KILN__NODE) step->kind = KILN__STEP_WHILE;
     if (!kiln__read_map(r, map, KILN__MAPPING_while))
         return;
     size_t names = r->name_count;
@@ -204,7 +198,10 @@ static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *
 }
 
 /* Each row of the mapping `step` names its reader. */
-static const struct { const char *key; void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *); } kinds[] = {
+static const struct {
+    const char *key;
+    void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *);
+} kinds[] = {
 #define KILN_X(mapping, name, need, form, effect, about) {#name, read_##name},
     KILN__KEYS_step(KILN_X)
 #undef KILN_X

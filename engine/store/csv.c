@@ -19,10 +19,7 @@ enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / 
 
 /* ---- writing ---- */
 
-static bool begins_formula(const char *text)
-{
-    return *text && strchr("=+-@\t\r\n", *text);
-}
+static bool begins_formula(const char *text) { return *text && strchr("=+-@\t\r\n", *text); }
 
 static bool is_number(const char *text)
 {
@@ -114,8 +111,8 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
         return status;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
-                               &statement, error);
+    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id", &statement,
+                               error);
     if (status == KILN_OK)
         status = write_rows(store, statement, &out, written, error);
     sqlite3_finalize(statement);
@@ -131,9 +128,9 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    char *at;         /* position in the file's text; fields are split in place */
-    unsigned line;    /* of `at` */
-    bool first;       /* a file of version 1 */
+    char *at;          /* position in the file's text; fields are split in place */
+    unsigned line;     /* of `at` */
+    bool first;        /* a file of version 1 */
     kiln__arena arena; /* of one row */
 } reader;
 
@@ -222,7 +219,7 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 #define FIELD(name, convert, what)                                                                                     \
     field = last ? NULL : next_field(r, &last);                                                                        \
     if (!field)                                                                                                        \
-        return bad(r, line, error, last ? "the line ends before " #name : "a quote is not closed in " #name, NULL);       \
+        return bad(r, line, error, last ? "the line ends before " #name : "a quote is not closed in " #name, NULL);    \
     if (!(convert))                                                                                                    \
         return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
 #define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")

@@ -35,8 +35,8 @@ static int add_all(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
-    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1, &statement,
-                               NULL);
+    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1,
+                               &statement, NULL);
     while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
         kiln__store_row row;
         /* A row that this library would not write is skipped, so that it does not block the others. */
@@ -105,9 +105,11 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
         kiln__text path = {.mem = store->mem};
         kiln_error *why = NULL;
         clock_gettime(CLOCK_REALTIME, &now);
-        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec, (int)getpid());
-        status = path.failed ? kiln__fail_memory(&why)
-                             : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
+        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec,
+                          (int)getpid());
+        status = path.failed
+                     ? kiln__fail_memory(&why)
+                     : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
         if (status == KILN_OK && !kiln__file_exists(path.data)) {
             leave(store, false);
             status = KILN_ERROR_TIMEOUT;
@@ -119,8 +121,10 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
             kiln_error_free(why);
     }
     if (status == KILN_OK)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process has it locked: samples are kept in %s until it "
-                   "is free", store->path, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s: another process has it locked: samples are kept in %s until it "
+                   "is free",
+                   store->path, store->pending->path);
     return status;
 }
 
@@ -131,8 +135,10 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
     if (status == KILN_OK)
         status = kiln__store_add(store->pending, row, NULL, &why);
     if (status != KILN_OK)
-        status = kiln__fail(store->mem, error, status, "the store %s: another process has it locked, and the sample cannot be "
-                            "written to a pending file: %s", store->path, kiln_error_message(why));
+        status = kiln__fail(store->mem, error, status,
+                            "the store %s: another process has it locked, and the sample cannot be "
+                            "written to a pending file: %s",
+                            store->path, kiln_error_message(why));
     kiln_error_free(why);
     return status;
 }
@@ -141,9 +147,11 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
 
 static kiln_status say_what_waits(kiln_store *store, kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_TIMEOUT, "%llu samples are not in the store %s yet, because another "
-                      "process has it locked: they are in %s, and the next process that opens the store for writing adds them",
-                      (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+    return kiln__fail(
+        store->mem, error, KILN_ERROR_TIMEOUT,
+        "%llu samples are not in the store %s yet, because another "
+        "process has it locked: they are in %s, and the next process that opens the store for writing adds them",
+        (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
 }
 
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
@@ -152,9 +160,11 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
     pthread_mutex_lock(&store->lock);
     if (store->pending) {
         if (wait)
-            kiln__logf(&store->log, KILN_LOG_WARNING, "waiting up to %g s for the process that has locked the store %s: %llu "
-                       "samples are pending in %s", store->patience / 1e3, store->path,
-                       (unsigned long long)kiln__pending_count(store), store->pending->path);
+            kiln__logf(&store->log, KILN_LOG_WARNING,
+                       "waiting up to %g s for the process that has locked the store %s: %llu "
+                       "samples are pending in %s",
+                       store->patience / 1e3, store->path, (unsigned long long)kiln__pending_count(store),
+                       store->pending->path);
         store->hurry = !wait;
         store->told = true; /* and that we waited */
         kiln__pending_settle(store);
@@ -189,11 +199,14 @@ static kiln_status take_in(kiln_store *store, const char *path, kiln_error **err
 {
     kiln_error *why = NULL;
     if (store->read_only) {
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s are not in the store yet: the next process that opens it for writing, "
-                   "such as a sweep, adds them", path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the samples in %s are not in the store yet: the next process that opens it for writing, "
+                   "such as a sweep, adds them",
+                   path);
         return KILN_OK;
     }
-    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending, &why);
+    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending,
+                                              &why);
     if (status == KILN_OK) {
         store->hurry = true;
         int code = kiln__pending_settle(store);

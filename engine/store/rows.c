@@ -10,9 +10,15 @@
 static int bind(sqlite3_stmt *statement, const kiln__store_row *row)
 {
     int at = 0, code = SQLITE_OK;
-#define TEXT(name) if (code == SQLITE_OK) code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
-#define WHOLE(name) if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, ++at, row->name);
-#define REAL(name) if (code == SQLITE_OK) code = sqlite3_bind_double(statement, ++at, row->name);
+#define TEXT(name)                                                                                                     \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
+#define WHOLE(name)                                                                                                    \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_int64(statement, ++at, row->name);
+#define REAL(name)                                                                                                     \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_double(statement, ++at, row->name);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
@@ -42,7 +48,8 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
     row->name = sqlite3_column_int64(statement, at++);
 #define REAL(name)                                                                                                     \
     bad = sqlite3_column_type(statement, at) == SQLITE_TEXT || sqlite3_column_type(statement, at) == SQLITE_BLOB       \
-              ? #name : bad;                                                                                           \
+              ? #name                                                                                                  \
+              : bad;                                                                                                   \
     row->name = sqlite3_column_double(statement, at++);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
@@ -58,9 +65,10 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 
 kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: not a Kiln store, or damaged: sample '%.40s' has a value of "
-                      "the wrong type in %s; move the store away or give another one (--store)", store->path, row->key,
-                      column);
+    return kiln__fail(store->mem, error, KILN_ERROR_IO,
+                      "%s: not a Kiln store, or damaged: sample '%.40s' has a value of "
+                      "the wrong type in %s; move the store away or give another one (--store)",
+                      store->path, row->key, column);
 }
 
 /* ---- adding ---- */
@@ -85,7 +93,8 @@ static kiln_status check_writable(kiln_store *store, kiln_error **error)
 }
 
 /* Inserts the row; if the database is damaged, into a new one. Returns SQLite's code. */
-static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status, kiln_error **error)
+static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
+                        kiln_error **error)
 {
     int code = kiln__store_insert(store, row, taken);
     if (!kiln__store_is_damage(code))
@@ -146,7 +155,8 @@ static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__stor
 }
 
 /* *bad: the column that makes the row unusable. */
-static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found, const char **bad)
+static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
+                const char **bad)
 {
     kiln__store_row here;
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
@@ -169,7 +179,8 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     *found = false;
     store->hurry = store->late;
     kiln_status status = store->read_only ? KILN_OK : kiln__store_reach(store, error);
-    if (status == KILN_OK && store->pending && kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
+    if (status == KILN_OK && store->pending &&
+        kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
         *found = false; /* the pending file cannot be read: adding it will report that */
     int code = status == KILN_OK && !*found ? find(store, key, arena, row, found, &bad) : SQLITE_DONE;
     if (kiln__store_is_damage(code) && !store->read_only) {
@@ -208,12 +219,16 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
     kiln__pending_settle(store);
     if (store->pending)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "%llu samples are not in the store %s yet, because another process has it locked: "
-                   "they are pending in %s", (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "%llu samples are not in the store %s yet, because another process has it locked: "
+                   "they are pending in %s",
+                   (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
     kiln__text sql = {.mem = store->mem};
-    kiln__text_printf(&sql, "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
-                            "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
-                            "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)", head);
+    kiln__text_printf(&sql,
+                      "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
+                      "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
+                      "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
+                      head);
     for (size_t i = 0; i < filter->size_count; i++)
         kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
     kiln__text_printf(&sql, " %s", tail);
@@ -274,15 +289,13 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
     kiln__arena arena = {.mem = store->mem};
     kiln_setting *params = NULL, *sizes = NULL;
 #define COPY(kind, name, unit, text) .name = row->name,
-    kiln_record record = {
-        .status = (kiln_status)row->status,
-        .message = row->message,
-        .reusable = row->reusable != 0,
-        .times = row->times,
-        .time_count = row->time_count,
-        .made = row->made,
-        KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)
-    };
+    kiln_record record = {.status = (kiln_status)row->status,
+                          .message = row->message,
+                          .reusable = row->reusable != 0,
+                          .times = row->times,
+                          .time_count = row->time_count,
+                          .made = row->made,
+                          KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
     kiln__store_row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&

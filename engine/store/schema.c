@@ -12,15 +12,16 @@
 #define WHOLE(name) #name " INTEGER NOT NULL,"
 #define REAL(name) #name " REAL,"
 // clang-format off: texts and macros that make texts
-static const char schema[] =
-    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(KILN__COLUMN) "times BLOB NOT NULL);"
-    KEY_INDEX ";" SPEC_INDEX ";";
+static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(
+    KILN__COLUMN) "times BLOB NOT NULL);" KEY_INDEX ";" SPEC_INDEX ";";
 // clang-format on
 #undef TEXT
 #undef WHOLE
 #undef REAL
 
-typedef struct column { const char *name, *type; } column;
+typedef struct column {
+    const char *name, *type;
+} column;
 #define TEXT(name) {#name, "TEXT"},
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
@@ -38,8 +39,8 @@ int kiln__schema_make(kiln_store *store)
 {
     int64_t objects = 0;
     char identity[96];
-    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", KILN__STORE_APPLICATION,
-             KILN__STORE_VERSION);
+    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+             KILN__STORE_APPLICATION, KILN__STORE_VERSION);
     int code = kiln__store_run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK)
         return code;
@@ -56,8 +57,10 @@ int kiln__schema_make(kiln_store *store)
 /* Nothing in the file may be executed: no trigger, no view, no function in the schema, no CHECK. */
 int kiln__schema_harden(kiln_store *store)
 {
-    static const struct { int what, on; } settings[] = {
-        {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+    static const struct {
+        int what, on;
+    } settings[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},   {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
         {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
     };
     int code = SQLITE_OK;
@@ -67,7 +70,8 @@ int kiln__schema_harden(kiln_store *store)
     sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(store->db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
     if (code == SQLITE_OK)
-        code = kiln__store_run(store, "PRAGMA cell_size_check=ON; PRAGMA ignore_check_constraints=ON; PRAGMA mmap_size=0");
+        code = kiln__store_run(store,
+                               "PRAGMA cell_size_check=ON; PRAGMA ignore_check_constraints=ON; PRAGMA mmap_size=0");
     return code;
 }
 
@@ -75,8 +79,10 @@ int kiln__schema_harden(kiln_store *store)
 
 static kiln_status refuse(kiln_store *store, kiln_error **error, const char *what, const char *name, const char *then)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
-                      "give another store (--store)", store->path, what, name, then);
+    return kiln__fail(store->mem, error, KILN_ERROR_REFUSED,
+                      "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
+                      "give another store (--store)",
+                      store->path, what, name, then);
 }
 
 static const char *text_at(sqlite3_stmt *statement, int at)
@@ -88,9 +94,12 @@ static const char *text_at(sqlite3_stmt *statement, int at)
 /* Checks the tables and indexes: ours, SQLite's own, and nothing else. */
 static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
 {
-    static const struct { const char *type, *name, *sql; bool whole; } ours[] = {
-        {"table", "sample", "CREATE TABLE ", false}, {"index", "sample_key", KEY_INDEX, true},
-        {"index", "sample_spec", SPEC_INDEX, true}};
+    static const struct {
+        const char *type, *name, *sql;
+        bool whole;
+    } ours[] = {{"table", "sample", "CREATE TABLE ", false},
+                {"index", "sample_key", KEY_INDEX, true},
+                {"index", "sample_spec", SPEC_INDEX, true}};
     bool there[KILN__COUNT(ours)] = {false};
     sqlite3_stmt *statement = NULL;
     kiln_status status = KILN_OK;
@@ -122,7 +131,8 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
 }
 
 /* Checks one column of the table: it must be one of the first `count`, with the right properties. */
-static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there, kiln_error **error)
+static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there,
+                                kiln_error **error)
 {
     const char *name = text_at(statement, 1), *type = text_at(statement, 2);
     char what[64];
@@ -130,7 +140,8 @@ static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size
     while (i < count && strcmp(columns[i].name, name) != 0)
         i++;
     if (i == count)
-        return refuse(store, error, "the column '", name, "' of table sample does not belong to a store of this version");
+        return refuse(store, error, "the column '", name,
+                      "' of table sample does not belong to a store of this version");
     snprintf(what, sizeof what, "column %s of table sample ", columns[i].name);
     if (sqlite3_column_int(statement, 6) != 0)
         return refuse(store, error, what, "is generated", "");
@@ -162,11 +173,13 @@ static kiln_status check_columns(kiln_store *store, int64_t version, int *code, 
 static kiln_status check_identity(kiln_store *store, int64_t application, int64_t version, kiln_error **error)
 {
     if (application != KILN__STORE_APPLICATION)
-        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store of Kiln",
-                          store->path);
+        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED,
+                          "%s is a database of another program, not a store of Kiln", store->path);
     if (version < 1 || version > KILN__STORE_VERSION)
-        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, but kiln %s "
-                          "supports version %d", store->path, (long long)version, KILN_VERSION, KILN__STORE_VERSION);
+        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "the store %s has version %lld, but kiln %s "
+                          "supports version %d",
+                          store->path, (long long)version, KILN_VERSION, KILN__STORE_VERSION);
     return KILN_OK;
 }
 

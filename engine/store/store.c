@@ -26,18 +26,18 @@ static const char upgrade_1[] = KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
-static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN)
-                             " FROM main.sample";
+static const char view_1[] =
+    "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN) " FROM main.sample";
 #undef TEXT
 #undef WHOLE
 #undef REAL
 
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
-static const char insert_sql[] =
-    "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(MARK) "?) "
-    "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
-    "WHERE excluded.made > sample.made";
+static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(
+    MARK) "?) "
+          "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
+                                                                      "WHERE excluded.made > sample.made";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
 #undef SET
@@ -49,15 +49,9 @@ static unsigned patience(const kiln_store *store)
     return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
 }
 
-bool kiln__store_is_busy(int code)
-{
-    return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
-}
+bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
-bool kiln__store_is_damage(int code)
-{
-    return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
-}
+bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
 
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
 {
@@ -65,8 +59,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     int system = store->db ? sqlite3_system_errno(store->db) : 0;
     const char *why = system ? strerror(system) : sqlite3_errstr(code);
     switch (code & 0xff) {
-    case SQLITE_NOMEM:
-        return kiln__fail_memory(error);
+    case SQLITE_NOMEM: return kiln__fail_memory(error);
     case SQLITE_FULL:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the disk is full", store->path, doing);
     case SQLITE_READONLY:
@@ -74,9 +67,10 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
                           store->path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT, "the store %s: %s: another process has it locked; waited "
-                          "%g s (fuser shows which one); end it, or give another store (--store)", store->path,
-                          doing, patience(store) / 1e3);
+        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT,
+                          "the store %s: %s: another process has it locked; waited "
+                          "%g s (fuser shows which one); end it, or give another store (--store)",
+                          store->path, doing, patience(store) / 1e3);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
@@ -84,8 +78,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_IOERR:
-    case SQLITE_AUTH:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
+    case SQLITE_AUTH: return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
     case SQLITE_TOOBIG:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
                           store->path, doing);
@@ -93,9 +86,10 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: its tables were changed or are damaged: %s; move it "
-                          "away or give another store (--store)", store->path, doing,
-                          store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
+        return kiln__fail(mem, error, KILN_ERROR_IO,
+                          "the store %s: %s: its tables were changed or are damaged: %s; move it "
+                          "away or give another store (--store)",
+                          store->path, doing, store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
     default:
         return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the store %s: %s: %s", store->path, doing,
                           store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
@@ -127,10 +121,7 @@ int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-int kiln__store_run(kiln_store *store, const char *sql)
-{
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-}
+int kiln__store_run(kiln_store *store, const char *sql) { return sqlite3_exec(store->db, sql, NULL, NULL, NULL); }
 
 /* SQLite's busy handler: whether to retry. */
 static int wait_on(void *user, int tries)
@@ -366,8 +357,9 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
                           store->path, why, strerror(wrong));
     }
     if (to.length)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s is damaged (%s): it was renamed to %s, and a new one was created",
-                   store->path, why, to.data);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s is damaged (%s): it was renamed to %s, and a new one was created", store->path, why,
+                   to.data);
     kiln__text_free(&to);
     return connect_store(store, &code, error);
 }
@@ -397,7 +389,8 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     if (checked != KILN_OK)
         return checked;
     if (store->read_only && !kiln__file_exists(store->path))
-        return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep creates it", store->path);
+        return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep creates it",
+                          store->path);
     if (!store->read_only) {
         kiln__arena arena = {.mem = mem};
         char *folder = kiln__arena_folder(&arena, store->path);
@@ -428,8 +421,10 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
     if (store->db && (!store->inode || (there && info.st_dev == store->device && info.st_ino == store->inode)))
         return KILN_OK;
     if (store->db)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s was %s while it was open, with its samples: continuing "
-                   "in %s", store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s was %s while it was open, with its samples: continuing "
+                   "in %s",
+                   store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
     disconnect(store);
     return open_path(store, error);
 }
@@ -485,7 +480,4 @@ void kiln_store_close(kiln_store *store)
     kiln__free(mem, store);
 }
 
-const char *kiln_store_path(const kiln_store *store)
-{
-    return store ? store->path : NULL;
-}
+const char *kiln_store_path(const kiln_store *store) { return store ? store->path : NULL; }

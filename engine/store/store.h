@@ -12,15 +12,15 @@
  * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
-#define KILN__STORE_COLUMNS_1(X) \
-    KILN_RECORD_SUBJECT_MAP(X) \
-    X(TEXT, params, "", "") \
-    X(TEXT, sizes, "", "") \
-    KILN_RECORD_ORIGIN_MAP(X) \
-    X(STATUS, status, "", "") \
-    X(TEXT, message, "", "") \
-    X(FLAG, reusable, "", "") \
-    KILN_RESULT_MAP_1(X) \
+#define KILN__STORE_COLUMNS_1(X)                                                                                       \
+    KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
+    X(TEXT, params, "", "")                                                                                            \
+    X(TEXT, sizes, "", "")                                                                                             \
+    KILN_RECORD_ORIGIN_MAP(X)                                                                                          \
+    X(STATUS, status, "", "")                                                                                          \
+    X(TEXT, message, "", "")                                                                                           \
+    X(FLAG, reusable, "", "")                                                                                          \
+    KILN_RESULT_MAP_1(X)                                                                                               \
     X(MICROSECONDS, made, "", "")
 #define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X)
 

@@ -13,29 +13,29 @@
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
 #define KILN__STORE_VERSION 2
-#define KILN__STORE_BESIDE 0x100u          /* a flag for opening: a pending file (pending.c) */
+#define KILN__STORE_BESIDE 0x100u /* a flag for opening: a pending file (pending.c) */
 
 struct kiln_store {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem;      /* NULL: malloc */
+    const kiln_allocator *mem; /* NULL: malloc */
     kiln__log log;
     char *path;
     bool read_only;
-    pthread_mutex_t lock;           /* for everything below */
+    pthread_mutex_t lock; /* for everything below */
     sqlite3 *db;
     sqlite3_stmt *insert, *find;
-    dev_t device;                   /* of the open file: only this one is moved if it is damaged */
+    dev_t device; /* of the open file: only this one is moved if it is damaged */
     ino_t inode;
-    bool beside;                    /* a pending file: no other process may have it open */
+    bool beside; /* a pending file: no other process may have it open */
     /* other processes */
-    unsigned patience;              /* milliseconds to wait for one */
-    bool late;                      /* waiting has failed once: from then on wait only a moment */
-    bool hurry;                     /* now wait only a moment */
-    unsigned vain;                  /* how often the full wait has failed */
+    unsigned patience; /* milliseconds to wait for one */
+    bool late;         /* waiting has failed once: from then on wait only a moment */
+    bool hurry;        /* now wait only a moment */
+    unsigned vain;     /* how often the full wait has failed */
     uint64_t wait_from;
     bool wait_told;
-    kiln_store *pending;            /* pending samples; NULL: none */
-    bool told;                      /* pending samples were reported to the caller already */
+    kiln_store *pending; /* pending samples; NULL: none */
+    bool told;           /* pending samples were reported to the caller already */
 };
 
 /* Under the lock. An error for a result code of SQLite, with the path and the operation. */

@@ -15,13 +15,16 @@
 
 /* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
  * written as the last. */
-#define ENDS(X) \
-    X(ERROR_COMPILE, "compile", "CompilationFailedConfig") \
-    X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig") \
-    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig") \
-    X(ERROR_CONSTRAINT, "constraints", "InvalidConfig") \
+#define ENDS(X)                                                                                                        \
+    X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
+    X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \
+    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig")                                                        \
+    X(ERROR_CONSTRAINT, "constraints", "InvalidConfig")                                                                \
     X(ERROR_DEVICE, "runtime", "RuntimeFailedConfig")
-static const struct { kiln_status status; const char *invalidity, *word; } ends[] = {
+static const struct {
+    kiln_status status;
+    const char *invalidity, *word;
+} ends[] = {
 #define X(status, invalidity, word) {KILN_##status, invalidity, word},
     ENDS(X)
 #undef X
@@ -29,7 +32,10 @@ static const struct { kiln_status status; const char *invalidity, *word; } ends[
 
 /* ---- JSON with a sticky failure ---- */
 
-typedef struct writer { const kiln_allocator *mem; bool failed; } writer;
+typedef struct writer {
+    const kiln_allocator *mem;
+    bool failed;
+} writer;
 
 static void set(writer *w, json_t *object, const char *key, json_t *value)
 {
@@ -195,12 +201,13 @@ static void fill_configurations(writer *w, json_t *results)
     json_t *all = json_object(), *result, *value;
     const char *name;
     size_t i;
+    json_array_foreach(results, i, result) if (all)
+        w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
     json_array_foreach(results, i, result)
-        if (all)
-            w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
-    json_array_foreach(results, i, result) {
+    {
         json_t *configuration = json_object_get(result, "configuration"), *whole = json_object();
-        json_object_foreach(all, name, value) {
+        json_object_foreach(all, name, value)
+        {
             json_t *own = json_object_get(configuration, name);
             set(w, whole, name, own ? json_incref(own) : string(w, ""));
         }
@@ -229,7 +236,9 @@ static json_t *make_root(writer *w, const char *spec, const char *device, const 
     return root;
 }
 
-typedef struct whose { const char *spec, *device, *sizes; } whose;
+typedef struct whose {
+    const char *spec, *device, *sizes;
+} whose;
 
 /* All rows of a statement as results; all must be of the first one's problem. */
 static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
@@ -246,7 +255,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
             return kiln__store_bad_row(store, &row, wrong, error);
         if (!of->spec)
             *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
-                            kiln__arena_strdup(arena, row.sizes)};
+                          kiln__arena_strdup(arena, row.sizes)};
         bool fits = !arena->failed && strcmp(of->spec, row.spec) == 0 && strcmp(of->device, row.device) == 0 &&
                     (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
         bool read = kiln__settings_read(&scratch, row.params, &params, &param_count);
@@ -260,9 +269,11 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
             return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
                               row.key);
         if (!fits)
-            return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "a recorded space must be of one spec at one set of sizes "
-                              "on one device, but these samples are of %s, %s, %s and of %s, %s, %s: choose one of them, or CSV", of->spec,
-                              of->sizes, of->device, row.spec, row.sizes, row.device);
+            return kiln__fail(
+                store->mem, error, KILN_ERROR_ARGUMENT,
+                "a recorded space must be of one spec at one set of sizes "
+                "on one device, but these samples are of %s, %s, %s and of %s, %s, %s: choose one of them, or CSV",
+                of->spec, of->sizes, of->device, row.spec, row.sizes, row.device);
         ++*count;
     }
     return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
@@ -317,11 +328,11 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    size_t number;           /* of the result, from 0 */
+    size_t number; /* of the result, from 0 */
     kiln_error **error;
-    kiln__arena arena;       /* of one row */
-    const json_t *header;    /* of the file: names of kernel and device, sizes; may be NULL */
-    double unit;             /* seconds */
+    kiln__arena arena;    /* of one row */
+    const json_t *header; /* of the file: names of kernel and device, sizes; may be NULL */
+    double unit;          /* seconds */
 } reader;
 
 static kiln_status bad(reader *r, const char *what, const char *name)
@@ -352,7 +363,8 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     row->time_count = 0;
     if (!times)
         return false;
-    json_array_foreach(list, i, value) {
+    json_array_foreach(list, i, value)
+    {
         double time;
         if (!read_real(value, &time))
             return false;
@@ -371,7 +383,7 @@ static kiln_status read_own(reader *r, const json_t *result, const json_t *own, 
         return bad(r, "this is not a text:", #name);
 #define WHOLE(name)                                                                                                    \
     if ((value = json_object_get(own, #name)) != NULL && !json_is_integer(value))                                      \
-        return bad(r, "this is not an integer:", #name);                                                              \
+        return bad(r, "this is not an integer:", #name);                                                               \
     row->name = json_integer_value(value);
 #define REAL(name)                                                                                                     \
     if ((value = json_object_get(own, #name)) != NULL && !read_real(value, &row->name))                                \
@@ -419,9 +431,9 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     const char *name;
     json_t *value;
     size_t count = 0;
-    json_object_foreach((json_t *)(uintptr_t)configuration, name, value)
-        if (params && !set_from(&r->arena, &params[count++], name, value))
-            return bad(r, "a sample cannot have this param:", name);
+    json_object_foreach((json_t *)(uintptr_t)configuration, name,
+                        value) if (params && !set_from(&r->arena, &params[count++], name,
+                                                       value)) return bad(r, "a sample cannot have this param:", name);
     row->params = print_settings(r, params, params ? count : 0);
     return KILN_OK;
 }
@@ -478,12 +490,13 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
     const char *invalidity = text_or(result, "invalidity", "correct");
     double unit = r->unit, seconds = 0;
     size_t i;
-    json_array_foreach(json_object_get(result, "measurements"), i, item)
-        if (!time && strcmp(text_or(item, "name", ""), "time") == 0) {
-            double own = kiln__unit_seconds(text_or(item, "unit", ""));
-            time = json_object_get(item, "value");
-            unit = own > 0 ? own : unit;
-        }
+    json_array_foreach(json_object_get(result, "measurements"), i,
+                       item) if (!time && strcmp(text_or(item, "name", ""), "time") == 0)
+    {
+        double own = kiln__unit_seconds(text_or(item, "unit", ""));
+        time = json_object_get(item, "value");
+        unit = own > 0 ? own : unit;
+    }
     row->message = json_is_string(time) ? json_string_value(time) : "";
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
@@ -513,8 +526,17 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
     char *key = kiln__arena_alloc(&r->arena, 33);
     if (!json_is_object(configuration))
         return bad(r, "it has no configuration", NULL);
-    *row = (kiln__store_row){.variant = "default", .inputs = "", .run = "imported", .device_id = "", .uuid = "", .cc = "",
-                       .driver = "", .nvrtc = "", .kiln = "", .source_key = "", .message = ""};
+    *row = (kiln__store_row){.variant = "default",
+                             .inputs = "",
+                             .run = "imported",
+                             .device_id = "",
+                             .uuid = "",
+                             .cc = "",
+                             .driver = "",
+                             .nvrtc = "",
+                             .kiln = "",
+                             .source_key = "",
+                             .message = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
     row->device = text_or(r->header, "device_name", "");
@@ -559,9 +581,10 @@ static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, u
     r->header = json_object_get(metadata, "kernel_tuner");
     r->unit = kiln__unit_seconds(unit);
     if (!(r->unit > 0))
-        return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: metadata: '%s' is not a unit of time; nothing was imported",
-                          r->path, unit);
-    json_array_foreach(json_object_get(root, "results"), r->number, result) {
+        return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO,
+                          "%s: metadata: '%s' is not a unit of time; nothing was imported", r->path, unit);
+    json_array_foreach(json_object_get(root, "results"), r->number, result)
+    {
         bool mine = false;
         status = read_result(r, result, &mine);
         ++*read;

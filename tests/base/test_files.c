@@ -328,9 +328,8 @@ static void limited(void)
     signal(SIGXFSZ, SIG_IGN);
     CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     CHECK(kiln__file_write(NULL, "file", large, sizeof large, &error) == KILN_ERROR_IO);
-    says(error,
-         "file: cannot be written: File too large (the limit on the size of files: ulimit -f); the old file "
-         "is unchanged");
+    says(error, "file: cannot be written: File too large (the limit on the size of files: ulimit -f); the old file "
+                "is unchanged");
     error = NULL;
     CHECK(kiln__file_write(NULL, "other", large, sizeof large, &error) == KILN_ERROR_IO);
     says(error, "other: cannot be written: File too large (the limit on the size of files: ulimit -f)");

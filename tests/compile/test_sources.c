@@ -8,11 +8,35 @@
 static void test_options(void)
 {
     static const char *const good[] = {
-        "-DX", "-DX=1", "-D X=a b/c@d", "-D=X", "--define-macro=X=3", "-UX", "-std=c++20", "--std=c++17",
-        "--use_fast_math", "-use_fast_math", "-fmad=false", "--ftz=true", "-maxrregcount=64", "-lineinfo", "-G",
-        "-default-device", "-w", "-diag-suppress=177,20012", "--frandom-seed=7", "-Xptxas=-v", "-Xptxas=-O1",
-        "--ptxas-options=-dlcm=ca", "-Xptxas=--opt-level=3", "-Xptxas=-warn-spills", "--device-stack-protector",
-        "-device-stack-protector=true", "-Ofc=max", "--dopt=on", "-restrict",
+        "-DX",
+        "-DX=1",
+        "-D X=a b/c@d",
+        "-D=X",
+        "--define-macro=X=3",
+        "-UX",
+        "-std=c++20",
+        "--std=c++17",
+        "--use_fast_math",
+        "-use_fast_math",
+        "-fmad=false",
+        "--ftz=true",
+        "-maxrregcount=64",
+        "-lineinfo",
+        "-G",
+        "-default-device",
+        "-w",
+        "-diag-suppress=177,20012",
+        "--frandom-seed=7",
+        "-Xptxas=-v",
+        "-Xptxas=-O1",
+        "--ptxas-options=-dlcm=ca",
+        "-Xptxas=--opt-level=3",
+        "-Xptxas=-warn-spills",
+        "--device-stack-protector",
+        "-device-stack-protector=true",
+        "-Ofc=max",
+        "--dopt=on",
+        "-restrict",
     };
     static const char *const bad[][2] = {
         {"", "does not begin with '-'"},
@@ -199,7 +223,8 @@ static void test_headers(void)
     check_headers("#include \"sub/out.h\"", "outside the folders");
     check_headers("#include \"../secret.h\"", "outside the folders");
     check_headers("\n#include </etc/passwd>", "main.cu:2: #include of an absolute path");
-    check_headers("#define H \"a.h\"\n#include H", "main.cu:2: only #include \"name\" and #include <name> are supported");
+    check_headers("#define H \"a.h\"\n#include H",
+                  "main.cu:2: only #include \"name\" and #include <name> are supported");
     check_headers("#include \"a.h", "and #include <name> are supported");
     check_headers("#include", "and #include <name> are supported");
     check_headers("#include \"\"", "and #include <name> are supported");

@@ -13,8 +13,8 @@ static kiln_engine *open_engine(const char *path, unsigned flags)
     setenv("KILN_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     unsetenv("KILN_PATH");
     unsetenv("KILN_WORKER");
-    kiln_options options = {.size = sizeof options, .device = "sim", .search_path = path,
-                            .flags = KILN_NO_CACHE | flags};
+    kiln_options options = {
+        .size = sizeof options, .device = "sim", .search_path = path, .flags = KILN_NO_CACHE | flags};
     kiln_engine *engine = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
@@ -78,10 +78,11 @@ static void test_trust(void)
     finds(engine, "specs", "m.cu", true, "more/kernel_src/m.cu");
     finds(engine, "specs", "../kernel_src/k.cu", true, "kernel_src/k.cu");
     refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; searched specs, more");
-    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED, "../kernel_src/k.cu: a spec may only read files "
-                                                                     "below specs, more");
-    static const char *const names[] = {"../outside/secret", "link", "folder/secret", "../specsoutside/secret",
-                                        "/etc/passwd", "deep/../../outside/secret"};
+    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED,
+            "../kernel_src/k.cu: a spec may only read files "
+            "below specs, more");
+    static const char *const names[] = {"../outside/secret",      "link",        "folder/secret",
+                                        "../specsoutside/secret", "/etc/passwd", "deep/../../outside/secret"};
     for (size_t i = 0; i < KILN__COUNT(names); i++) {
         refuses(engine, names[i], false, KILN_ERROR_REFUSED, names[i]);
         refuses(engine, names[i], true, KILN_ERROR_REFUSED, names[i]);
@@ -147,7 +148,8 @@ static void test_kernel_src(void)
     CHECK(rename("pack/kernel_src", "pack/other") == 0 && symlink("/", "pack/kernel_src") == 0);
     kiln__arena arena = {0};
     const char *path = NULL;
-    CHECK(kiln__engine_find_source(engine, "outside", "etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED && !path);
+    CHECK(kiln__engine_find_source(engine, "outside", "etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED &&
+          !path);
     kiln__arena_free(&arena);
     kiln_engine_close(engine);
     scratch_leave();
@@ -366,7 +368,6 @@ static void test_oom(void)
     scratch_leave();
 }
 
-static const check_case cases[] = {
-    {"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race}, {"specs", test_specs},
-    {"folders", test_folders}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race},
+                                   {"specs", test_specs}, {"folders", test_folders},       {"out of memory", test_oom}};
 KILN_SUITE("core files", cases)

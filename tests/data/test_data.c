@@ -67,7 +67,9 @@ static void test_half(void)
         wrong += isnan(d) ? (kiln__double_to_half(d) & 0x7E00) != 0x7E00 : kiln__double_to_half(d) != h;
     }
     CHECK(wrong == 0);
-    static const struct { double value; uint16_t half;
+    static const struct {
+        double value;
+        uint16_t half;
     } cases[] = {
         {0.0, 0},
         {-0.0, 0x8000},
@@ -126,10 +128,13 @@ static void test_conversions(void)
 static void test_philox(void)
 {
     /* The known answers that come with Random123 (kat_vectors, philox4x32 10). */
-    static const struct { uint32_t counter[4], key[2], out[4]; } known[] = {
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
         {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -407,8 +412,7 @@ static void test_npy_broken(void)
            "a.npy: is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
     HEADER("{'descr': '<i4', 'fortran_order': 1, 'shape': (2,)}",
            "a.npy: has no readable 'fortran_order' in its header");
-    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}",
-           "a.npy: has no readable 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}", "a.npy: has no readable 'shape' in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}", "a.npy: has a malformed 'shape' in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,,)}", "a.npy: has a malformed 'shape' in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
@@ -578,24 +582,15 @@ static kiln_status greedy(void *user, kiln_call *call)
     CHECK(kiln_call_export_array(call, "csr.values", KILN_f32, 1, (uint64_t[]){5}, &out) == KILN_OK);
     CHECK(((float *)out->data)[4] == 0);
     switch (*(int *)user) {
-    case 1:
-        return kiln_call_int(call, "absnet", NULL, &n);
-    case 2:
-        return kiln_call_int(call, "t", NULL, &n);
-    case 3:
-        return kiln_call_output(call, "a", &out);
-    case 4:
-        return kiln_call_export_int(call, "rows", 6);
-    case 5:
-        return KILN_ERROR_IO;
-    case 6:
-        return kiln_call_file(call, "x.mtx", &text);
-    case 7:
-        return kiln_call_fail(call, "row %d is not sorted", 12);
-    case 8:
-        return kiln_call_float(call, "a", NULL, &f);
-    default:
-        return KILN_OK;
+    case 1: return kiln_call_int(call, "absnet", NULL, &n);
+    case 2: return kiln_call_int(call, "t", NULL, &n);
+    case 3: return kiln_call_output(call, "a", &out);
+    case 4: return kiln_call_export_int(call, "rows", 6);
+    case 5: return KILN_ERROR_IO;
+    case 6: return kiln_call_file(call, "x.mtx", &text);
+    case 7: return kiln_call_fail(call, "row %d is not sorted", 12);
+    case 8: return kiln_call_float(call, "a", NULL, &f);
+    default: return KILN_OK;
     }
 }
 

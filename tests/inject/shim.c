@@ -611,22 +611,22 @@ static word call(unsigned i, word a, word b, word c, word d, word e, word f, wor
         return call(0##i, a, b, c, d, e, f, g, h, j, k, l, m);                                                         \
     }
 #define EIGHT(X, i) X(i##0) X(i##1) X(i##2) X(i##3) X(i##4) X(i##5) X(i##6) X(i##7)
-#define ALL(X) \
-    EIGHT(X, 0) \
-    EIGHT(X, 1) \
-    EIGHT(X, 2) \
-    EIGHT(X, 3) \
-    EIGHT(X, 4) \
-    EIGHT(X, 5) \
-    EIGHT(X, 6) \
-    EIGHT(X, 7) \
-    EIGHT(X, 10) \
-    EIGHT(X, 11) \
-    EIGHT(X, 12) \
-    EIGHT(X, 13) \
-    EIGHT(X, 14) \
-    EIGHT(X, 15) \
-    EIGHT(X, 16) \
+#define ALL(X)                                                                                                         \
+    EIGHT(X, 0)                                                                                                        \
+    EIGHT(X, 1)                                                                                                        \
+    EIGHT(X, 2)                                                                                                        \
+    EIGHT(X, 3)                                                                                                        \
+    EIGHT(X, 4)                                                                                                        \
+    EIGHT(X, 5)                                                                                                        \
+    EIGHT(X, 6)                                                                                                        \
+    EIGHT(X, 7)                                                                                                        \
+    EIGHT(X, 10)                                                                                                       \
+    EIGHT(X, 11)                                                                                                       \
+    EIGHT(X, 12)                                                                                                       \
+    EIGHT(X, 13)                                                                                                       \
+    EIGHT(X, 14)                                                                                                       \
+    EIGHT(X, 15)                                                                                                       \
+    EIGHT(X, 16)                                                                                                       \
     EIGHT(X, 17)
 ALL(STUB)
 #define NAMED(i) stub_##i,

@@ -4,11 +4,14 @@
 #include "vm_machine.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
-#define KERNEL(name) ".visible .entry " name " (.param .u64 a, .param .u64 b) {\n"                                     \
+#define KERNEL(name)                                                                                                   \
+    ".visible .entry " name " (.param .u64 a, .param .u64 b) {\n"                                                      \
     ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<24>; .reg .f32 %f<8>; .reg .b64 %d<12>; .reg .b128 %q<4>;\n"      \
     "ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b]; mov.u32 %r0, %tid.x; mad.wide.u32 %d2, %r0, 64, %d0;\n"
 
-typedef struct lane_row { uint32_t w[16]; } lane_row; /* 64 bytes a lane */
+typedef struct lane_row {
+    uint32_t w[16];
+} lane_row; /* 64 bytes a lane */
 static lane_row *in;
 static uint32_t *out;
 
@@ -16,7 +19,9 @@ static uint32_t *out;
 static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 {
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 1024 * sizeof *in, &in), vm_bench_zeros(&b, 4096, &out)};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 1024 * sizeof *in, &in), vm_bench_zeros(&b, 4096, &out)};
     if (rows)
         memcpy(in, rows, threads * sizeof *rows);
     vm_bench_run(&b, "k", 1, threads, &p);
@@ -45,15 +50,16 @@ static void reductions(void)
         rows[k].w[0] = k * 0x9e3779b9u ^ (k % 5 ? 0 : 0x80000000u);
     vm_bench b = run(text, rows, 32);
     for (uint32_t k = 0; k < 31; k++) {
-        uint32_t sum = 0, low = UINT32_MAX, high = 0, all = UINT32_MAX, any = 0, odd = 0, group = k & 1 ? 0x2aaaaaaa : 0x55555555;
+        uint32_t sum = 0, low = UINT32_MAX, high = 0, all = UINT32_MAX, any = 0, odd = 0,
+                 group = k & 1 ? 0x2aaaaaaa : 0x55555555;
         int32_t slow = INT32_MAX, shigh = INT32_MIN;
         for (uint32_t j = k & 1; j < 31; j += 2) {
             uint32_t x = rows[j].w[0];
             sum += x, low = x < low ? x : low, high = x > high ? x : high, all &= x, any |= x, odd ^= x;
             slow = (int32_t)x < slow ? (int32_t)x : slow, shigh = (int32_t)x > shigh ? (int32_t)x : shigh;
         }
-        uint32_t want[] = {sum, low, high, sum, (uint32_t)slow, (uint32_t)shigh, all, any, odd, group, group, 1, k & 1,
-                           k == (k & 1), 1};
+        uint32_t want[] = {sum, low,   high,  sum, (uint32_t)slow, (uint32_t)shigh, all, any,
+                           odd, group, group, 1,   k & 1,          k == (k & 1),    1};
         CU_ASSERT_EQUAL(memcmp(in[k].w, want, sizeof want), 0);
         CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* all lanes that run here together */
     }
@@ -123,8 +129,8 @@ static void atomics(void)
     uint64_t words[4], row = 0, first = 0, before[2];
     memcpy(words, out + 12, 32);
     memcpy(&first, in[0].w + 12, 8);
-    CU_ASSERT_EQUAL(first, 0);             /* lane 0 finds zeros */
-    memcpy(before, in[31].w + 12, 16);     /* lane 31 what lane 30 left */
+    CU_ASSERT_EQUAL(first, 0);         /* lane 0 finds zeros */
+    memcpy(before, in[31].w + 12, 16); /* lane 31 what lane 30 left */
     memcpy(&row, in[31].w + 4, 8);
     CU_ASSERT(before[1] + 64 == words[1] && before[0] == words[0]);
     CU_ASSERT(words[2] == words[0] && words[3] == words[1] - 31 * 64 && row == words[0]); /* lane 0 swapped first */
@@ -201,7 +207,9 @@ static void heap(void)
         "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 50; @%p1 bra L; st.global.u32 [%d2], %r1; ret;\n}\n";
     // clang-format on
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 8 << 20});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     vm_bench_run(&b, "k", 1, 2, &p);
     CU_ASSERT_EQUAL(in[1].w[0], 50);
     vm_bench_end(&b);
@@ -226,13 +234,19 @@ static void heap_is_full(void)
     // clang-format on
     static const size_t larger[VM_LIMITS] = {1024, 1 << 20, 20 << 20, 2, 2048};
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 1 << 30});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     CHECK(!vm_heap_used(b.device));
     vm_bench_run(&b, "k", 1, 1, &p);
     CU_ASSERT_EQUAL(in[0].w[0], 8); /* of 8 MiB */
     CHECK(vm_heap_used(b.device));
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
-                        .block = {1, 1, 1}, .params = &p, .limits = larger};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &p,
+                        .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* beside what was not freed */
     vm_bench_end(&b);
@@ -248,7 +262,9 @@ static void local_is_bounded(void)
     // clang-format on
     enum { BLOCKS = 6, WIDE = 96 };
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 4, .memory = 1 << 30});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
     vm_family family = {.held = 0};
     vm_limit_init(&family, b.device, &(vm_launch){.grid = {1, 1, 1}});
     CU_ASSERT_EQUAL(family.hold_most, (uint64_t)1 << 30);
@@ -263,7 +279,11 @@ static void local_is_bounded(void)
 
 static void too_much(void)
 {
-    static const struct { const char *name, *text; vm_fault_kind kind; uint32_t blocks; } limits[] = {
+    static const struct {
+        const char *name, *text;
+        vm_fault_kind kind;
+        uint32_t blocks;
+    } limits[] = {
         {"endless grid", HEAD KERNEL("k") "}\n", VM_FAULT_STEPS, UINT32_MAX},
         // clang-format off
         {"frames", HEAD ".func f (.param .b8 x[400000]) { .param .b8 y[400000]; call f, (y); ret; }\n"
@@ -271,13 +291,15 @@ static void too_much(void)
         // clang-format on
         {"alloca", HEAD KERNEL("k") "L: alloca.u64 %d3, 4096; bra L; }\n", VM_FAULT_STACK, 1},
         {"garbage call", HEAD KERNEL("k") "P: .callprototype _ (); call %d1, P; ret; }\n", VM_FAULT_INSTRUCTION, 1},
-        {"brx", HEAD KERNEL("k") "T: .branchtargets L; add.u32 %r1, %r0, 1; brx.idx %r1, T; L: ret; }\n", VM_FAULT_INSTRUCTION, 1},
+        {"brx", HEAD KERNEL("k") "T: .branchtargets L; add.u32 %r1, %r0, 1; brx.idx %r1, T; L: ret; }\n",
+         VM_FAULT_INSTRUCTION, 1},
         {"bar", HEAD KERNEL("k") "add.u32 %r1, %r0, 16; bar.sync %r1; ret; }\n", VM_FAULT_INSTRUCTION, 1},
         {"bar count", HEAD KERNEL("k") "bar.sync 1, 33; ret; }\n", VM_FAULT_INSTRUCTION, 1},
         {"last byte", HEAD KERNEL("k") "mov.b64 %d3, -1; ld.global.u8 %r1, [%d3]; ret; }\n", VM_FAULT_ADDRESS, 1},
     };
     for (size_t k = 0; k < KILN__COUNT(limits); k++) {
-        vm_bench b = vm_bench_text(limits[k].text, strlen(limits[k].text), (vm_limits){.threads = 1, .step_budget = 20000});
+        vm_bench b = vm_bench_text(limits[k].text, strlen(limits[k].text),
+                                   (vm_limits){.threads = 1, .step_budget = 20000});
         uint64_t params[2] = {0, 0};
         vm_fault_kind kind = vm_bench_try(&b, "k", limits[k].blocks, 32, params, 0);
         if (kind != limits[k].kind)
@@ -305,8 +327,16 @@ static void long_chain(void)
 }
 
 static const check_case cases[] = {
-    {"reductions and groups", reductions}, {"asynchronous copies", copies}, {"atomics and 128 bits", atomics}, {"flushing", flushing},
-    {"stack and parameters", stacks},      {"branches", branches},          {"heap", heap}, {"heap is full", heap_is_full}, {"local memory is bounded", local_is_bounded},
-    {"too much", too_much},                {"long chain", long_chain},
+    {"reductions and groups", reductions},
+    {"asynchronous copies", copies},
+    {"atomics and 128 bits", atomics},
+    {"flushing", flushing},
+    {"stack and parameters", stacks},
+    {"branches", branches},
+    {"heap", heap},
+    {"heap is full", heap_is_full},
+    {"local memory is bounded", local_is_bounded},
+    {"too much", too_much},
+    {"long chain", long_chain},
 };
 KILN_SUITE("vm warp", cases)

@@ -66,7 +66,9 @@ static const char whole[] =
 
 /* What stands in the text becomes this. The params and sizes of the sample are in both. */
 #define CHANGE(key, from, to) [KILN__KEY_##key] = {from, to}
-static const struct { const char *from, *to; } changes[KILN__KEY_COUNT] = {
+static const struct {
+    const char *from, *to;
+} changes[KILN__KEY_COUNT] = {
     CHANGE(spec_kiln, "kiln: 1", "kiln:  1"), /* there is no other version */
     CHANGE(spec_name, "name: keys", "name: locks"),
     CHANGE(spec_title, "A title", "Another title"),
@@ -115,7 +117,8 @@ static const struct { const char *from, *to; } changes[KILN__KEY_COUNT] = {
     CHANGE(against_variant, "variant: other", "variant: third"),
     CHANGE(against_file, "want.npy", "other.npy"),
     CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
-    CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster", "kernel: l, grid: [M], block: [BLOCK], cluster"),
+    CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
+           "kernel: l, grid: [M], block: [BLOCK], cluster"),
     CHANGE(launch_grid, "grid: [M], block: [BLOCK], cluster", "grid: [N], block: [BLOCK], cluster"),
     CHANGE(launch_block, "block: [BLOCK], cluster", "block: [2 * BLOCK], cluster"),
     CHANGE(launch_cluster, "cluster: [1]", "cluster: [2]"),
@@ -166,9 +169,12 @@ static void write_source(const fixture *f, const char *name)
 
 static void setup(fixture *f)
 {
-    static const struct { const char *name; unsigned use; } hosts[] = {
-        {"make", KILN_HOST_INPUT}, {"make_more", KILN_HOST_INPUT}, {"expect", KILN_HOST_REFERENCE},
-        {"expect_more", KILN_HOST_REFERENCE}, {"work", KILN_HOST_STEP}, {"work_more", KILN_HOST_STEP}};
+    static const struct {
+        const char *name;
+        unsigned use;
+    } hosts[] = {{"make", KILN_HOST_INPUT},       {"make_more", KILN_HOST_INPUT},
+                 {"expect", KILN_HOST_REFERENCE}, {"expect_more", KILN_HOST_REFERENCE},
+                 {"work", KILN_HOST_STEP},        {"work_more", KILN_HOST_STEP}};
     char path[96];
     kiln_error *error = NULL;
     memset(f, 0, sizeof *f);
@@ -197,13 +203,18 @@ static void teardown(fixture *f)
 /* Of one sample of the variant `one`, always with the same params and sizes. False: an error was told. */
 static bool identify(const fixture *f, const char *text, kiln__identity *identity)
 {
-    static const kiln_setting params[] = {{"BLOCK", {KILN_INT, {64}}}, {"SUM", {KILN_INT, {4}}},
-                                          {"PRODUCT", {KILN_INT, {2}}}, {"SHARED", {KILN_INT, {1}}}};
+    static const kiln_setting params[] = {{"BLOCK", {KILN_INT, {64}}},
+                                          {"SUM", {KILN_INT, {4}}},
+                                          {"PRODUCT", {KILN_INT, {2}}},
+                                          {"SHARED", {KILN_INT, {1}}}};
     static const kiln_setting sizes[] = {{"N", {KILN_INT, {1024}}}, {"M", {KILN_INT, {7}}}};
-    kiln_choice choice = {.variant = "one", .params = params, .param_count = KILN__COUNT(params), .sizes = sizes,
+    kiln_choice choice = {.variant = "one",
+                          .params = params,
+                          .param_count = KILN__COUNT(params),
+                          .sizes = sizes,
                           .size_count = KILN__COUNT(sizes)};
-    kiln_tune_options options = {.size = sizeof options, .sizes = sizes, .size_count = KILN__COUNT(sizes),
-                                 .store = f->store};
+    kiln_tune_options options = {
+        .size = sizeof options, .sizes = sizes, .size_count = KILN__COUNT(sizes), .store = f->store};
     kiln_sample sample = {.variant = "one", .params = params, .param_count = KILN__COUNT(params)};
     kiln_spec *spec = NULL;
     kiln__config *config = NULL;

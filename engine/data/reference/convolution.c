@@ -107,7 +107,7 @@ kiln_status kiln__host_outer_product(void *user, kiln_call *call)
         return status;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            ((float *)product->data)[i * columns + j] =
-                ((const float *)column->data)[i] * ((const float *)row->data)[j];
+            ((float *)product->data)[i * columns + j] = ((const float *)column->data)[i] *
+                                                        ((const float *)row->data)[j];
     return KILN_OK;
 }

@@ -37,8 +37,8 @@ kiln_status kiln__host_increment(void *user, kiln_call *call)
     if (kiln_call_array(call, "x", &job.x) != KILN_OK || kiln_call_output(call, "y", &job.y) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (job.x->type != job.y->type || job.x->type == KILN_f16 || job.x->type == KILN_f32 || job.x->type == KILN_f64)
-        return kiln_call_fail(call, "x and y must be of the same integer type, not %s and %s", kiln__type_name(job.x->type),
-                              kiln__type_name(job.y->type));
+        return kiln_call_fail(call, "x and y must be of the same integer type, not %s and %s",
+                              kiln__type_name(job.x->type), kiln__type_name(job.y->type));
     bool same = job.x->dims == job.y->dims;
     for (int d = 0; same && d < job.x->dims; d++) {
         same = job.x->shape[d] == job.y->shape[d];

@@ -53,8 +53,8 @@ __attribute__((target("avx2"))) static void panels_avx2(size_t depth, size_t row
     panels(depth, rows, columns, a, b, sums);
 }
 
-__attribute__((target("avx512f"))) static void panels_avx512(size_t depth, size_t rows, size_t columns,
-                                                             const double *a, const double *b, double *sums)
+__attribute__((target("avx512f"))) static void panels_avx512(size_t depth, size_t rows, size_t columns, const double *a,
+                                                             const double *b, double *sums)
 {
     panels(depth, rows, columns, a, b, sums);
 }
@@ -181,9 +181,8 @@ kiln_status kiln__host_syrk(void *user, kiln_call *call)
     x.m = x.n = x.a->shape[0];
     x.k = x.a->shape[1];
     if (x.p->shape[0] != x.n || x.p->shape[1] != x.n)
-        return kiln_call_fail(call,
-                              "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64
-                              " x %" PRIu64,
-                              x.n, x.k, x.p->shape[0], x.p->shape[1]);
+        return kiln_call_fail(
+            call, "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64 " x %" PRIu64, x.n,
+            x.k, x.p->shape[0], x.p->shape[1]);
     return multiply(&x, call);
 }

@@ -13,9 +13,9 @@
 enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 
 typedef struct part {
-    double value; /* sum or maximum */
+    double value;   /* sum or maximum */
     uint64_t whole; /* the sum of integers */
-    uint64_t at;  /* UINT64_MAX: none */
+    uint64_t at;    /* UINT64_MAX: none */
 } part;
 
 typedef struct reduction {

@@ -37,18 +37,10 @@ static void tile_row(void *user, size_t index, size_t worker)
     unsigned char *t = x->t + matrix * x->rows * x->columns * x->size;
     for (uint64_t column = 0; column < x->columns; column += TILE)
         switch (x->size) {
-        case 1:
-            turn(a, t, x->rows, x->columns, row, column, 1);
-            break;
-        case 2:
-            turn(a, t, x->rows, x->columns, row, column, 2);
-            break;
-        case 4:
-            turn(a, t, x->rows, x->columns, row, column, 4);
-            break;
-        case 8:
-            turn(a, t, x->rows, x->columns, row, column, 8);
-            break;
+        case 1: turn(a, t, x->rows, x->columns, row, column, 1); break;
+        case 2: turn(a, t, x->rows, x->columns, row, column, 2); break;
+        case 4: turn(a, t, x->rows, x->columns, row, column, 4); break;
+        case 8: turn(a, t, x->rows, x->columns, row, column, 8); break;
         }
 }
 

@@ -89,8 +89,8 @@ static kiln_status copy_headers(writer *w, const char *path, const char *text, c
     kiln__arena *arena = &w->c->arena;
     const kiln__include *includes;
     size_t count, length = strlen(folder);
-    kiln_status status =
-        kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count, error);
+    kiln_status status = kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count,
+                                                error);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         const char *header = plain_path(arena, includes[i].path);
         if (!header)

@@ -30,7 +30,10 @@ void *cli_mark(void);
 void cli_release(void *mark);
 void cli_free_all(void);
 
-typedef struct cli_list { const char **items; size_t count, room; } cli_list;
+typedef struct cli_list {
+    const char **items;
+    size_t count, room;
+} cli_list;
 void cli_list_add(cli_list *list, const char *item);
 
 /* ---- options ---- */
@@ -49,25 +52,39 @@ typedef enum cli_kind {
 } cli_kind;
 
 typedef enum cli_completes {
-    CLI_NOTHING, CLI_FILES, CLI_FOLDERS, CLI_SPECS, CLI_VARIANTS, CLI_PARAMS, CLI_SIZES, CLI_DEVICES, CLI_WORDS
+    CLI_NOTHING,
+    CLI_FILES,
+    CLI_FOLDERS,
+    CLI_SPECS,
+    CLI_VARIANTS,
+    CLI_PARAMS,
+    CLI_SIZES,
+    CLI_DEVICES,
+    CLI_WORDS
 } cli_completes;
 
 typedef struct cli_option {
-    const char *name;    /* "variant" */
-    char letter;         /* 'v', or 0 */
+    const char *name; /* "variant" */
+    char letter;      /* 'v', or 0 */
     cli_kind kind;
-    size_t offset;       /* of the field of cli_args */
-    const char *value;   /* "NAME" in help; NULL for flags */
+    size_t offset;     /* of the field of cli_args */
+    const char *value; /* "NAME" in help; NULL for flags */
     cli_completes completes;
-    const char *words;   /* "auto always never": for CLI_WORD */
-    const char *help;    /* sentences; the first one stands alone in completions */
+    const char *words; /* "auto always never": for CLI_WORD */
+    const char *help;  /* sentences; the first one stands alone in completions */
 } cli_option;
 
-typedef struct cli_group { const char *title; const cli_option *options; size_t count; } cli_group;
-typedef struct cli_example { const char *line, *says; } cli_example;
+typedef struct cli_group {
+    const char *title;
+    const cli_option *options;
+    size_t count;
+} cli_group;
+typedef struct cli_example {
+    const char *line, *says;
+} cli_example;
 
 typedef struct cli_args {
-    cli_list words;                   /* what is no option */
+    cli_list words; /* what is no option */
     const char *variant, *arch, *device, *cache_dir, *worker, *log_level, *only, *csv;
     const char *over, *at_block, *store, *known, *export_to, *format;
     const char *replay, *strategy, *plot;
@@ -93,15 +110,15 @@ typedef struct cli { /* one run of the command */
 } cli;
 
 struct cli_command {
-    const char *name, *summary;  /* "run", "run one configuration of a spec" */
-    const char *arguments;       /* "SPEC" in the usage line, "" */
-    const char *about;           /* paragraphs, an empty line between them */
+    const char *name, *summary; /* "run", "run one configuration of a spec" */
+    const char *arguments;      /* "SPEC" in the usage line, "" */
+    const char *about;          /* paragraphs, an empty line between them */
     size_t min_words, max_words;
-    cli_completes completes;     /* what the words are */
-    const char *words;           /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
+    cli_completes completes;        /* what the words are */
+    const char *words;              /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
     const cli_group *const *groups; /* ends with NULL; the common ones are added by cli_groups() */
-    const cli_example *examples; /* ends with a NULL line */
-    int (*run)(cli *c);          /* the exit code */
+    const cli_example *examples;    /* ends with a NULL line */
+    int (*run)(cli *c);             /* the exit code */
 };
 
 /* Groups that several commands take. */
@@ -110,36 +127,50 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_ou
 // clang-format off: it takes the braces in a macro for a block
 
 /* Rows that the tables of several commands have. */
-#define CLI_SIZE_OPTION                                                                                                \
-    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "SIZE", CLI_SIZES, NULL,                                          \
-     "A size set of the spec by name, or NAME=VALUE for a single size of it. Repeatable. Default: the first set; on "  \
-     "the simulated device `tiny` where there is one."}
+#define CLI_SIZE_OPTION                                                                                                      \
+    {                                                                                                                        \
+        "size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "SIZE", CLI_SIZES, NULL,                                             \
+            "A size set of the spec by name, or NAME=VALUE for a single size of it. Repeatable. Default: the first set; on " \
+            "the simulated device `tiny` where there is one."                                                                \
+    }
 #define CLI_INPUT_OPTION                                                                                               \
-    {"input", 'i', CLI_LIST, CLI_OPTION_FIELD(inputs), "BUFFER=FILE", CLI_FILES, NULL,                                 \
-     "Fill a buffer from a .npy file instead of by the spec. Repeatable."}
+    {                                                                                                                  \
+        "input", 'i', CLI_LIST, CLI_OPTION_FIELD(inputs), "BUFFER=FILE", CLI_FILES, NULL,                              \
+            "Fill a buffer from a .npy file instead of by the spec. Repeatable."                                       \
+    }
 #define CLI_RUN_OPTIONS                                                                                                \
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},      \
-    {"no-measure", 0, CLI_FLAG, CLI_OPTION_FIELD(no_measure), NULL, CLI_NOTHING, NULL,                                 \
-     "Run once and measure nothing."},                                                                                 \
-    {"budget", 'b', CLI_NUMBER, CLI_OPTION_FIELD(budget), "SECONDS", CLI_NOTHING, NULL,                                \
-     "Repeat a configuration for at most so long. Default: 1 on a GPU."},                                              \
-    {"precision", 0, CLI_NUMBER, CLI_OPTION_FIELD(precision), "SHARE", CLI_NOTHING, NULL,                              \
-     "Stop repeating when the median is known within this share of it. Default: 0.01."},                               \
-    {"repetitions", 'n', CLI_WHOLE, CLI_OPTION_FIELD(repetitions), "COUNT", CLI_NOTHING, NULL,                         \
-     "Repeat exactly so often."},                                                                                      \
-    {"flush-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(flush_l2), NULL, CLI_NOTHING, NULL,                                     \
-     "Flush the L2 cache before each repetition. Default: where the buffers fit in it."},                              \
-    {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},          \
-    {"energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                         \
-     "Measure energy too, where the GPU has a counter of it: about a second more a configuration."}
+        {"no-measure", 0,           CLI_FLAG, CLI_OPTION_FIELD(no_measure),                                            \
+         NULL,         CLI_NOTHING, NULL,     "Run once and measure nothing."},                                        \
+        {"budget",  'b',         CLI_NUMBER, CLI_OPTION_FIELD(budget),                                                 \
+         "SECONDS", CLI_NOTHING, NULL,       "Repeat a configuration for at most so long. Default: 1 on a GPU."},      \
+        {"precision", 0,                                                                                               \
+         CLI_NUMBER,  CLI_OPTION_FIELD(precision),                                                                     \
+         "SHARE",     CLI_NOTHING,                                                                                     \
+         NULL,        "Stop repeating when the median is known within this share of it. Default: 0.01."},              \
+        {"repetitions", 'n',         CLI_WHOLE, CLI_OPTION_FIELD(repetitions),                                         \
+         "COUNT",       CLI_NOTHING, NULL,      "Repeat exactly so often."},                                           \
+        {"flush-l2", 0,                                                                                                \
+         CLI_FLAG,   CLI_OPTION_FIELD(flush_l2),                                                                       \
+         NULL,       CLI_NOTHING,                                                                                      \
+         NULL,       "Flush the L2 cache before each repetition. Default: where the buffers fit in it."},              \
+        {"keep-l2", 0, CLI_FLAG, CLI_OPTION_FIELD(keep_l2), NULL, CLI_NOTHING, NULL, "Never flush the L2 cache."},     \
+    {                                                                                                                  \
+        "energy", 0, CLI_FLAG, CLI_OPTION_FIELD(energy), NULL, CLI_NOTHING, NULL,                                      \
+            "Measure energy too, where the GPU has a counter of it: about a second more a configuration."              \
+    }
 
 #define CLI_TIMEOUT_OPTION(more)                                                                                       \
-    {"sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                   \
-     "End a configuration that runs longer from its first launch on; 0: never. Default: 60" more}
+    {                                                                                                                  \
+        "sample-timeout", 0, CLI_LIMIT, CLI_OPTION_FIELD(sample_timeout), "SECONDS", CLI_NOTHING, NULL,                \
+            "End a configuration that runs longer from its first launch on; 0: never. Default: 60" more                \
+    }
 
 #define CLI_STORE_OPTION                                                                                               \
-    {"store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                           \
-     "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."}
+    {                                                                                                                  \
+        "store", 0, CLI_TEXT, CLI_OPTION_FIELD(store), "FILE", CLI_FILES, NULL,                                        \
+            "The file that samples are kept in. Default: $KILN_STORE, else ~/.local/share/kiln/samples.db."            \
+    }
 // clang-format on
 
 /* ---- SIGINT and SIGTERM ---- */
@@ -159,7 +190,7 @@ bool cli_parse(cli *c, int argc, char **argv);
 
 typedef struct cli_choice { /* what -v, -p and -s say, as the library wants it */
     kiln_choice choice;
-    const char *variant;    /* for printing: the variant meant, also where none was named */
+    const char *variant; /* for printing: the variant meant, also where none was named */
 } cli_choice;
 /* Values take the kind that the spec's params have. `variant` NULL: of any variant. False after cli_fail(). */
 bool cli_make_choice(cli *c, const char *variant, cli_choice *choice);
@@ -181,7 +212,10 @@ int cli_engine(cli *c); /* opens it by the options */
 int cli_spec(cli *c);   /* the same, and loads the spec that the first word names */
 
 /* Every device of this machine. */
-typedef struct cli_devices { kiln_device_info *items; size_t count, room; } cli_devices;
+typedef struct cli_devices {
+    kiln_device_info *items;
+    size_t count, room;
+} cli_devices;
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 const char *cli_device_name(const kiln_device_info *info); /* says where it is simulated */
 
@@ -197,7 +231,7 @@ void out_wrapped(const char *text, unsigned indent, unsigned width); /* paragrap
 void out_flush(void);
 int out_finish(int code); /* writes what is left; the exit code: 5 where that failed */
 bool out_is_terminal(void);
-unsigned out_width(void);  /* columns of help and prose */
+unsigned out_width(void); /* columns of help and prose */
 const char *out_bold(void);
 const char *out_dim(void);
 const char *out_red(void);
@@ -205,7 +239,7 @@ const char *out_green(void);
 const char *out_plain(void);
 void out_start_json(void); /* from here on standard output gets one JSON object and nothing else */
 void out_json(const char *text);
-void out_start(void);      /* looks at the terminal and the locale, once */
+void out_start(void); /* looks at the terminal and the locale, once */
 bool out_utf8(void);
 /* Columns of `text` on a terminal, once it is visible. */
 size_t out_columns(const char *text);
@@ -223,23 +257,28 @@ bool cli_is_plain(const char *text);       /* nothing in it would be shown as an
 /* Bytes of the first character of a text that is visible, and its columns. */
 size_t cli_character(const char *text, size_t *columns);
 
-typedef struct cli_table { const char *align; size_t columns; cli_list cells; unsigned indent; } cli_table;
+typedef struct cli_table {
+    const char *align;
+    size_t columns;
+    cli_list cells;
+    unsigned indent;
+} cli_table;
 /* `align` has a letter a column: l or r. The first row is the heading. */
 void table_start(cli_table *table, const char *align);
 void table_cell(cli_table *table, const char *format, ...) CLI_PRINTF(2, 3);
 void table_print(const cli_table *table, bool heading);
 
 /* Numbers for people. */
-const char *cli_seconds(double seconds);     /* "1.234 ms" */
-const char *cli_duration(double seconds);    /* "1 min 20 s" */
-const char *cli_bytes(uint64_t bytes);       /* "1.5 MiB" */
-const char *cli_whole(uint64_t number);      /* "116,928" */
+const char *cli_seconds(double seconds);                /* "1.234 ms" */
+const char *cli_duration(double seconds);               /* "1 min 20 s" */
+const char *cli_bytes(uint64_t bytes);                  /* "1.5 MiB" */
+const char *cli_whole(uint64_t number);                 /* "116,928" */
 const char *cli_significant(double number, int digits); /* never in exponents */
 /* A unit of time in which `seconds` reads well, and its length in seconds. */
 const char *cli_time_unit(double seconds, double *length);
-double cli_ratio(uint64_t a, uint64_t b);               /* 0 where b is */
-const char *cli_share(uint64_t part, uint64_t whole);   /* "12.5 %", "" of nothing */
-const char *cli_per(uint64_t a, uint64_t b);            /* "4", "" for none */
+double cli_ratio(uint64_t a, uint64_t b);             /* 0 where b is */
+const char *cli_share(uint64_t part, uint64_t whole); /* "12.5 %", "" of nothing */
+const char *cli_per(uint64_t a, uint64_t b);          /* "4", "" for none */
 
 /* ---- failing ---- */
 
@@ -255,8 +294,12 @@ int cli_error(const cli *c, kiln_error *error);
 /* Writes a whole file by kiln_file_write(). 0, or the exit code. */
 int cli_write_file(const cli *c, const char *path, const void *data, size_t size);
 /* The same of what was printed to a stream in memory. */
-typedef struct cli_stream { FILE *file; char *text; size_t size; } cli_stream;
-FILE *cli_stream_open(cli_stream *stream); /* NULL: out of memory */
+typedef struct cli_stream {
+    FILE *file;
+    char *text;
+    size_t size;
+} cli_stream;
+FILE *cli_stream_open(cli_stream *stream);                                /* NULL: out of memory */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* and closes it */
 /* The whole of a regular file of at most `most` bytes; NULL: errno says why. It never waits. */
 const char *cli_read_file(const char *path, size_t most);
@@ -268,8 +311,8 @@ json_t *js_object(void);
 json_t *js_array(void);
 void js_set(json_t *object, const char *key, json_t *value); /* takes value over */
 void js_add(json_t *array, json_t *value);
-json_t *js_text(const char *text);   /* bytes that are not UTF-8 are replaced; NULL gives null */
-json_t *js_real(double value);       /* null for what JSON has no number for */
+json_t *js_text(const char *text); /* bytes that are not UTF-8 are replaced; NULL gives null */
+json_t *js_real(double value);     /* null for what JSON has no number for */
 json_t *js_whole(uint64_t value);
 json_t *js_value(kiln_value value);
 json_t *js_settings(const kiln_setting *settings, size_t count);
@@ -277,7 +320,7 @@ json_t *js_result(const kiln_result *result);
 json_t *js_device(const kiln_device_info *info);
 json_t *js_error(kiln_status status, const char *message);
 char *js_dump(const json_t *object, size_t flags); /* as a text; flags of json_dumps() */
-void js_print(json_t *object); /* to standard output; frees it */
+void js_print(json_t *object);                     /* to standard output; frees it */
 /* The same JSON with the controls beyond ASCII's first ones as escapes; jansson leaves them as they are. */
 const char *js_visible(const char *json);
 
@@ -296,14 +339,15 @@ size_t cli_groups(const cli_command *command, const cli_group **groups);
 const char *cli_option_text(const cli_option *option);
 
 /* Environment variables and their meaning, for --help and the man page. X(name, says) */
-#define CLI_ENVIRONMENT(X) \
-    X("KILN_DEVICE", "The device to use where --device is not given.") \
-    X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.") \
-    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else " "~/.local/share/kiln/samples.db.") \
-    X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.") \
-    X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.") \
-    X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).") \
-    X("KILN_WORKER", "The compile worker program.") \
+#define CLI_ENVIRONMENT(X)                                                                                             \
+    X("KILN_DEVICE", "The device to use where --device is not given.")                                                 \
+    X("KILN_CACHE_DIR", "The folder of the disk cache; else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln.")                \
+    X("KILN_STORE", "The file that samples are kept in; else $XDG_DATA_HOME/kiln/samples.db, else "                    \
+                    "~/.local/share/kiln/samples.db.")                                                                 \
+    X("KILN_VEGA", "The folder of the charting library Vega, or its vega.min.js.")                                     \
+    X("KILN_PATH", "Folders with specs and sources, ':' between; looked through before the installed ones.")           \
+    X("KILN_NVRTC", "The NVRTC library to load (libnvrtc.so.13 for instance).")                                        \
+    X("KILN_WORKER", "The compile worker program.")                                                                    \
     X("NO_COLOR", "Set to anything: no colours.")
 
 #endif

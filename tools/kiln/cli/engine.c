@@ -7,7 +7,9 @@
 
 #include "cli.h"
 
-typedef struct log_to { int least; } log_to;
+typedef struct log_to {
+    int least;
+} log_to;
 
 static void tell(void *user, kiln_log_level level, const char *message)
 {

@@ -9,8 +9,7 @@ int cli_exit_code(kiln_status status)
 {
     switch (status) {
 #define CLI_X(name, value, text, code)                                                                                 \
-    case KILN_##name:                                                                                                  \
-        return code;
+    case KILN_##name: return code;
         KILN_STATUS_MAP(CLI_X)
 #undef CLI_X
     }

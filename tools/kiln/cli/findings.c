@@ -80,14 +80,15 @@ static const char *base_name(const char *path)
 
 static const char *place_text(const kiln_check_side *side)
 {
-    return side->file[0] ? cli_printf("%s:%u", base_name(side->file), side->line)
-           : side->ptx_line ? cli_printf("PTX line %u", side->ptx_line) : "";
+    return side->file[0]    ? cli_printf("%s:%u", base_name(side->file), side->line)
+           : side->ptx_line ? cli_printf("PTX line %u", side->ptx_line)
+                            : "";
 }
 
 static const char *thread_text(const kiln_check_side *side)
 {
-    const char *block =
-        side->has_block ? cli_printf("block (%u,%u,%u)", side->block[0], side->block[1], side->block[2]) : "";
+    const char *block = side->has_block ? cli_printf("block (%u,%u,%u)", side->block[0], side->block[1], side->block[2])
+                                        : "";
     return side->has_thread
                ? cli_printf("%s, thread (%u,%u,%u)", block, side->thread[0], side->thread[1], side->thread[2])
                : block;

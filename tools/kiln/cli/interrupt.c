@@ -22,7 +22,8 @@ static void on_signal(int number)
         interrupted_at = now;
         interrupted = 1;
         (void)!write(STDERR_FILENO, interrupted_text, interrupted_length);
-    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 > 0.3) {
+    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 >
+               0.3) {
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -43,12 +44,6 @@ void cli_catch_signals(const char *what)
     }
 }
 
-bool cli_interrupted(void)
-{
-    return interrupted != 0;
-}
+bool cli_interrupted(void) { return interrupted != 0; }
 
-const volatile int *cli_interrupt_flag(void)
-{
-    return &interrupted;
-}
+const volatile int *cli_interrupt_flag(void) { return &interrupted; }

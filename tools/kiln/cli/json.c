@@ -18,10 +18,7 @@ static json_t *need(json_t *value)
 json_t *js_object(void) { return need(json_object()); }
 json_t *js_array(void) { return need(json_array()); }
 
-void js_add(json_t *array, json_t *value)
-{
-    need(json_array_append_new(array, value) == 0 ? array : NULL);
-}
+void js_add(json_t *array, json_t *value) { need(json_array_append_new(array, value) == 0 ? array : NULL); }
 
 static bool is_utf8(const char *text, size_t length)
 {
@@ -57,20 +54,11 @@ void js_set(json_t *object, const char *key, json_t *value)
     need(json_object_set_new(object, clean(key), value) == 0 ? object : NULL);
 }
 
-json_t *js_text(const char *text)
-{
-    return need(text ? json_string(clean(text)) : json_null());
-}
+json_t *js_text(const char *text) { return need(text ? json_string(clean(text)) : json_null()); }
 
-json_t *js_real(double value)
-{
-    return need(isfinite(value) ? json_real(value) : json_null());
-}
+json_t *js_real(double value) { return need(isfinite(value) ? json_real(value) : json_null()); }
 
-json_t *js_whole(uint64_t value)
-{
-    return need(json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX));
-}
+json_t *js_whole(uint64_t value) { return need(json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX)); }
 
 json_t *js_value(kiln_value value)
 {
@@ -92,10 +80,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
 }
 
 /* null where 0 stands for what is not known */
-static json_t *js_known(double value)
-{
-    return value != 0 ? js_real(value) : json_null();
-}
+static json_t *js_known(double value) { return value != 0 ? js_real(value) : json_null(); }
 
 static json_t *js_throttle(unsigned throttle)
 {

@@ -23,10 +23,7 @@ void *cli_alloc(size_t size)
     return made->data;
 }
 
-void *cli_mark(void)
-{
-    return blocks;
-}
+void *cli_mark(void) { return blocks; }
 
 void cli_release(void *mark)
 {
@@ -37,10 +34,7 @@ void cli_release(void *mark)
     }
 }
 
-void cli_free_all(void)
-{
-    cli_release(NULL);
-}
+void cli_free_all(void) { cli_release(NULL); }
 
 char *cli_strndup(const char *text, size_t length)
 {

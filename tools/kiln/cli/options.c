@@ -164,10 +164,7 @@ static bool parse_number(const char *text, double *value)
     return true;
 }
 
-static bool is_zero(const char *text)
-{
-    return *text && text[strspn(text, "0.")] == '\0' && strchr(text, '0');
-}
+static bool is_zero(const char *text) { return *text && text[strspn(text, "0.")] == '\0' && strchr(text, '0'); }
 
 static bool parse_bytes(const char *text, uint64_t *value)
 {
@@ -259,7 +256,10 @@ static bool store(cli *c, const cli_option *option, const char *as, const char *
 
 /* ---- the parser ---- */
 
-typedef struct cursor { int argc, at; char **argv; } cursor;
+typedef struct cursor {
+    int argc, at;
+    char **argv;
+} cursor;
 
 static const cli_option *find_option(const cli *c, const char *name, size_t length, char letter)
 {

@@ -351,7 +351,10 @@ const char *cli_significant(double number, int digits)
 
 const char *cli_time_unit(double seconds, double *length)
 {
-    static const struct { double length; const char *name; } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, NULL}, {1e-9, "ns"}};
+    static const struct {
+        double length;
+        const char *name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, NULL}, {1e-9, "ns"}};
     size_t i = 0;
     while (i + 1 < CLI_COUNT(units) && seconds < units[i].length)
         i++;

@@ -16,7 +16,10 @@ static const char *day(int64_t made)
 
 /* ---- what is known ---- */
 
-typedef struct sources { kiln_store *store; kiln_knowledge *known; } sources;
+typedef struct sources {
+    kiln_store *store;
+    kiln_knowledge *known;
+} sources;
 
 static void close_sources(sources *s)
 {
@@ -48,7 +51,10 @@ static int open_sources(cli *c, sources *s, bool writes)
 
 static const char *how(const kiln_best *best)
 {
-    return cli_printf("%s%s", best->measured ? "measured" : best->estimated ? "estimated" : "simulated",
+    return cli_printf("%s%s",
+                      best->measured    ? "measured"
+                      : best->estimated ? "estimated"
+                                        : "simulated",
                       best->verified ? ", verified" : "");
 }
 
@@ -59,14 +65,9 @@ static void show_text(const kiln_device_info *device, const char *spec, const ki
     out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
     out_printf("for %s, %s, on %s\n", spec, sizes, cli_device_name(device));
     switch (best->from) {
-    case KILN_BEST_DEFAULT:
-        out_puts("from the defaults: nothing that is valid here is known\n");
-        return;
-    case KILN_BEST_TUNED:
-        out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best));
-        return;
-    default:
-        break;
+    case KILN_BEST_DEFAULT: out_puts("from the defaults: nothing that is valid here is known\n"); return;
+    case KILN_BEST_TUNED: out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best)); return;
+    default: break;
     }
     out_printf("from %s", kiln_best_text(best->from));
     if (best->from == KILN_BEST_OTHER_DEVICE) {
@@ -129,8 +130,12 @@ static int look_up(cli *c)
     if (code)
         return code;
     kiln_run_options run;
-    kiln_best_options options = {.size = sizeof options, .store = s.store, .knowledge = s.known, .run = &run,
-                                 .tune_seconds = c->args.tune_seconds, .isolation = KILN_ISOLATE_GPU};
+    kiln_best_options options = {.size = sizeof options,
+                                 .store = s.store,
+                                 .knowledge = s.known,
+                                 .run = &run,
+                                 .tune_seconds = c->args.tune_seconds,
+                                 .isolation = KILN_ISOLATE_GPU};
     cli_make_run(c, &run);
     cli_catch_signals("");
     kiln_status status = c->args.tune_seconds > 0
@@ -152,8 +157,10 @@ static int export_known(cli *c)
     kiln_knowledge *collected = NULL;
     kiln_error *error = NULL;
     uint64_t written = 0;
-    kiln_store_filter filter = {.size = sizeof filter, .spec = c->args.words.count ? c->args.words.items[0] : NULL,
-                                .variant = c->args.variant, .device = c->args.device};
+    kiln_store_filter filter = {.size = sizeof filter,
+                                .spec = c->args.words.count ? c->args.words.items[0] : NULL,
+                                .variant = c->args.variant,
+                                .device = c->args.device};
     if (c->args.known)
         return cli_usage(c, "--export writes what the store has, and takes no --known");
     c->args.device = NULL; /* a filter, and not the device to open */
@@ -218,13 +225,14 @@ const cli_command cli_best_command = {
     .name = "best",
     .summary = "say which configuration is the best known for sizes and a device",
     .arguments = "SPEC | --export FILE [SPEC]",
-    .about = "Looks through the samples that sweeps have kept, and through a file, for the best configuration: of these "
-             "very sizes on this kind of device; else of the nearest ones (doubling one of them is a distance of 1); else "
-             "of another device, the same compute capability first; else the defaults. It says which it was. What breaks a "
-             "constraint at these sizes is passed over, and so is what the spec no longer has; that the source has changed "
-             "since does not matter.\n\n"
-             "--export writes what is known as a text file, to be shipped with a program and loaded by it "
-             "(kiln_knowledge_load), or kept beside the sources.",
+    .about =
+        "Looks through the samples that sweeps have kept, and through a file, for the best configuration: of these "
+        "very sizes on this kind of device; else of the nearest ones (doubling one of them is a distance of 1); else "
+        "of another device, the same compute capability first; else the defaults. It says which it was. What breaks a "
+        "constraint at these sizes is passed over, and so is what the spec no longer has; that the source has changed "
+        "since does not matter.\n\n"
+        "--export writes what is known as a text file, to be shipped with a program and loaded by it "
+        "(kiln_knowledge_load), or kept beside the sources.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_engine_group, NULL},

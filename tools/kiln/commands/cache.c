@@ -32,7 +32,12 @@ static const char *age(int64_t used)
     return cli_printf("%.0f d", seconds / 86400);
 }
 
-typedef struct listing { cli_table table; json_t *entries; bool verify; uint64_t count, damaged, bytes; } listing;
+typedef struct listing {
+    cli_table table;
+    json_t *entries;
+    bool verify;
+    uint64_t count, damaged, bytes;
+} listing;
 
 static int note(void *user, const kiln_cache_entry *entry)
 {
@@ -88,7 +93,9 @@ static int cache_list(cli *c, bool verify)
     return 0;
 }
 
-typedef struct shown { cli *c; } shown;
+typedef struct shown {
+    cli *c;
+} shown;
 
 static int show(void *user, const kiln_cache_entry *entry, const char *source, const char *ptx, size_t cubin)
 {
@@ -183,8 +190,9 @@ static int cache_run(cli *c)
     if (code)
         return code;
     if (!kiln_cache_dir(c->engine))
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "there is no disk cache: it is switched off, or no folder for it "
-                                                   "is known (set KILN_CACHE_DIR)");
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED,
+                        "there is no disk cache: it is switched off, or no folder for it "
+                        "is known (set KILN_CACHE_DIR)");
     if (is_show)
         return cache_show(c, words->items[1]);
     if (strcmp(action, "list") == 0 || strcmp(action, "verify") == 0)
@@ -195,7 +203,8 @@ static int cache_run(cli *c)
 static const cli_option options[] = {
     {"max-size", 0, CLI_BYTES, CLI_OPTION_FIELD(max_size), "BYTES", CLI_NOTHING, NULL,
      "For gc: how much to keep, as in 256M."},
-    {"source", 0, CLI_FLAG, CLI_OPTION_FIELD(show_source), NULL, CLI_NOTHING, NULL, "For show: print the filled source."},
+    {"source", 0, CLI_FLAG, CLI_OPTION_FIELD(show_source), NULL, CLI_NOTHING, NULL,
+     "For show: print the filled source."},
     {"ptx", 0, CLI_FLAG, CLI_OPTION_FIELD(show_ptx), NULL, CLI_NOTHING, NULL, "For show: print the PTX."},
 };
 static const cli_group group = {"Cache", options, CLI_COUNT(options)};

@@ -7,7 +7,7 @@ const cli_command *const cli_commands[] = {
 #define CLI_X(name) &cli_##name##_command,
     CLI_COMMANDS(CLI_X)
 #undef CLI_X
-    NULL,
+        NULL,
 };
 
 const cli_command *cli_find_command(const char *name)

@@ -276,8 +276,9 @@ static const char *zsh_action(cli_completes completes, const char *words)
 
 static void zsh_option(const cli_option *option)
 {
-    const char *value = !option->value ? "" : cli_printf(":%s:%s", option->value,
-                                                         zsh_action(option->completes, option->words));
+    const char *value = !option->value
+                            ? ""
+                            : cli_printf(":%s:%s", option->value, zsh_action(option->completes, option->words));
     bool many = option->kind == CLI_LIST || option->kind == CLI_COMMAS;
     const char *equals = option->kind == CLI_OPTIONAL ? "=-" : option->value ? "=" : "";
     const char *colon = option->kind == CLI_OPTIONAL ? ":" : "";
@@ -285,20 +286,22 @@ static void zsh_option(const cli_option *option)
     if (option->letter)
         out_printf("            '%s-%c%s[%s]%s' \\\n", again, option->letter, option->value ? "+" : "",
                    sentence(option->help), value);
-    out_printf("            '%s--%s%s[%s]%s%s' \\\n", again, option->name, equals, sentence(option->help), colon, value);
+    out_printf("            '%s--%s%s[%s]%s%s' \\\n", again, option->name, equals, sentence(option->help), colon,
+               value);
 }
 
 static void zsh(void)
 {
-    out_puts("#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
-             "# Names and values come from specs and files that others wrote: compadd takes them as they are and quotes them.\n"
-             "_kiln_of_spec() {\n    local word spec first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
-             "    for word in \"${(@Q)kiln_line[first,-1]}\"; do # Q: without quotes, and nothing expanded\n"
-             "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"
-             "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n}\n"
-             "_kiln_words() { local -a found; found=(\"${(@f)$(\"$@\" 2>/dev/null)}\"); compadd -- ${found:#} }\n"
-             "_kiln_specs() { _kiln_words kiln list --names; _files -g '*.(yaml|json)' }\n"
-             "_kiln() {\n    local -a commands kiln_line\n    kiln_line=($words)\n    commands=(\n");
+    out_puts(
+        "#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
+        "# Names and values come from specs and files that others wrote: compadd takes them as they are and quotes them.\n"
+        "_kiln_of_spec() {\n    local word spec first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
+        "    for word in \"${(@Q)kiln_line[first,-1]}\"; do # Q: without quotes, and nothing expanded\n"
+        "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"
+        "    [[ -n $spec ]] && kiln show \"$spec\" --only \"$1\" 2>/dev/null\n}\n"
+        "_kiln_words() { local -a found; found=(\"${(@f)$(\"$@\" 2>/dev/null)}\"); compadd -- ${found:#} }\n"
+        "_kiln_specs() { _kiln_words kiln list --names; _files -g '*.(yaml|json)' }\n"
+        "_kiln() {\n    local -a commands kiln_line\n    kiln_line=($words)\n    commands=(\n");
     for (size_t i = 0; cli_commands[i]; i++)
         out_printf("        '%s:%s'\n", cli_commands[i]->name, sentence(cli_commands[i]->summary));
     out_puts("    )\n    if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
@@ -312,7 +315,8 @@ static void zsh(void)
             for (size_t k = 0; k < groups[g]->count; k++)
                 zsh_option(&groups[g]->options[k]);
         if (command->words && command->completes == CLI_SPECS)
-            out_printf("            '1:%s:(%s)' \\\n            '2:spec:_kiln_specs' \\\n", command->name, command->words);
+            out_printf("            '1:%s:(%s)' \\\n            '2:spec:_kiln_specs' \\\n", command->name,
+                       command->words);
         else if (command->max_words)
             out_printf("            '1:%s:%s' \\\n", command->name, zsh_action(command->completes, command->words));
         out_puts("            && return ;;\n");
@@ -346,15 +350,16 @@ static void fish_option(const cli_command *command, const cli_option *option)
 
 static void fish(void)
 {
-    out_puts("# fish completion for kiln, made by `kiln completion fish`.\n"
-             "# Names and values come from specs and files that others wrote: fish takes the lines of a command as they are\n"
-             "# and quotes them.\n"
-             "function _kiln_of_spec\n    set -l words (commandline -opc)\n    set -l first 3\n"
-             "    test \"$words[2]\" = study; and set first 4\n    for word in $words[$first..-1]\n"
-             "        if not string match -q -- '-*' $word\n"
-             "            kiln show (string unescape -- $word) --only $argv[1] 2>/dev/null # which expands nothing\n"
-             "            return\n        end\n    end\nend\n"
-             "complete -c kiln -f\n");
+    out_puts(
+        "# fish completion for kiln, made by `kiln completion fish`.\n"
+        "# Names and values come from specs and files that others wrote: fish takes the lines of a command as they are\n"
+        "# and quotes them.\n"
+        "function _kiln_of_spec\n    set -l words (commandline -opc)\n    set -l first 3\n"
+        "    test \"$words[2]\" = study; and set first 4\n    for word in $words[$first..-1]\n"
+        "        if not string match -q -- '-*' $word\n"
+        "            kiln show (string unescape -- $word) --only $argv[1] 2>/dev/null # which expands nothing\n"
+        "            return\n        end\n    end\nend\n"
+        "complete -c kiln -f\n");
     for (size_t i = 0; cli_commands[i]; i++)
         out_printf("complete -c kiln -n __fish_use_subcommand -a %s -d '%s'\n", cli_commands[i]->name,
                    sentence(cli_commands[i]->summary));
@@ -363,13 +368,12 @@ static void fish(void)
         const cli_group *groups[CLI_MAX_GROUPS];
         size_t count = cli_groups(command, groups);
         if (command->completes == CLI_SPECS)
-            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F -a '(%s 2>/dev/null)'\n",
-                       command->name, lister(CLI_SPECS));
+            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F -a '(%s 2>/dev/null)'\n", command->name,
+                       lister(CLI_SPECS));
         if (command->completes == CLI_SPECS && command->words)
             out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, command->words);
         if (command->completes == CLI_WORDS)
-            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name,
-                       command->words);
+            out_printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name, command->words);
         for (size_t g = 0; g < count; g++)
             for (size_t k = 0; k < groups[g]->count; k++)
                 fish_option(command, &groups[g]->options[k]);
@@ -378,8 +382,10 @@ static void fish(void)
 
 static int completion_run(cli *c)
 {
-    static const struct { const char *name; void (*print)(void); } shells[] = {
-        {"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
     const char *wanted = c->args.words.items[0];
     for (size_t i = 0; i < CLI_COUNT(shells); i++) {
         if (strcmp(shells[i].name, wanted) == 0) {

@@ -53,7 +53,8 @@ static int devices_run(cli *c)
 }
 
 static const cli_option options[] = {
-    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names that --device takes, one a line."},
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
+     "Only the names that --device takes, one a line."},
 };
 static const cli_group group = {"Listing", options, CLI_COUNT(options)};
 
@@ -71,7 +72,12 @@ const cli_command cli_devices_command = {
 
 /* ---- doctor ---- */
 
-typedef struct findings { cli_table table; json_t *list; bool broken; cli_list remedies; } findings;
+typedef struct findings {
+    cli_table table;
+    json_t *list;
+    bool broken;
+    cli_list remedies;
+} findings;
 
 static int note(void *user, const kiln_finding *finding)
 {
@@ -117,7 +123,7 @@ static int doctor_run(cli *c)
         out_puts(i == 0 ? "\n" : "");
         out_wrapped(f.remedies.items[i], 0, out_width());
     }
-    out_puts(f.broken              ? "\nSomething that is needed is missing.\n"
+    out_puts(f.broken               ? "\nSomething that is needed is missing.\n"
              : f.remedies.count > 0 ? "\nAll that is needed is there.\n"
                                     : "\nAll is there.\n");
     return f.broken;

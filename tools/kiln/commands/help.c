@@ -109,7 +109,8 @@ const cli_command cli_help_command = {
     .about = "Explains kiln, one of its commands with its options and examples, or the exit codes.",
     .max_words = 1,
     .completes = CLI_WORDS,
-    .words = "list show run check tune profile study inspect devices sim cache doctor completion man version exit-codes",
+    .words =
+        "list show run check tune profile study inspect devices sim cache doctor completion man version exit-codes",
     .run = help_run,
 };
 

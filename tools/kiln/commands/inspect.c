@@ -74,8 +74,8 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
                cli_settings_text(params, count));
     cli_table table;
     table_start(&table, "lrrrrrrrrl");
-    static const char *const heads[] = {"kernel",     "threads",       "registers", "shared", "+ dynamic",
-                                        "local",      "spills",        "blocks/SM", "occupancy", "limited by"};
+    static const char *const heads[] = {"kernel", "threads", "registers", "shared",    "+ dynamic",
+                                        "local",  "spills",  "blocks/SM", "occupancy", "limited by"};
     for (size_t i = 0; i < CLI_COUNT(heads); i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t i = 0; i < kiln_inspection_kernel_count(inspection); i++) {
@@ -119,7 +119,12 @@ static int put_parts(const cli *c, const kiln_inspection *inspection, bool *show
     size_t cubin_length = 0;
     const void *cubin = kiln_inspection_cubin(inspection, &cubin_length);
     const char *source = kiln_inspection_source(inspection), *ptx = kiln_inspection_ptx(inspection);
-    const struct { const char *path; const void *data; size_t length; bool text; } parts[] = {
+    const struct {
+        const char *path;
+        const void *data;
+        size_t length;
+        bool text;
+    } parts[] = {
         {args->source, source, source ? strlen(source) : 0, true},
         {args->ptx, ptx, ptx ? strlen(ptx) : 0, true},
         {args->cubin, cubin, cubin_length, false},
@@ -187,10 +192,9 @@ const cli_command cli_inspect_command = {
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
-    .examples =
-        (const cli_example[]){{"kiln inspect matmul -v coarsened -p UNROLL=8 --arch sm_90", "The table."},
-                              {"kiln inspect matmul -v tiled --ptx | less", "The PTX."},
-                              {"kiln inspect matmul --source=k.cu --cubin=k.cubin", "Files for other tools."},
-                              {0}},
+    .examples = (const cli_example[]){{"kiln inspect matmul -v coarsened -p UNROLL=8 --arch sm_90", "The table."},
+                                      {"kiln inspect matmul -v tiled --ptx | less", "The PTX."},
+                                      {"kiln inspect matmul --source=k.cu --cubin=k.cubin", "Files for other tools."},
+                                      {0}},
     .run = inspect_run,
 };

@@ -4,7 +4,9 @@
 
 #include "commands.h"
 
-typedef struct found { cli_list names, titles, paths; } found;
+typedef struct found {
+    cli_list names, titles, paths;
+} found;
 
 static int note(void *user, const char *name, const char *title, const char *path)
 {

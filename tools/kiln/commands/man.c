@@ -58,10 +58,7 @@ static void roff_option(const cli_option *option)
     out_puts("\n");
 }
 
-static bool is_common(const cli_group *group)
-{
-    return group == &cli_engine_group || group == &cli_output_group;
-}
+static bool is_common(const cli_group *group) { return group == &cli_engine_group || group == &cli_output_group; }
 
 static void roff_group(const cli_group *group)
 {

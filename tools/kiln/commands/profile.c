@@ -33,8 +33,9 @@ static json_t *dims_json(const unsigned dims[3])
 
 static const char *dims_text(const unsigned dims[3])
 {
-    return dims[2] > 1 ? cli_printf("%u x %u x %u", dims[0], dims[1], dims[2])
-           : dims[1] > 1 ? cli_printf("%u x %u", dims[0], dims[1]) : cli_printf("%u", dims[0]);
+    return dims[2] > 1   ? cli_printf("%u x %u x %u", dims[0], dims[1], dims[2])
+           : dims[1] > 1 ? cli_printf("%u x %u", dims[0], dims[1])
+                         : cli_printf("%u", dims[0]);
 }
 
 /* ---- JSON ---- */
@@ -158,11 +159,11 @@ static void traffic_row(cli_table *table, const char *name, uint64_t requests, u
 
 static void show_traffic(const kiln_counters *c)
 {
-    static const char *const heads[] = {"memory", "requests", "asked for", "sectors", "a request", "lines",
-                                        "a request", "used"};
+    static const char *const heads[] = {"memory",    "requests", "asked for", "sectors",
+                                        "a request", "lines",    "a request", "used"};
     cli_table table;
-    if (!c->global_load_requests && !c->global_store_requests && !c->global_atomic_requests && !c->local_load_requests &&
-        !c->local_store_requests)
+    if (!c->global_load_requests && !c->global_store_requests && !c->global_atomic_requests &&
+        !c->local_load_requests && !c->local_store_requests)
         return;
     table_start(&table, "lrrrrrrr");
     table.indent = 2;
@@ -195,8 +196,8 @@ static void banks_row(cli_table *table, const char *name, uint64_t requests, uin
 
 static void show_banks(const kiln_counters *c)
 {
-    static const char *const heads[] = {"shared memory", "requests", "asked for", "wavefronts", "a request",
-                                        "conflicts", "worst"};
+    static const char *const heads[] = {"shared memory", "requests",  "asked for", "wavefronts",
+                                        "a request",     "conflicts", "worst"};
     cli_table table;
     if (!c->shared_load_requests && !c->shared_store_requests && !c->shared_atomic_requests)
         return;
@@ -257,7 +258,8 @@ static void show_kernel(const kiln_profiled_kernel *k)
     uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
     out_printf("\n%s%s%s  %s launch%s, %s blocks of %s threads%s, %s warps\n", out_bold(), k->name, out_plain(),
                cli_whole(k->launches), k->launches == 1 ? "" : "es", cli_whole(k->blocks), dims_text(k->block),
-               threads % 32 ? cli_printf(" (the last warp %u lanes)", (unsigned)(threads % 32)) : "", cli_whole(k->warps));
+               threads % 32 ? cli_printf(" (the last warp %u lanes)", (unsigned)(threads % 32)) : "",
+               cli_whole(k->warps));
     out_printf("  %d registers%s, %s of shared memory, %s of local memory a thread\n", k->registers,
                k->registers_exact ? "" : " (estimated)", cli_bytes(k->static_shared + k->dynamic_shared),
                cli_bytes(k->local_bytes));
@@ -284,7 +286,7 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
             sum.global_load_requests += kiln_profiling_line(p, i)->counters.shared_load_requests +
                                         kiln_profiling_line(p, i)->counters.shared_store_requests +
                                         kiln_profiling_line(p, i)->counters.shared_atomic_requests,
-            sum.branches += kiln_profiling_line(p, i)->counters.branches;
+                sum.branches += kiln_profiling_line(p, i)->counters.branches;
     bool shared = sum.global_load_requests > 0, branches = sum.branches > 0;
     table_start(&table, shared && branches ? "rrrrrrrl" : shared || branches ? "rrrrrrl" : "rrrrrl");
     table.indent = 2;
@@ -318,7 +320,8 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
         if (shared)
             table_cell(&table, "%s", banks ? cli_printf("%s of %s", cli_whole(waves), cli_whole(banks)) : "");
         if (branches)
-            table_cell(&table, "%s", c->branches ? cli_printf("%s of %s", cli_whole(c->divergent), cli_whole(c->branches)) : "");
+            table_cell(&table, "%s",
+                       c->branches ? cli_printf("%s of %s", cli_whole(c->divergent), cli_whole(c->branches)) : "");
         table_cell(&table, "%s%s%s", other ? line->file : "", other ? ": " : "", line->text);
     }
     out_puts("\n");
@@ -377,8 +380,7 @@ static int profile_run(cli *c)
 }
 
 static const cli_option options[] = {
-    {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL,
-     "Also by line, beside the source."},
+    {"lines", 'l', CLI_FLAG, CLI_OPTION_FIELD(lines), NULL, CLI_NOTHING, NULL, "Also by line, beside the source."},
     CLI_INPUT_OPTION,
     {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL, "Do not check the answer."},
     CLI_TIMEOUT_OPTION("."),
@@ -389,12 +391,13 @@ const cli_command cli_profile_command = {
     .name = "profile",
     .summary = "count what a configuration's kernels do, on the simulated device",
     .arguments = "SPEC",
-    .about = "Runs one configuration once on the simulated device and counts, exactly: instructions by kind, lanes that "
-             "were active, 32-byte sectors and 128-byte lines of each access to memory and how much of them was used, "
-             "passes through the banks of shared memory, atomics that meet, divergent branches, barriers; and works out "
-             "the occupancy. The counts are the same in every run. Instructions are those of the PTX; registers are "
-             "those that ptxas assigns.\n\n"
-             "No GPU is needed. `kiln help study` has tables that are made of these counts.",
+    .about =
+        "Runs one configuration once on the simulated device and counts, exactly: instructions by kind, lanes that "
+        "were active, 32-byte sectors and 128-byte lines of each access to memory and how much of them was used, "
+        "passes through the banks of shared memory, atomics that meet, divergent branches, barriers; and works out "
+        "the occupancy. The counts are the same in every run. Instructions are those of the PTX; registers are "
+        "those that ptxas assigns.\n\n"
+        "No GPU is needed. `kiln help study` has tables that are made of these counts.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,

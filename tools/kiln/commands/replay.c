@@ -111,8 +111,11 @@ int replay_run(cli *c)
     int code = load(c, args->replay, &recording, &info);
     if (code)
         return code;
-    kiln_replay_options options = {.size = sizeof options, .strategy = args->strategy, .seed = args->seed,
-                                   .max_configurations = args->max_configurations, .max_seconds = args->max_seconds};
+    kiln_replay_options options = {.size = sizeof options,
+                                   .strategy = args->strategy,
+                                   .seed = args->seed,
+                                   .max_configurations = args->max_configurations,
+                                   .max_seconds = args->max_seconds};
     if (options.max_configurations == 0 && !(options.max_seconds > 0))
         options.max_seconds = info.budget;
     replay_view view = {.c = c, .steps = js_array()};
@@ -143,10 +146,10 @@ int replay_run(cli *c)
 
 typedef struct comparison {
     size_t files, strategies;
-    const char **names;          /* of the strategies */
-    kiln_recording_info *infos;  /* strings: the recordings' own */
+    const char **names;         /* of the strategies */
+    kiln_recording_info *infos; /* strings: the recordings' own */
     kiln_recording **recordings;
-    kiln_score *scores;          /* strategies x files */
+    kiln_score *scores; /* strategies x files */
 } comparison;
 
 static double mean_score(const comparison *m, size_t strategy)
@@ -171,7 +174,8 @@ static void compare_text(const comparison *m, uint64_t seeds)
                    cli_duration(m->infos[f].budget), m->infos[f].draws);
     }
     out_printf("\nscore (0 is random search, 1 the optimum at once) and share of the optimum after 100 configurations; "
-               "%s seeds\n\n", cli_whole(seeds));
+               "%s seeds\n\n",
+               cli_whole(seeds));
     cli_table table;
     char *align = cli_printf("%s", "lr");
     for (size_t f = 0; f < m->files; f++)
@@ -359,9 +363,10 @@ const cli_command cli_compare_command = {
     .max_words = 1000,
     .completes = CLI_FILES,
     .groups = (const cli_group *const[]){&group, NULL},
-    .examples = (const cli_example[]){
-        {"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
-        {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp", "Two, with a picture."},
-        {0}},
+    .examples =
+        (const cli_example[]){
+            {"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
+            {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp", "Two, with a picture."},
+            {0}},
     .run = compare_run,
 };

@@ -7,14 +7,17 @@
 
 /* ---- samples from the store ---- */
 
-typedef struct collecting { report *report; const cli_list *sizes; } collecting;
+typedef struct collecting {
+    report *report;
+    const cli_list *sizes;
+} collecting;
 
 static report_time kind_of_time(const kiln_result *result)
 {
-    return result->measured         ? REPORT_MEASURED
-           : result->estimated      ? REPORT_ESTIMATED
+    return result->measured           ? REPORT_MEASURED
+           : result->estimated        ? REPORT_ESTIMATED
            : result->host_seconds > 0 ? REPORT_SIMULATED
-                                    : REPORT_NONE;
+                                      : REPORT_NONE;
 }
 
 /* Has the record each size that --size names? */
@@ -63,7 +66,8 @@ static int add_record(void *user, const kiln_record *record)
         sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result.bytes;
         sample.share = record->result.roofline;
         p->stopped_early += record->result.stopped_early != 0;
-        p->throttled += (record->result.throttle & (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
+        p->throttled += (record->result.throttle &
+                         (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
         p->compile_seconds += (double)record->result.compile_ns / 1e9;
     }
     p->device_id = report_intern(r, record->device_id);
@@ -128,8 +132,8 @@ static int read_store(cli *c, report *r)
     if (status != KILN_OK)
         return cli_error(c, error);
     if (r->problem_count == 0)
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is", path,
-                        r->spec);
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
+                        path, r->spec);
     return 0;
 }
 
@@ -166,7 +170,10 @@ static void find_peaks(cli *c, report *r)
 
 /* ---- samples from a recorded space ---- */
 
-typedef struct replaying { report *report; report_problem *problem; } replaying;
+typedef struct replaying {
+    report *report;
+    report_problem *problem;
+} replaying;
 
 static int add_step(void *user, const kiln_replay_step *step)
 {
@@ -202,16 +209,19 @@ static int read_replay(cli *c, report *r)
         return cli_error(c, error);
     kiln_recording_describe(recording, &info);
     bool search = args->strategy || args->max_configurations || args->max_seconds > 0;
-    kiln_replay_options options = {.size = sizeof options, .strategy = search ? args->strategy : "exhaustive",
-                                   .seed = args->seed, .max_configurations = args->max_configurations,
+    kiln_replay_options options = {.size = sizeof options,
+                                   .strategy = search ? args->strategy : "exhaustive",
+                                   .seed = args->seed,
+                                   .max_configurations = args->max_configurations,
                                    .max_seconds = args->max_seconds};
     if (search && options.max_configurations == 0 && !(options.max_seconds > 0))
         options.max_seconds = info.budget;
     r->spec = *info.kernel ? report_intern(r, info.kernel) : report_intern(r, base_name(info.path));
     r->source = cli_printf("%s (%s), %s", base_name(info.path), info.format,
-                           !search ? "all of it" : cli_printf("searched by %s, seed %llu",
-                                                              args->strategy ? args->strategy : kiln_strategy_name(0),
-                                                              (unsigned long long)args->seed));
+                           !search ? "all of it"
+                                   : cli_printf("searched by %s, seed %llu",
+                                                args->strategy ? args->strategy : kiln_strategy_name(0),
+                                                (unsigned long long)args->seed));
     r->replayed = true;
     replaying to = {r, report_find_problem(r, *info.device ? info.device : "device not named", NULL, 0)};
     kiln_status status = kiln_replay(recording, &options, add_step, &to, &error);
@@ -320,12 +330,13 @@ const cli_command cli_report_command = {
     .name = "report",
     .summary = "draw what sweeps have found, as one HTML page or for gnuplot",
     .arguments = "SPEC | --replay FILE",
-    .about = "Makes a page of the samples that 'kiln tune' has kept, also while it still runs: the best so far over time, "
-             "what each param does to the time, heat maps of pairs of params, all configurations as lines, the roofline, "
-             "failures by reason, the environment, and the fastest in tables. Where samples are of several devices or "
-             "sizes the page has each of them, side by side in a table.\n\n"
-             "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
-             "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
+    .about =
+        "Makes a page of the samples that 'kiln tune' has kept, also while it still runs: the best so far over time, "
+        "what each param does to the time, heat maps of pairs of params, all configurations as lines, the roofline, "
+        "failures by reason, the environment, and the fastest in tables. Where samples are of several devices or "
+        "sizes the page has each of them, side by side in a table.\n\n"
+        "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
+        "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},

@@ -15,22 +15,32 @@ typedef struct kept {
     int64_t made;
 } kept;
 
-typedef struct kept_list { kept **items; size_t count, room; } kept_list;
+typedef struct kept_list {
+    kept **items;
+    size_t count, room;
+} kept_list;
 
-static const char *copy(const char *text)
-{
-    return cli_strndup(text, strlen(text));
-}
+static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
 static int keep(void *user, const kiln_record *r)
 {
     kept_list *list = user;
     kept *k = cli_alloc(sizeof *k);
     *k = (kept){
-        .spec = copy(r->spec), .variant = copy(r->variant), .params = copy(cli_settings_text(r->params, r->param_count)),
-        .sizes = copy(cli_settings_text(r->sizes, r->size_count)), .device = copy(r->device),
-        .device_id = copy(r->device_id), .uuid = copy(r->uuid), .driver = copy(r->driver), .nvrtc = copy(r->nvrtc),
-        .kiln = copy(r->kiln), .message = copy(r->message), .status = r->status, .result = r->result, .made = r->made,
+        .spec = copy(r->spec),
+        .variant = copy(r->variant),
+        .params = copy(cli_settings_text(r->params, r->param_count)),
+        .sizes = copy(cli_settings_text(r->sizes, r->size_count)),
+        .device = copy(r->device),
+        .device_id = copy(r->device_id),
+        .uuid = copy(r->uuid),
+        .driver = copy(r->driver),
+        .nvrtc = copy(r->nvrtc),
+        .kiln = copy(r->kiln),
+        .message = copy(r->message),
+        .status = r->status,
+        .result = r->result,
+        .made = r->made,
     };
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 256;
@@ -212,8 +222,12 @@ static bool contains(const char *text, const char *part)
 /* Is it one of those that `side` names: a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0"? */
 static bool is_on(const kept *k, const char *side)
 {
-    const struct { const char *name, *version; } versions[] = {
-        {"driver ", k->driver}, {"nvrtc ", k->nvrtc}, {"kiln ", k->kiln},
+    const struct {
+        const char *name, *version;
+    } versions[] = {
+        {"driver ", k->driver},
+        {"nvrtc ", k->nvrtc},
+        {"kiln ", k->kiln},
     };
     for (size_t i = 0; i < CLI_COUNT(versions); i++) {
         size_t length = strlen(versions[i].name);
@@ -223,7 +237,10 @@ static bool is_on(const kept *k, const char *side)
     return strcmp(k->device_id, side) == 0 || strcmp(k->uuid, side) == 0 || contains(k->device, side);
 }
 
-typedef struct pair { const kept *a, *b; double ratio; } pair;
+typedef struct pair {
+    const kept *a, *b;
+    double ratio;
+} pair;
 
 static int by_configuration(const void *left, const void *right)
 {
@@ -364,8 +381,8 @@ static int import_from(cli *c, kiln_store *store, const char *path)
     kiln_error *error = NULL;
     if (kiln_store_import(store, path, &read, &taken, &error) != KILN_OK)
         return cli_error(c, error);
-    return say_count(c, taken, "taken", taken == read ? "taken" : cli_printf("taken of %s; the others were there",
-                                                                             cli_whole(read)));
+    return say_count(c, taken, "taken",
+                     taken == read ? "taken" : cli_printf("taken of %s; the others were there", cli_whole(read)));
 }
 
 static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
@@ -380,20 +397,24 @@ static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
 /* ---- the command ---- */
 
 /* X(action, words before SPEC, words after it, whether SPEC may be left out, whether it writes) */
-#define ACTIONS(X) \
-    X(list, 0, 0, true, false) \
-    X(compare, 0, 2, false, false) \
-    X(export, 1, 0, true, false) \
-    X(import, 1, -1, true, true) \
-    X(prune, 0, 0, true, true) \
+#define ACTIONS(X)                                                                                                     \
+    X(list, 0, 0, true, false)                                                                                         \
+    X(compare, 0, 2, false, false)                                                                                     \
+    X(export, 1, 0, true, false)                                                                                       \
+    X(import, 1, -1, true, true)                                                                                       \
+    X(prune, 0, 0, true, true)                                                                                         \
     X(convert, 2, -1, true, false)
 enum action {
 #define CLI_X(name, before, after, optional, writes) ACTION_##name,
     ACTIONS(CLI_X)
 #undef CLI_X
-    ACTION_COUNT
+        ACTION_COUNT
 };
-static const struct { const char *name; int before, after; bool optional, writes; } actions[] = {
+static const struct {
+    const char *name;
+    int before, after;
+    bool optional, writes;
+} actions[] = {
 #define CLI_X(name, before, after, optional, writes) {#name, before, after, optional, writes},
     ACTIONS(CLI_X)
 #undef CLI_X
@@ -403,14 +424,10 @@ static int run_action(cli *c, kiln_store *store, enum action action, const kiln_
                       const char *const *words)
 {
     switch (action) {
-    case ACTION_compare:
-        return compare(c, store, filter, words + 1);
-    case ACTION_export:
-        return export_to(c, store, filter, words[0]);
-    case ACTION_import:
-        return import_from(c, store, words[0]);
-    case ACTION_prune:
-        return prune(c, store, filter);
+    case ACTION_compare: return compare(c, store, filter, words + 1);
+    case ACTION_export: return export_to(c, store, filter, words[0]);
+    case ACTION_import: return import_from(c, store, words[0]);
+    case ACTION_prune: return prune(c, store, filter);
     default:
         return c->args.csv ? export_to(c, store, filter, c->args.csv)
                            : (c->args.json ? list_json : list_text)(c, store, filter);
@@ -434,13 +451,17 @@ static int results_run(cli *c)
     size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
     size_t least = actions[action].optional ? before : most;
     if (count < least)
-        return cli_usage(c, "%s", action == ACTION_compare   ? "compare wants SPEC and two devices or versions"
-                                  : action == ACTION_convert ? "convert wants two files: from, to"
-                                                             : cli_printf("%s wants a file", actions[action].name));
+        return cli_usage(c, "%s",
+                         action == ACTION_compare   ? "compare wants SPEC and two devices or versions"
+                         : action == ACTION_convert ? "convert wants two files: from, to"
+                                                    : cli_printf("%s wants a file", actions[action].name));
     if (count > most)
         return cli_usage(c, "one argument too many: '%s'", words[most]);
-    kiln_store_filter filter = {.size = sizeof filter, .spec = count > before ? words[before] : NULL,
-                                .variant = args->variant, .device = args->device, .failed = args->failed};
+    kiln_store_filter filter = {.size = sizeof filter,
+                                .spec = count > before ? words[before] : NULL,
+                                .variant = args->variant,
+                                .device = args->device,
+                                .failed = args->failed};
     if (!cli_make_sizes(c, &filter.sizes))
         return CLI_USAGE;
     filter.size_count = args->sizes.count;
@@ -448,7 +469,8 @@ static int results_run(cli *c)
         filter.before = (int64_t)(((double)time(NULL) - args->older * 86400) * 1e6);
     if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
         !filter.before && !filter.size_count)
-        return cli_usage(c, "prune wants to be told what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
+        return cli_usage(
+            c, "prune wants to be told what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
     c->args.device = NULL; /* a filter, and not the device to open */
     int code = cli_engine(c);
     kiln_store *store = NULL;
@@ -459,7 +481,8 @@ static int results_run(cli *c)
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
         return status == KILN_OK ? 0 : cli_error(c, error);
     }
-    if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) != KILN_OK)
+    if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) !=
+        KILN_OK)
         return cli_error(c, error);
     code = run_action(c, store, action, &filter, words);
     kiln_store_close(store);
@@ -473,11 +496,13 @@ static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
      "Only samples of devices with this in their name, or with this id or uuid."},
     {"failed", 0, CLI_FLAG, CLI_OPTION_FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
-    {"older", 0, CLI_NUMBER, CLI_OPTION_FIELD(older), "DAYS", CLI_NOTHING, NULL, "Only samples older than so many days."},
+    {"older", 0, CLI_NUMBER, CLI_OPTION_FIELD(older), "DAYS", CLI_NOTHING, NULL,
+     "Only samples older than so many days."},
     {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
     {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
      "For compare: how many rows of each end the table has. Default: 10."},
-    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL, "Write what is listed to a file, as export does."},
+    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+     "Write what is listed to a file, as export does."},
     {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
      "For export: csv, t4 or kernel-tuner. Default: auto, t4 where the name ends in .json or .json.gz, else csv. For "
      "convert: t4 or kernel-tuner. Default: auto, t4 where the name has '.t4.' in it, else as it is."},
@@ -488,27 +513,30 @@ static const cli_group group = {"Results", options, CLI_COUNT(options)};
 const cli_command cli_results_command = {
     .name = "results",
     .summary = "list, compare, move and remove the samples that sweeps have kept",
-    .arguments = "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
-    .about = "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
-             "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
-             "compare holds the times of two devices against each other, configuration by configuration, or of two "
-             "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
-             "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
-             "searches; everything is in each. import takes any of these files in, those of others too; of two samples of "
-             "the same thing the later one stays. "
-             "prune removes samples; they are made again when a sweep comes to them.\n\n"
-             "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
-             "packs it (.gz), or closes one that was cut off. No samples are looked at.",
+    .arguments =
+        "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
+    .about =
+        "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
+        "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
+        "compare holds the times of two devices against each other, configuration by configuration, or of two "
+        "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
+        "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
+        "searches; everything is in each. import takes any of these files in, those of others too; of two samples of "
+        "the same thing the later one stays. "
+        "prune removes samples; they are made again when a sweep comes to them.\n\n"
+        "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
+        "packs it (.gz), or closes one that was cut off. No samples are looked at.",
     .max_words = 4,
     .completes = CLI_WORDS,
     .words = "list compare export import prune convert",
     .groups = (const cli_group *const[]){&group, NULL},
-    .examples = (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
-                                      {"kiln results compare matmul h100 h200", "Which configurations gained."},
-                                      {"kiln results export matmul.csv matmul", "For another machine's import."},
-                                      {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
-                                      {"kiln results prune --older 90", "Removes what is older than 90 days."},
-                                      {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
+                              {"kiln results compare matmul h100 h200", "Which configurations gained."},
+                              {"kiln results export matmul.csv matmul", "For another machine's import."},
+                              {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
+                              {"kiln results prune --older 90", "Removes what is older than 90 days."},
+                              {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
+                              {0}},
     .run = results_run,
 };

@@ -9,7 +9,7 @@ typedef struct run_view {
     const char *variant, *size_set;
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
-    const char *captured;             /* the folder of the capture; NULL: none */
+    const char *captured; /* the folder of the capture; NULL: none */
 } run_view;
 
 static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
@@ -45,8 +45,7 @@ static const char *time_text(const cli *c, const run_view *view, const kiln_resu
     if (r->estimated)
         return cli_printf("%s, estimated by the simulator's model, not measured", cli_seconds(r->seconds));
     if (view->device->simulated)
-        return cli_printf("simulated: %s of the interpreter's wall time, no measurement",
-                          cli_seconds(r->host_seconds));
+        return cli_printf("simulated: %s of the interpreter's wall time, no measurement", cli_seconds(r->host_seconds));
     return c->args.no_measure ? "not measured, as asked" : "not measured";
 }
 
@@ -200,15 +199,15 @@ const cli_command cli_run_command = {
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &capture_group,
-                                          &cli_engine_group, NULL},
+                                         &cli_engine_group, NULL},
     .examples =
-        (const cli_example[]){{"kiln run matmul", "The first contender with its defaults."},
-                              {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
-                              {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
-                              {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50",
-                               "Data of one's own."},
-                              {"kiln run matmul -v naive --capture captures",
-                               "Writes captures/matmul-000, which `kiln tune captures/matmul-000/matmul.yaml` tunes."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln run matmul", "The first contender with its defaults."},
+            {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
+            {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
+            {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Data of one's own."},
+            {"kiln run matmul -v naive --capture captures",
+             "Writes captures/matmul-000, which `kiln tune captures/matmul-000/matmul.yaml` tunes."},
+            {0}},
     .run = run_run,
 };

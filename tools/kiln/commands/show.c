@@ -7,7 +7,12 @@
 #define COUNT_SECONDS 5.0 /* for all variants together, */
 #define COUNT_LEAST 0.25  /* but so much for each */
 
-typedef struct space { bool known, counted; uint64_t raw, valid; double seconds; const char *why; } space;
+typedef struct space {
+    bool known, counted;
+    uint64_t raw, valid;
+    double seconds;
+    const char *why;
+} space;
 
 /* How many configurations a variant has. A space that cannot be counted is said to be so. What was taken of the time and
  * counted is added to `all`. */
@@ -58,7 +63,8 @@ static const char *space_text(space s)
     if (!s.counted)
         return cli_printf("%s configurations, %s valid, not counted in %.2g s",
                           s.raw == UINT64_MAX ? "more than 10^19" : cli_whole(s.raw),
-                          s.valid ? cli_printf("at least %s of them", cli_whole(s.valid)) : "none found to be", s.seconds);
+                          s.valid ? cli_printf("at least %s of them", cli_whole(s.valid)) : "none found to be",
+                          s.seconds);
     if (s.raw == s.valid)
         return cli_printf("%s configuration%s", cli_whole(s.valid), s.valid == 1 ? "" : "s");
     return cli_printf("%s configurations, %s of them valid", cli_whole(s.raw), cli_whole(s.valid));
@@ -209,8 +215,8 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
 {
     const kiln_spec *spec = c->spec;
     const char *name = kiln_spec_variant_name(spec, v), *about = kiln_spec_variant_about(spec, v);
-    out_printf("\n%s%s%s  %s%s%s\n", out_bold(), name, out_plain(), out_dim(), space_text(space_of(c, asked, name, all)),
-               out_plain());
+    out_printf("\n%s%s%s  %s%s%s\n", out_bold(), name, out_plain(), out_dim(),
+               space_text(space_of(c, asked, name, all)), out_plain());
     if (*about)
         out_wrapped(about, 2, out_width());
     if (!kiln_spec_variant_contender(spec, v))

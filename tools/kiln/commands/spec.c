@@ -25,17 +25,19 @@ static bool is_first(size_t number)
 static void print_page(void)
 {
     const kiln_spec_key_info *key;
-    out_puts("# The keys of a spec\n\n"
-             "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the format]"
-             "(README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
-             "The last column says what changes with a key, and so, which stored samples a sweep does not reuse: those of "
-             "the code, or of the run. A choice says which configurations and sizes there are; a sample has its own.\n");
+    out_puts(
+        "# The keys of a spec\n\n"
+        "Made by `kiln spec --page` from `keys.h`; a test fails if it is not up to date. [The page of the format]"
+        "(README.md) says how they work together. `kiln spec --schema` prints a JSON schema for editors.\n\n"
+        "The last column says what changes with a key, and so, which stored samples a sweep does not reuse: those of "
+        "the code, or of the run. A choice says which configurations and sizes there are; a sample has its own.\n");
     for (size_t i = 0; (key = kiln_spec_key(i)) != NULL; i++) {
         if (is_first(i))
-            out_printf("\n## %s\n\n%s\n\n| key | required | value | what | changes |\n| --- | --- | --- | --- | --- |\n",
-                       key->mapping, key->mapping_about);
-        out_printf(key->need == KILN_KEY_ANY ? "| %s | %s | %s | %s | %s |\n" : "| `%s` | %s | %s | %s | %s |\n", key->name,
-                   need_text(key), key->value, key->about, key->changes);
+            out_printf(
+                "\n## %s\n\n%s\n\n| key | required | value | what | changes |\n| --- | --- | --- | --- | --- |\n",
+                key->mapping, key->mapping_about);
+        out_printf(key->need == KILN_KEY_ANY ? "| %s | %s | %s | %s | %s |\n" : "| `%s` | %s | %s | %s | %s |\n",
+                   key->name, need_text(key), key->value, key->about, key->changes);
     }
 }
 
@@ -105,8 +107,10 @@ static void print_json(void)
 {
     const kiln_spec_key_info *key;
     json_t *object = js_object(), *keys = js_array();
-    static const char *const needs[] = {[KILN_KEY_OPTIONAL] = "optional", [KILN_KEY_REQUIRED] = "required",
-                                        [KILN_KEY_ONE_OF] = "one of", [KILN_KEY_ANY] = "any"};
+    static const char *const needs[] = {[KILN_KEY_OPTIONAL] = "optional",
+                                        [KILN_KEY_REQUIRED] = "required",
+                                        [KILN_KEY_ONE_OF] = "one of",
+                                        [KILN_KEY_ANY] = "any"};
     for (size_t i = 0; (key = kiln_spec_key(i)) != NULL; i++) {
         json_t *one = js_object();
         js_set(one, "mapping", js_text(key->mapping));
@@ -160,8 +164,9 @@ const cli_command cli_spec_command = {
     .name = "spec",
     .summary = "show the keys of the spec format",
     .arguments = "",
-    .about = "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and what stands "
-             "behind them.",
+    .about =
+        "Lists the keys that a spec may have: for each mapping the keys, whether they are required, and what stands "
+        "behind them.",
     .groups = (const cli_group *const[]){&group, NULL},
     .examples = (const cli_example[]){{"kiln spec", "The keys."},
                                       {"kiln spec --schema > kiln.schema.json", "For an editor's YAML checker."},

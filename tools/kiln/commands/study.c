@@ -7,7 +7,10 @@
 
 static int study_run(cli *c)
 {
-    static const struct { const char *name; int (*run)(cli *c); } studies[] = {
+    static const struct {
+        const char *name;
+        int (*run)(cli *c);
+    } studies[] = {
 #define CLI_X(name) {#name, study_##name},
         STUDIES(CLI_X)
 #undef CLI_X
@@ -54,29 +57,31 @@ const cli_command cli_study_command = {
     .name = "study",
     .summary = "work out for a spec what one does by hand: occupancy, tiles, accesses",
     .arguments = "occupancy|tiles|access|transactions|carveout SPEC",
-    .about = "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
-             "occupancy varies a param and shows registers, shared memory, blocks and warps of an SM of any architecture, "
-             "and where the next cliff is: the growth that costs a block.\n\n"
-             "tiles varies the width of tiles and shows loads, operations, operations a load, shared memory and the "
-             "loads that an SM has under way, worked out by hand beside what is counted.\n\n"
-             "access shows which thread of a block touches which element of which buffer in which step; choose a small "
-             "size.\n\n"
-             "transactions shows for each access to global memory the sectors and lines that a request moves and how "
-             "much of them is used.\n\n"
-             "carveout shows, for L1 cached or not and for the split that favours L1 or shared memory, the blocks that "
-             "fit and what they read from beyond L1, to first order.",
+    .about =
+        "Tables that teach why a configuration is fast or slow, for any spec, without a GPU.\n\n"
+        "occupancy varies a param and shows registers, shared memory, blocks and warps of an SM of any architecture, "
+        "and where the next cliff is: the growth that costs a block.\n\n"
+        "tiles varies the width of tiles and shows loads, operations, operations a load, shared memory and the "
+        "loads that an SM has under way, worked out by hand beside what is counted.\n\n"
+        "access shows which thread of a block touches which element of which buffer in which step; choose a small "
+        "size.\n\n"
+        "transactions shows for each access to global memory the sectors and lines that a request moves and how "
+        "much of them is used.\n\n"
+        "carveout shows, for L1 cached or not and for the split that favours L1 or shared memory, the blocks that "
+        "fit and what they read from beyond L1, to first order.",
     .min_words = 2,
     .max_words = 2,
     .completes = CLI_SPECS,
     .words = "occupancy tiles access transactions carveout",
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
     .examples =
-        (const cli_example[]){{"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80", "Where blocks are lost."},
-                              {"kiln study tiles matmul -v tiled", "What a wider tile buys."},
-                              {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
-                               "Who reads what, step by step."},
-                              {"kiln study transactions matmul -v naive", "Sectors, lines and what is used of them."},
-                              {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
-                              {0}},
+        (const cli_example[]){
+            {"kiln study occupancy matmul -v tiled --over TILE_WIDTH --arch sm_80", "Where blocks are lost."},
+            {"kiln study tiles matmul -v tiled", "What a wider tile buys."},
+            {"kiln study access matmul -v tiled -p TILE_WIDTH=8 -s M=16 -s N=16 -s K=16 --block 1",
+             "Who reads what, step by step."},
+            {"kiln study transactions matmul -v naive", "Sectors, lines and what is used of them."},
+            {"kiln study carveout matmul -v row_block", "L1 or shared memory."},
+            {0}},
     .run = study_run,
 };

@@ -14,7 +14,9 @@ static void show_progress(const kiln_progress *p)
     if (p->best) {
         const kiln_result *result = &p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
-                          result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)");
+                          result->measured    ? ""
+                          : result->estimated ? " (estimated)"
+                                              : " (simulated)");
         if (p->best->objectives)
             left = cli_printf("%s %s ", left, cli_significant(p->best->objectives[0], 4));
         middle = cli_printf("%s %s", p->best->variant, cli_settings_text(p->best->params, p->best->param_count));
@@ -174,8 +176,8 @@ static int tune_run(cli *c)
     if (!tuning)
         return cli_error(c, error);
 
-    view.size_count =
-        cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
+    view.size_count = cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set,
+                                      &view.sizes);
     code = cli_exit_code(status);
     view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
     view.status = status;
@@ -255,8 +257,9 @@ static const cli_option run_options[] = {
      "How many of the fastest are measured again, in turn, before one is called the best. Default: 5 on a GPU, none "
      "elsewhere. At most 16."},
     {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL, "Measure none of them again."},
-    CLI_TIMEOUT_OPTION(" and twice the budget; less once it is known what working ones take, where they are measured in a "
-                       "process of their own."),
+    CLI_TIMEOUT_OPTION(
+        " and twice the budget; less once it is known what working ones take, where they are measured in a "
+        "process of their own."),
 };
 static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
 
@@ -264,39 +267,40 @@ const cli_command cli_tune_command = {
     .name = "tune",
     .summary = "sweep all configurations of a spec and rank them",
     .arguments = "SPEC | --replay FILE",
-    .about = "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
-             "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
-             "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
-             "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
-             "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
-             "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
-             "On the simulated device configurations are checked but not measured. With a profile that has the figures "
-             "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
-             "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
-             "little time at any size.\n\n"
-             "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
-             "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
-             "all of them anew.\n\n"
-             "A sweep with a limit does not go through the space in order but searches it, by a strategy that learns from "
-             "what was measured. A sweep that a limit ended exits with 0.\n\n"
-             "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
-             "worked, the exit code is that of the first failure.",
+    .about =
+        "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
+        "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
+        "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
+        "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
+        "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
+        "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
+        "On the simulated device configurations are checked but not measured. With a profile that has the figures "
+        "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
+        "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
+        "little time at any size.\n\n"
+        "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
+        "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
+        "all of them anew.\n\n"
+        "A sweep with a limit does not go through the space in order but searches it, by a strategy that learns from "
+        "what was measured. A sweep that a limit ended exits with 0.\n\n"
+        "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
+        "worked, the exit code is that of the first failure.",
     .min_words = 0,
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln tune matmul", "All variants at the default size."},
-                                      {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512",
-                                       "A part of the space."},
-                                      {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
-                                       "Ranked by an estimate for a GPU that is not here."},
-                                      {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
-                                      {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
-                                      {"kiln tune matmul --stagnation 100 --roofline 0.9",
-                                       "Until it is good enough, or gets no better."},
-                                      {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
-                                       "Fast with few threads a block: the front of the two."},
-                                      {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
-                                      {0}},
+    .examples =
+        (const cli_example[]){
+            {"kiln tune matmul", "All variants at the default size."},
+            {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
+            {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
+             "Ranked by an estimate for a GPU that is not here."},
+            {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
+            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
+            {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or gets no better."},
+            {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
+             "Fast with few threads a block: the front of the two."},
+            {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
+            {0}},
     .run = tune_run,
 };

@@ -6,15 +6,15 @@
 
 typedef struct tune_view {
     const kiln_device_info *device;
-    cli_choice chosen;       /* fixed params and sizes */
-    const char *only;        /* the one variant swept, if it is one */
+    cli_choice chosen; /* fixed params and sizes */
+    const char *only;  /* the one variant swept, if it is one */
     const char *size_set;
     kiln_setting *sizes;
     size_t size_count;
-    kiln_status status;      /* how the sweep ended */
-    const char *ended;       /* why it ended early, NULL if it did not */
+    kiln_status status; /* how the sweep ended */
+    const char *ended;  /* why it ended early, NULL if it did not */
     bool progress;
-    double shown;            /* when the progress line was drawn last, in seconds of the sweep */
+    double shown; /* when the progress line was drawn last, in seconds of the sweep */
 } tune_view;
 
 double tune_seconds(const kiln_result *result); /* what the ranking goes by */

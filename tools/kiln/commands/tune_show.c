@@ -68,7 +68,12 @@ static bool has_column(const char *objective)
     return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
 }
 
-typedef struct rows { cli_table table; double unit; bool timed, flops, bytes, roofline, rank, ties; const cli_list *objectives; } rows;
+typedef struct rows {
+    cli_table table;
+    double unit;
+    bool timed, flops, bytes, roofline, rank, ties;
+    const cli_list *objectives;
+} rows;
 
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
@@ -111,10 +116,8 @@ static void add_row(rows *r, const kiln_sample *sample, size_t rank)
         if (has_column(r->objectives->items[i]))
             table_cell(&r->table, "%s", cli_significant(sample->objectives[i], 4));
     table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
-    table_cell(&r->table, "%s",
-               r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
-    table_cell(&r->table, "%s",
-               r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
     table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
     table_cell(&r->table, sample->contender ? "%s" : "(%s)", sample->variant);
     table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
@@ -143,7 +146,8 @@ static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *be
 static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
 {
     const kiln_verdict *v = kiln_tuning_verdict(tuning);
-    const char *again = cli_printf("measured again in turn, %u rounds%s", v->rounds, v->reused ? " in an earlier sweep" : "");
+    const char *again = cli_printf("measured again in turn, %u rounds%s", v->rounds,
+                                   v->reused ? " in an earlier sweep" : "");
     if (v->tied > 1 && v->rounds)
         out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v->tied), again);
     else if (v->rounds)
@@ -194,7 +198,11 @@ static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sampl
 
 /* ---- failures by reason ---- */
 
-typedef struct reason { const char *key; const kiln_sample *example; size_t count; } reason;
+typedef struct reason {
+    const char *key;
+    const kiln_sample *example;
+    size_t count;
+} reason;
 
 /* A message without the configuration that it may begin with: that is shown beside it. */
 static const char *bare_message(const kiln_sample *sample)
@@ -426,11 +434,11 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     js_set(object, "complete", json_boolean(view->status == KILN_OK));
     js_set(object, "ranked_by",
-           js_text(!best                      ? NULL
-                   : best->result.measured    ? "measured seconds"
-                   : best->result.estimated   ? "estimated seconds, not measured"
+           js_text(!best                           ? NULL
+                   : best->result.measured         ? "measured seconds"
+                   : best->result.estimated        ? "estimated seconds, not measured"
                    : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
-                                              : NULL));
+                                                   : NULL));
     json_t *objectives = js_array();
     for (size_t i = 0; i < c->args.objectives.count; i++)
         js_add(objectives, js_text(c->args.objectives.items[i]));
@@ -485,35 +493,44 @@ static void csv_text(FILE *file, const char *text)
 }
 
 /* A column a field of a result, and the fields that have none. */
-#define CSV_COLUMNS(X) \
-    X(seconds) \
-    X(seconds_low) \
-    X(seconds_high) \
-    X(repetitions) \
-    X(flops) \
-    X(bytes) \
-    X(verified) \
-    X(worst_error) \
-    X(stopped_early) \
-    X(first_seconds) \
-    X(clock_hz) \
-    X(memory_clock_hz) \
-    X(throttle) \
-    X(temperature) \
-    X(power_watts) \
+#define CSV_COLUMNS(X)                                                                                                 \
+    X(seconds)                                                                                                         \
+    X(seconds_low)                                                                                                     \
+    X(seconds_high)                                                                                                    \
+    X(repetitions)                                                                                                     \
+    X(flops)                                                                                                           \
+    X(bytes)                                                                                                           \
+    X(verified)                                                                                                        \
+    X(worst_error)                                                                                                     \
+    X(stopped_early)                                                                                                   \
+    X(first_seconds)                                                                                                   \
+    X(clock_hz)                                                                                                        \
+    X(memory_clock_hz)                                                                                                 \
+    X(throttle)                                                                                                        \
+    X(temperature)                                                                                                     \
+    X(power_watts)                                                                                                     \
     X(energy_joules)
-#define CSV_NONE(X) \
-    X(measured) \
-    X(estimated) \
-    X(host_seconds) \
-    X(roofline) \
-    X(compile_ns) \
-    X(cache_hits) \
-    X(cache_misses) \
+#define CSV_NONE(X)                                                                                                    \
+    X(measured)                                                                                                        \
+    X(estimated)                                                                                                       \
+    X(host_seconds)                                                                                                    \
+    X(roofline)                                                                                                        \
+    X(compile_ns)                                                                                                      \
+    X(cache_hits)                                                                                                      \
+    X(cache_misses)                                                                                                    \
     X(finals)
 
 #define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
-enum csv_kind { CSV_FLAG, CSV_COUNT, CSV_THROTTLE, CSV_REAL, CSV_SECONDS, CSV_KNOWN, CSV_NANOSECONDS, CSV_MICROSECONDS };
+enum csv_kind {
+    CSV_FLAG,
+    CSV_COUNT,
+    CSV_THROTTLE,
+    CSV_REAL,
+    CSV_SECONDS,
+    CSV_KNOWN,
+    CSV_NANOSECONDS,
+    CSV_MICROSECONDS
+};
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
@@ -523,7 +540,11 @@ enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it doe
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
 #undef CSV_X
 
-static const struct csv_column { const char *name; enum csv_kind kind; size_t at; } csv_columns[] = {
+static const struct csv_column {
+    const char *name;
+    enum csv_kind kind;
+    size_t at;
+} csv_columns[] = {
 #define CSV_X(name) {#name, (enum csv_kind)CSV_KIND_##name, offsetof(kiln_result, name)},
     CSV_COLUMNS(CSV_X)
 #undef CSV_X
@@ -549,10 +570,11 @@ static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;
     shown.seconds = tune_seconds(result);
-    fprintf(file, ",%s", result->measured           ? "measured"
-                         : result->estimated        ? "estimated"
-                         : result->host_seconds > 0 ? "simulated"
-                                                    : "none");
+    fprintf(file, ",%s",
+            result->measured           ? "measured"
+            : result->estimated        ? "estimated"
+            : result->host_seconds > 0 ? "simulated"
+                                       : "none");
     for (size_t i = 0; i < CLI_COUNT(csv_columns); i++)
         csv_field(file, &csv_columns[i], &shown);
 }

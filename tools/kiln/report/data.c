@@ -11,10 +11,7 @@
 
 /* ---- taking in ---- */
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
+static int by_text(const void *a, const void *b) { return strcmp(a, b); }
 
 const char *report_intern(report *r, const char *text)
 {
@@ -73,8 +70,11 @@ report_problem *report_find_problem(report *r, const char *device, const kiln_se
     const char *text = report_intern(r, cli_settings_text(sizes, size_count));
     r->problems = grown(r->problems, r->problem_count, &r->problem_room, sizeof *r->problems);
     report_problem *made = &r->problems[r->problem_count++];
-    *made = (report_problem){.device = report_intern(r, device), .sizes = text, .device_id = "",
-                             .size_list = report_settings(r, sizes, size_count), .size_count = size_count};
+    *made = (report_problem){.device = report_intern(r, device),
+                             .sizes = text,
+                             .device_id = "",
+                             .size_list = report_settings(r, sizes, size_count),
+                             .size_count = size_count};
     return made;
 }
 
@@ -95,10 +95,7 @@ void report_add_once(cli_list *list, const char *text)
         cli_list_add(list, text);
 }
 
-static void leave(void *text)
-{
-    (void)text; /* lives with the command's memory */
-}
+static void leave(void *text) { (void)text; /* lives with the command's memory */ }
 
 void report_free(report *r)
 {
@@ -141,15 +138,9 @@ const char *report_day(double at)
 
 /* ---- params and their values ---- */
 
-static bool is_missing(kiln_value v)
-{
-    return v.kind == KILN_TEXT && !v.as.text;
-}
+static bool is_missing(kiln_value v) { return v.kind == KILN_TEXT && !v.as.text; }
 
-static double number(kiln_value v)
-{
-    return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i;
-}
+static double number(kiln_value v) { return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i; }
 
 /* A total order: missing values, numbers, texts. */
 static int compare_values(const void *left, const void *right)
@@ -181,10 +172,7 @@ size_t report_bin(const report_param *param, uint32_t level)
     return param->bin_count == param->value_count ? level : (size_t)level * param->bin_count / param->value_count;
 }
 
-bool report_has_choice(const report_param *param)
-{
-    return param->value_count > 1;
-}
+bool report_has_choice(const report_param *param) { return param->value_count > 1; }
 
 static const char *label(kiln_value v)
 {

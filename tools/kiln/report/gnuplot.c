@@ -36,9 +36,10 @@ static void put_title(FILE *to, const report *r, const report_problem *p)
 
 static void start(FILE *to, const char *name)
 {
-    fprintf(to, "# gnuplot %s.gp writes %s.pdf; with other terminals: gnuplot -e \"set term svg\" ...\n"
-                "if (!exists(\"KILN_SHOW\")) { set terminal pdfcairo size 9cm,6cm font \",9\"; set output \"%s.pdf\" }\n"
-                "set grid ytics lc rgb \"#d0d0d0\"\nset border 3\nset tics nomirror\n",
+    fprintf(to,
+            "# gnuplot %s.gp writes %s.pdf; with other terminals: gnuplot -e \"set term svg\" ...\n"
+            "if (!exists(\"KILN_SHOW\")) { set terminal pdfcairo size 9cm,6cm font \",9\"; set output \"%s.pdf\" }\n"
+            "set grid ytics lc rgb \"#d0d0d0\"\nset border 3\nset tics nomirror\n",
             name, name, name);
 }
 
@@ -65,11 +66,13 @@ static void best_script(FILE *to, const report *r, const report_problem *p, cons
     put_title(to, r, p);
     fprintf(to, "set logscale y\nset yrange [%g:]\nset xrange [0:%g]\n", 0.85 * p->least / unit,
             p->samples[p->count - 1]->clock > 0 ? p->samples[p->count - 1]->clock : 1);
-    fprintf(to, "set xlabel \"%s (s)\"\nset ylabel \"%s (%s)\"\n",
-            r->replayed ? "search time" : "sweep time", report_time_text(p->time), of);
-    fprintf(to, "plot \"%s.dat\" every %zu using 2:($3/%g) with points pt 7 ps 0.2 lc rgb \"#a0a0a0\" title \"samples\", \\\n"
-                "     \"%s.dat\" using 2:($4/%g) with steps lw 2 lc rgb \"#0072b2\" title \"best so far\"\n",
-            name, p->count / MOST_POINTS + 1, unit, name, unit);
+    fprintf(to, "set xlabel \"%s (s)\"\nset ylabel \"%s (%s)\"\n", r->replayed ? "search time" : "sweep time",
+            report_time_text(p->time), of);
+    fprintf(
+        to,
+        "plot \"%s.dat\" every %zu using 2:($3/%g) with points pt 7 ps 0.2 lc rgb \"#a0a0a0\" title \"samples\", \\\n"
+        "     \"%s.dat\" using 2:($4/%g) with steps lw 2 lc rgb \"#0072b2\" title \"best so far\"\n",
+        name, p->count / MOST_POINTS + 1, unit, name, unit);
 }
 
 static void variants_data(FILE *to, const report_problem *p)
@@ -92,12 +95,14 @@ static void variants_script(FILE *to, const report *r, const report_problem *p, 
     start(to, name);
     put_title(to, r, p);
     fprintf(to, "set logscale y\nset yrange [%g:]\n", 0.85 * p->least / unit);
-    fprintf(to, "set ylabel \"%s (%s)\"\nset style fill solid 0.6\nset boxwidth 0.5\n"
-                "set xtics rotate by -35 noenhanced\nset xrange [-0.7:%zu.7]\nset key outside top horizontal\n",
+    fprintf(to,
+            "set ylabel \"%s (%s)\"\nset style fill solid 0.6\nset boxwidth 0.5\n"
+            "set xtics rotate by -35 noenhanced\nset xrange [-0.7:%zu.7]\nset key outside top horizontal\n",
             report_time_text(p->time), of, p->variant_count - 1);
-    fprintf(to, "plot \"%s.dat\" using 0:($3/%g):($2/%g):($6/%g):($5/%g):xtic(1) with candlesticks lc rgb \"#56b4e9\" "
-                "title \"all, quartiles\", \\\n"
-                "     \"%s.dat\" using 0:($2/%g) with points pt 7 ps 0.6 lc rgb \"#0072b2\" title \"best\"\n",
+    fprintf(to,
+            "plot \"%s.dat\" using 0:($3/%g):($2/%g):($6/%g):($5/%g):xtic(1) with candlesticks lc rgb \"#56b4e9\" "
+            "title \"all, quartiles\", \\\n"
+            "     \"%s.dat\" using 0:($2/%g) with points pt 7 ps 0.6 lc rgb \"#0072b2\" title \"best\"\n",
             name, unit, unit, unit, unit, name, unit);
 }
 

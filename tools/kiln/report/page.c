@@ -7,7 +7,7 @@
 #define LARGEST_PAGE (13u << 20) /* bytes of data, so that the whole stays below 15 MB */
 #define MOST_PROBLEMS 40
 #define MOST_ROWS 20
-#define MOST_MESSAGE 2000        /* bytes: a compiler's log can be long */
+#define MOST_MESSAGE 2000 /* bytes: a compiler's log can be long */
 
 /* ---- HTML ---- */
 
@@ -110,11 +110,12 @@ static const char *file_text(const char *name)
 void report_page_start(FILE *to, const char *title, const report_library *library)
 {
     /* The policy lets nothing be fetched, whatever the page holds. */
-    fprintf(to, "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
-                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-                "script-src 'unsafe-inline'%s; img-src data:\">\n"
-                "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
-                "<meta name=color-scheme content=\"light dark\">\n<meta name=generator content=\"kiln %s\">\n<title>",
+    fprintf(to,
+            "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+            "script-src 'unsafe-inline'%s; img-src data:\">\n"
+            "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+            "<meta name=color-scheme content=\"light dark\">\n<meta name=generator content=\"kiln %s\">\n<title>",
             library->interprets ? "" : " 'unsafe-eval'", kiln_version());
     report_escape(to, title);
     fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", file_text("page.css"));
@@ -137,8 +138,9 @@ static void put_specs(FILE *to)
 
 void report_page_end(FILE *to, const json_t *data, const report_library *library)
 {
-    fprintf(to, "<footer><p>Made by kiln %s. Charts by Vega (University of Washington Interactive Data Lab; "
-                "BSD-3-Clause), with parts of D3 (Mike Bostock; ISC).</p>\n",
+    fprintf(to,
+            "<footer><p>Made by kiln %s. Charts by Vega (University of Washington Interactive Data Lab; "
+            "BSD-3-Clause), with parts of D3 (Mike Bostock; ISC).</p>\n",
             kiln_version());
     if (library->licence) {
         fputs("<details><summary>Licences</summary><pre>", to);
@@ -159,10 +161,7 @@ void report_page_end(FILE *to, const json_t *data, const report_library *library
 
 /* ---- what a problem's tables say ---- */
 
-static const char *share(double part)
-{
-    return part > 0 ? cli_printf("%.1f %%", 100 * part) : "";
-}
+static const char *share(double part) { return part > 0 ? cli_printf("%.1f %%", 100 * part) : ""; }
 
 static const char *rate(double count, double seconds)
 {
@@ -170,7 +169,9 @@ static const char *rate(double count, double seconds)
 }
 
 /* The columns of a table of samples that anything stands in. */
-typedef struct columns { bool flops, bytes, share, variant; } columns;
+typedef struct columns {
+    bool flops, bytes, share, variant;
+} columns;
 
 static columns find_columns(const report_problem *p)
 {
@@ -204,9 +205,14 @@ static void sample_row(FILE *to, columns has, const report_sample *s, const char
 
 static void samples_head(FILE *to, columns has, const char *first, const char *unit)
 {
-    const struct { bool shown; const char *name, *align; } all[] = {
-        {true, first, "r"}, {true, cli_printf("time (%s)", unit), "r"}, {has.flops, "GFLOP/s", "r"},
-        {has.bytes, "GB/s", "r"}, {has.share, "roofline", "r"}, {has.variant, "variant", "l"}, {true, "configuration", "l"},
+    const struct {
+        bool shown;
+        const char *name, *align;
+    } all[] = {
+        {true, first, "r"},           {true, cli_printf("time (%s)", unit), "r"},
+        {has.flops, "GFLOP/s", "r"},  {has.bytes, "GB/s", "r"},
+        {has.share, "roofline", "r"}, {has.variant, "variant", "l"},
+        {true, "configuration", "l"},
     };
     const char *heads[CLI_COUNT(all)];
     char align[CLI_COUNT(all)];
@@ -256,8 +262,8 @@ static void param_tables(FILE *to, const report_problem *p)
     double unit;
     const char *name = report_unit(p->best->seconds, &unit);
     fputs("<details><summary>Numbers: time by value of each param</summary>\n<div class=scroll tabindex=0><table>", to);
-    const char *const heads[] = {"variant", "param", "value", "ran", "failed", cli_printf("best (%s)", name), "median",
-                                 "worst"};
+    const char *const heads[] = {"variant", "param", "value", "ran", "failed", cli_printf("best (%s)", name),
+                                 "median",  "worst"};
     head(to, heads, CLI_COUNT(heads), "lllrrrrr");
     fputs("<tbody>\n", to);
     for (size_t v = 0; v < p->variant_count; v++)
@@ -338,20 +344,23 @@ static void environment(FILE *to, const report *r, const report_problem *p)
     fact(to, "kiln", joined(&p->kilns));
     fact(to, "sizes", p->sizes);
     fact(to, "how it was run", joined(&p->runs));
-    fact(to, "peaks", p->peak_flops > 0 ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s",
-                                                     cli_significant(p->peak_flops / 1e9, 5),
-                                                     cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
-                                        : "");
-    fact(to, "samples", cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran),
-                                   cli_whole(p->count - p->ran)));
-    fact(to, "left out", p->older + p->other == 0 ? ""
-                         : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
-                                      cli_whole(p->older), cli_whole(p->other)));
-    fact(to, "given up early", p->stopped_early == 0 ? ""
-                               : cli_printf("%s, clearly slower: their times are of fewer repetitions",
-                                            cli_whole(p->stopped_early)));
-    fact(to, "clocks held down", p->throttled == 0 ? ""
-                                 : cli_printf("while %s were measured", cli_whole(p->throttled)));
+    fact(to, "peaks",
+         p->peak_flops > 0 ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s", cli_significant(p->peak_flops / 1e9, 5),
+                                        cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
+                           : "");
+    fact(to, "samples",
+         cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
+    fact(to, "left out",
+         p->older + p->other == 0
+             ? ""
+             : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
+                          cli_whole(p->older), cli_whole(p->other)));
+    fact(to, "given up early",
+         p->stopped_early == 0
+             ? ""
+             : cli_printf("%s, clearly slower: their times are of fewer repetitions", cli_whole(p->stopped_early)));
+    fact(to, "clocks held down",
+         p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
         fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
         fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
@@ -380,11 +389,11 @@ static const char *command_line(const report *r, const report_problem *p)
     if (*s->variant)
         line = cli_printf("%s -v %s", line, quoted(s->variant));
     for (size_t i = 0; i < s->param_count; i++)
-        line = cli_printf("%s -p %s", line, quoted(cli_printf("%s=%s", s->params[i].name,
-                                                              cli_value_text(s->params[i].value))));
+        line = cli_printf("%s -p %s", line,
+                          quoted(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
     for (size_t i = 0; i < p->size_count; i++)
-        line = cli_printf("%s -s %s", line, quoted(cli_printf("%s=%s", p->size_list[i].name,
-                                                              cli_value_text(p->size_list[i].value))));
+        line = cli_printf("%s -s %s", line,
+                          quoted(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
     return *p->device_id ? cli_printf("%s -d %s", line, quoted(p->device_id)) : line;
 }
 

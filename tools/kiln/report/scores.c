@@ -25,15 +25,13 @@ static json_t *scores_json(const report_scores *s)
     return object;
 }
 
-static void put_number(FILE *to, double number)
-{
-    fprintf(to, "<td class=n>%.3f</td>", number);
-}
+static void put_number(FILE *to, double number) { fprintf(to, "<td class=n>%.3f</td>", number); }
 
 static void put_table(FILE *to, const report_scores *s)
 {
     fputs("<section><h2>Scores</h2>\n<div class=scroll tabindex=0><table><thead><tr><th scope=col>strategy</th>"
-          "<th class=n scope=col>mean</th>", to);
+          "<th class=n scope=col>mean</th>",
+          to);
     for (size_t f = 0; f < s->file_count; f++) {
         fputs("<th class=n scope=col>", to);
         report_escape(to, s->files[f]);
@@ -64,11 +62,13 @@ static void put_scores(FILE *to, const report_scores *s, const report_library *l
     fputs("<header><h1>Search strategies compared</h1>\n<p>Each strategy searched each recorded space ", to);
     fprintf(to, "%s times, from different seeds, on a clock on which trying a configuration takes as long as it took. ",
             cli_whole(s->seeds));
-    fputs("The score holds the best found so far against what drawing at random is expected to have found by then: 0 is "
-          "random search, 1 the optimum at once, below 0 worse than random. Share: of the optimum's speed after 100 "
-          "configurations, the median over the seeds.</p>\n"
-          "<noscript><p>The chart needs scripts; the table does not.</p></noscript></header>\n<main>\n"
-          "<section class=figure data-chart=scores><h2>Score over the budget</h2></section>\n", to);
+    fputs(
+        "The score holds the best found so far against what drawing at random is expected to have found by then: 0 is "
+        "random search, 1 the optimum at once, below 0 worse than random. Share: of the optimum's speed after 100 "
+        "configurations, the median over the seeds.</p>\n"
+        "<noscript><p>The chart needs scripts; the table does not.</p></noscript></header>\n<main>\n"
+        "<section class=figure data-chart=scores><h2>Score over the budget</h2></section>\n",
+        to);
     put_table(to, s);
     fputs("</main>\n", to);
     json_t *data = scores_json(s);

@@ -13,19 +13,16 @@
 #define LARGEST (16u << 20) /* bytes of a file: Vega has half a million */
 
 static const char *const folders[] = {
-    "/usr/share/javascript/vega", "/usr/share/nodejs/vega/build", "/usr/local/share/javascript/vega",
+    "/usr/share/javascript/vega",       "/usr/share/nodejs/vega/build",           "/usr/local/share/javascript/vega",
     "/usr/lib/node_modules/vega/build", "/usr/local/lib/node_modules/vega/build",
 };
 /* What the charts are made with; the rest of Vega is trees, maps, forces and word clouds. */
 static const char *const roots[] = {
-    "vega-util", "vega-dataflow", "vega-transforms", "vega-view-transforms", "vega-encode", "vega-scale", "vega-parser",
-    "vega-view",
+    "vega-util",   "vega-dataflow", "vega-transforms", "vega-view-transforms",
+    "vega-encode", "vega-scale",    "vega-parser",     "vega-view",
 };
 
-static const char *read_text(const char *path)
-{
-    return cli_read_file(path, LARGEST);
-}
+static const char *read_text(const char *path) { return cli_read_file(path, LARGEST); }
 
 static void add(report_library *library, const char *name, const char *text)
 {
@@ -103,9 +100,10 @@ int report_load_library(cli *c, report_library *library)
         for (size_t i = 0; i < CLI_COUNT(folders); i++)
             if (!read_folder(library, folders[i]))
                 return 0;
-        return cli_fail(c, KILN_ERROR_NOT_FOUND,
-                        "Vega, which draws the charts, is not installed: run 'apt-get install libjs-vega' (Debian, Ubuntu), "
-                        "or name its folder or its vega.min.js by --vega or $KILN_VEGA");
+        return cli_fail(
+            c, KILN_ERROR_NOT_FOUND,
+            "Vega, which draws the charts, is not installed: run 'apt-get install libjs-vega' (Debian, Ubuntu), "
+            "or name its folder or its vega.min.js by --vega or $KILN_VEGA");
     }
     if (stat(named, &about) != 0)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s: %s: %s", by, named, strerror(errno));

@@ -32,7 +32,12 @@ typedef struct kept {
     int dims;
     bool reads, writes;
 } kept;
-typedef struct keeper { kept *rows; size_t count, room; bool all, full; cli_list names; } keeper;
+typedef struct keeper {
+    kept *rows;
+    size_t count, room;
+    bool all, full;
+    cli_list names;
+} keeper;
 
 /* Names that are the same text become the same pointer. */
 static const char *intern(keeper *k, const char *name)
@@ -64,9 +69,17 @@ static int keep(void *user, const kiln_traced_access *a)
         k->room = room;
     }
     kept *row = &k->rows[k->count++];
-    *row = (kept){.kernel = intern(k, a->kernel), .space = intern(k, a->space), .buffer = intern(k, a->buffer),
-                  .line = a->line, .bytes = a->bytes, .step = a->step, .address = a->address, .element = a->element,
-                  .dims = a->dims, .reads = a->reads, .writes = a->writes};
+    *row = (kept){.kernel = intern(k, a->kernel),
+                  .space = intern(k, a->space),
+                  .buffer = intern(k, a->buffer),
+                  .line = a->line,
+                  .bytes = a->bytes,
+                  .step = a->step,
+                  .address = a->address,
+                  .element = a->element,
+                  .dims = a->dims,
+                  .reads = a->reads,
+                  .writes = a->writes};
     memcpy(row->thread, a->thread, sizeof row->thread);
     memcpy(row->index, a->index, sizeof row->index);
     return 0;
@@ -84,7 +97,8 @@ static int trace(cli *c, const cli_choice *chosen, keeper *k)
     if (kiln_trace(c->engine, c->spec, &chosen->choice, &options, block, keep, k, &error) != KILN_OK)
         return cli_error(c, error);
     if (k->full)
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "the block makes more than %s accesses: choose a smaller size (--size)",
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED,
+                        "the block makes more than %s accesses: choose a smaller size (--size)",
                         cli_whole(MOST_ACCESSES));
     if (k->count == 0)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it touches no memory",
@@ -121,14 +135,11 @@ static int by_step(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-static bool same_thread(const kept *a, const kept *b)
-{
-    return memcmp(a->thread, b->thread, sizeof a->thread) == 0;
-}
+static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread, b->thread, sizeof a->thread) == 0; }
 
 /* One table: a thread a row, the steps from `first` on as far as they fit. Returns the step after the last shown. */
-static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines, size_t step_count,
-                         size_t first)
+static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
+                         size_t step_count, size_t first)
 {
     size_t width = 12, last = first;
     while (last < step_count) {
@@ -246,18 +257,36 @@ int study_access(cli *c)
 
 /* ---- transactions: what each access moves ---- */
 
-typedef struct moved { uint64_t requests, lanes, bytes, used, sectors, lines; const char *kind; } moved;
+typedef struct moved {
+    uint64_t requests, lanes, bytes, used, sectors, lines;
+    const char *kind;
+} moved;
 
 static moved moved_of(const kiln_counters *c)
 {
     if (c->global_load_requests)
-        return (moved){c->global_load_requests, c->global_load_lanes, c->global_load_bytes, c->global_load_used,
-                       c->global_load_sectors, c->global_load_lines, "load"};
+        return (moved){c->global_load_requests,
+                       c->global_load_lanes,
+                       c->global_load_bytes,
+                       c->global_load_used,
+                       c->global_load_sectors,
+                       c->global_load_lines,
+                       "load"};
     if (c->global_store_requests)
-        return (moved){c->global_store_requests, c->global_store_lanes, c->global_store_bytes, c->global_store_used,
-                       c->global_store_sectors, c->global_store_lines, "store"};
-    return (moved){c->global_atomic_requests, c->global_atomic_lanes, c->global_atomic_bytes, c->global_atomic_used,
-                   c->global_atomic_sectors, c->global_atomic_lines, "atomic"};
+        return (moved){c->global_store_requests,
+                       c->global_store_lanes,
+                       c->global_store_bytes,
+                       c->global_store_used,
+                       c->global_store_sectors,
+                       c->global_store_lines,
+                       "store"};
+    return (moved){c->global_atomic_requests,
+                   c->global_atomic_lanes,
+                   c->global_atomic_bytes,
+                   c->global_atomic_used,
+                   c->global_atomic_sectors,
+                   c->global_atomic_lines,
+                   "atomic"};
 }
 
 static json_t *moved_json(const kiln_profiling *p, const kiln_profiled_insn *insn, const moved *m)
@@ -281,8 +310,8 @@ static json_t *moved_json(const kiln_profiling *p, const kiln_profiled_insn *ins
     return object;
 }
 
-static const char *const moved_heads[] = {"line", "access", "L1", "bytes", "requests", "sectors", "lines", "of sectors",
-                                          "of lines", "PTX"};
+static const char *const moved_heads[] = {"line",    "access", "L1",         "bytes",    "requests",
+                                          "sectors", "lines",  "of sectors", "of lines", "PTX"};
 
 int study_transactions(cli *c)
 {
@@ -297,8 +326,8 @@ int study_transactions(cli *c)
         return cli_error(c, error);
     json_t *rows = js_array();
     if (!c->args.json)
-        out_printf("%s%s %s%s  requests to global memory: what one moves, and how much of that it asked for\n", out_bold(),
-                   kiln_spec_name(c->spec), chosen.variant, out_plain());
+        out_printf("%s%s %s%s  requests to global memory: what one moves, and how much of that it asked for\n",
+                   out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
     for (size_t k = 0; k < kiln_profiling_kernel_count(p); k++) {
         cli_table table;
         size_t shown = 0;
@@ -349,7 +378,11 @@ int study_transactions(cli *c)
 
 /* KiB of L1 and shared memory together, the most that may be shared memory, and what the system takes of each block.
  * CUDA C++ Programming Guide 13.0, "Compute Capabilities" (shared memory of each). */
-typedef struct split { int arch; unsigned total, reserved; unsigned shared[12]; } split;
+typedef struct split {
+    int arch;
+    unsigned total, reserved;
+    unsigned shared[12];
+} split;
 static const split splits[] = {
     {70, 128, 0, {0, 8, 16, 32, 64, 96}},
     {75, 96, 0, {32, 64}},
@@ -423,7 +456,13 @@ static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, 
     *different = distinct(all, total);
 }
 
-typedef struct carve { bool cached, most; unsigned shared, l1; int blocks; uint64_t resident, sectors; bool fits; } carve;
+typedef struct carve {
+    bool cached, most;
+    unsigned shared, l1;
+    int blocks;
+    uint64_t resident, sectors;
+    bool fits;
+} carve;
 
 static carve carve_of(const split *of, const kiln_profiled_kernel *k, bool cached, bool most, uint64_t asked,
                       uint64_t different)
@@ -454,8 +493,8 @@ static json_t *carve_json(const char *kernel, const carve *v)
     return row;
 }
 
-static const char *const carve_heads[] = {"loads", "split for", "shared", "L1", "blocks/SM", "read by them", "fits L1",
-                                          "sectors beyond L1"};
+static const char *const carve_heads[] = {"loads",     "split for",    "shared",  "L1",
+                                          "blocks/SM", "read by them", "fits L1", "sectors beyond L1"};
 
 static void show_carve(const split *of, const kiln_profiled_kernel *kernel, const keeper *k, bool json, json_t *rows)
 {
@@ -505,8 +544,8 @@ int study_carveout(cli *c)
         return cli_error(c, error);
     const split *of = split_of(device->cc_major * 10 + device->cc_minor);
     if (!of)
-        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known", device->cc_major,
-                        device->cc_minor);
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known",
+                        device->cc_major, device->cc_minor);
     int code = trace(c, &chosen, &k);
     if (code)
         return code;
@@ -527,7 +566,8 @@ int study_carveout(cli *c)
         return 0;
     }
     json_decref(object);
-    out_puts("\nThe smallest split that holds a block favours L1, the largest shared memory. Where what the resident blocks read\n"
-             "fits in L1 each sector comes once a block; else, and where loads are not cached, once a request.\n");
+    out_puts(
+        "\nThe smallest split that holds a block favours L1, the largest shared memory. Where what the resident blocks read\n"
+        "fits in L1 each sector comes once a block; else, and where loads are not cached, once a request.\n");
     return 0;
 }

@@ -64,7 +64,10 @@ static json_t *sweep_json(cli *c, const sweep *s)
 
 /* ---- occupancy ---- */
 
-typedef struct cliff { int registers; uint64_t shared; } cliff; /* how much more costs a block; 0: nothing does */
+typedef struct cliff {
+    int registers;
+    uint64_t shared;
+} cliff; /* how much more costs a block; 0: nothing does */
 
 /* The least growth of registers, and of shared memory, with which an SM holds a block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
@@ -123,12 +126,14 @@ static void occupancy_cells(cli_table *table, const kiln_inspected_kernel *k, co
     table_cell(table, "%s", k->limited_by);
     table_cell(table, "%s", at->registers ? cli_printf("+%d", at->registers) : "never");
     table_cell(table, "+%s", cli_bytes(at->shared));
-    table_cell(table, "%s", before > k->blocks_per_sm ? cli_printf("cliff: %d blocks less", before - k->blocks_per_sm)
-                            : before >= 0 && before < k->blocks_per_sm ? "more blocks" : "");
+    table_cell(table, "%s",
+               before > k->blocks_per_sm ? cli_printf("cliff: %d blocks less", before - k->blocks_per_sm)
+               : before >= 0 && before < k->blocks_per_sm ? "more blocks"
+                                                          : "");
 }
 
-static const char *const occupancy_heads[] = {"", "kernel", "threads", "registers", "shared", "blocks/SM", "warps/SM",
-                                              "occupancy", "limited by", "registers", "shared", ""};
+static const char *const occupancy_heads[] = {"",         "kernel",    "threads",    "registers", "shared", "blocks/SM",
+                                              "warps/SM", "occupancy", "limited by", "registers", "shared", ""};
 
 int study_occupancy(cli *c)
 {
@@ -205,12 +210,12 @@ int study_occupancy(cli *c)
 /* ---- tiles ---- */
 
 typedef struct tile_row {
-    double loads, operations, each;  /* of a block between two barriers that part phases; operations a load */
+    double loads, operations, each; /* of a block between two barriers that part phases; operations a load */
     uint64_t shared, phases;
     int blocks_per_sm;
-    double pending;                  /* loads of all blocks of an SM in one phase */
+    double pending; /* loads of all blocks of an SM in one phase */
     const char *kernel;
-    int64_t width;                   /* of the square tiles of two operands by which it can be worked out by hand; 0 */
+    int64_t width; /* of the square tiles of two operands by which it can be worked out by hand; 0 */
 } tile_row;
 
 /* A phase is a barrier after the tile is loaded and one after it is used. */
@@ -218,15 +223,16 @@ static tile_row tile_of(const kiln_profiled_kernel *k, kiln_value value)
 {
     const kiln_counters *n = &k->counters;
     uint64_t barriers = k->warps ? n->barriers / k->warps : 0, blocks = k->blocks ? k->blocks : 1;
-    tile_row row = {.kernel = k->name, .shared = k->static_shared + k->dynamic_shared, .blocks_per_sm = k->blocks_per_sm};
+    tile_row row = {
+        .kernel = k->name, .shared = k->static_shared + k->dynamic_shared, .blocks_per_sm = k->blocks_per_sm};
     row.phases = barriers >= 2 ? barriers / 2 : 1;
     row.loads = (double)n->global_load_lanes / (double)blocks / (double)row.phases;
     row.operations = k->flops / (double)blocks / (double)row.phases;
     row.each = row.loads > 0 ? row.operations / row.loads : 0;
     row.pending = row.loads * row.blocks_per_sm;
     uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2];
-    if (value.kind == KILN_INT && value.as.i > 0 && value.as.i <= 64 && (uint64_t)(value.as.i * value.as.i) == threads &&
-        row.shared == 8 * threads)
+    if (value.kind == KILN_INT && value.as.i > 0 && value.as.i <= 64 &&
+        (uint64_t)(value.as.i * value.as.i) == threads && row.shared == 8 * threads)
         row.width = value.as.i;
     return row;
 }
@@ -285,8 +291,8 @@ static const kiln_profiled_kernel *main_kernel(const kiln_profiling *p)
     return best;
 }
 
-static const char *const tile_heads[] = {"", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM",
-                                         "pending loads an SM"};
+static const char *const tile_heads[] = {
+    "", "phases", "loads", "operations", "operations a load", "shared", "blocks/SM", "pending loads an SM"};
 
 int study_tiles(cli *c)
 {
@@ -342,9 +348,11 @@ int study_tiles(cli *c)
         return 0;
     }
     json_decref(object);
-    out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(), s.param.name);
+    out_printf("%s%s %s%s  over %s\n\n", out_bold(), kiln_spec_name(c->spec), s.chosen.variant, out_plain(),
+               s.param.name);
     table_print(&table, true);
-    out_puts("\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"
-             "operands lie in shared memory: 2 T T loads, 2 T T T operations; counted ones include edges and what else loads.\n");
+    out_puts(
+        "\nOf a block in one phase: from loading a tile to having used it. 'by hand | counted', where square tiles of two\n"
+        "operands lie in shared memory: 2 T T loads, 2 T T T operations; counted ones include edges and what else loads.\n");
     return 0;
 }

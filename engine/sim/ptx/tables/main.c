@@ -23,10 +23,10 @@ static ptx_named suffixes[] = {
     PTX_TYPE_MAP(PTX_X)
 #undef PTX_X
 #define PTX_X(name, text) {text, sizeof text - 1, {PTX_SUFFIX_SPACE, PTX_SPACE_##name}},
-    PTX_SPACE_MAP(PTX_X)
+        PTX_SPACE_MAP(PTX_X)
 #undef PTX_X
 #define PTX_X(name, text) {text, sizeof text - 1, {PTX_SUFFIX_MOD, PTX_MOD_##name}},
-    PTX_MOD_MAP(PTX_X)
+            PTX_MOD_MAP(PTX_X)
 #undef PTX_X
 };
 

@@ -15,17 +15,10 @@ static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
         size_t size = bar ? (size_t)(bar - text) : length;
         ptx_suffix suffix = ptx_suffix_find(text, size);
         switch (suffix.kind) {
-        case PTX_SUFFIX_TYPE:
-            slot->types |= UINT64_C(1) << suffix.value;
-            break;
-        case PTX_SUFFIX_SPACE:
-            slot->spaces |= (uint8_t)(1u << suffix.value);
-            break;
-        case PTX_SUFFIX_MOD:
-            slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64;
-            break;
-        default:
-            return false;
+        case PTX_SUFFIX_TYPE: slot->types |= UINT64_C(1) << suffix.value; break;
+        case PTX_SUFFIX_SPACE: slot->spaces |= (uint8_t)(1u << suffix.value); break;
+        case PTX_SUFFIX_MOD: slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64; break;
+        default: return false;
         }
         size += bar != NULL;
         text += size;
