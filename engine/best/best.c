@@ -27,21 +27,19 @@ static double log_of(kiln_value value)
     return log2(fmax((double)value.as.i, 0.5));
 }
 
-bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
-                         bool *same)
+bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same)
 {
     double sum = 0;
     *same = true;
-    if (a_count != b_count)
+    if (a.count != b.count)
         return false;
-    for (size_t i = 0; i < a_count; i++) {
-        size_t k = 0;
-        while (k < b_count && strcmp(a[i].name, b[k].name) != 0)
-            k++;
-        if (k == b_count || a[i].value.kind == KILN_TEXT || b[k].value.kind == KILN_TEXT)
+    for (size_t i = 0; i < a.count; i++) {
+        const kiln_value *x = &a.items[i].value;
+        const kiln_setting *other = kiln__settings_find(b, a.items[i].name);
+        if (!other || x->kind == KILN_TEXT || other->value.kind == KILN_TEXT)
             return false;
-        double apart = log_of(a[i].value) - log_of(b[k].value);
-        *same = *same && kiln__value_equal(a[i].value, b[k].value);
+        double apart = log_of(*x) - log_of(other->value);
+        *same = *same && kiln__value_equal(*x, other->value);
         sum += apart * apart;
     }
     *distance = sqrt(sum);
@@ -71,10 +69,8 @@ static int device_distance(int wanted, int there)
 static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *known)
 {
     for (size_t c = 0; c < choice->param_count; c++) {
-        size_t p = 0;
-        while (p < known->param_count && strcmp(known->params[p].name, choice->params[c].name) != 0)
-            p++;
-        if (p == known->param_count || !kiln__value_equal(known->params[p].value, choice->params[c].value))
+        const kiln_setting *found = kiln__settings_find(known->params, choice->params[c].name);
+        if (!found || !kiln__value_equal(found->value, choice->params[c].value))
             return true;
     }
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
@@ -96,8 +92,7 @@ static void consider_all(kiln__best_search *s)
         kiln__candidate *candidate = &s->items[s->count];
         bool same;
         if (is_pinned_otherwise(s->choice, known) || !may_answer(s, known->variant) ||
-            !kiln__size_distance(s->asked->sizes, s->asked->size_count, known->sizes, known->size_count,
-                                 &candidate->distance, &same))
+            !kiln__size_distance(s->asked->sizes, known->sizes, &candidate->distance, &same))
             continue;
         bool here = strcmp(known->device, info->name) == 0 && capability(known->cc) == cc;
         candidate->known = known;
@@ -230,14 +225,17 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     kiln_best *b = &made->best;
     b->from = candidate ? candidate->from : KILN_BEST_DEFAULT;
     b->variant = kiln__arena_strdup(&made->arena, config->variant->name);
-    b->param_count = config->variant->param_count;
-    b->params = kiln__settings_copy(&made->arena, config->params, b->param_count);
-    b->size_count = config->size_count;
-    b->sizes = kiln__settings_copy(&made->arena, config->sizes, b->size_count);
+    kiln__settings params = kiln__settings_copy(&made->arena, config->params);
+    kiln__settings sizes = kiln__settings_copy(&made->arena, config->sizes);
+    b->params = params.items;
+    b->param_count = params.count;
+    b->sizes = sizes.items;
+    b->size_count = sizes.count;
     if (candidate) {
         const kiln__known *known = candidate->known;
-        b->known_size_count = known->size_count;
-        b->known_sizes = kiln__settings_copy(&made->arena, known->sizes, known->size_count);
+        kiln__settings known_sizes = kiln__settings_copy(&made->arena, known->sizes);
+        b->known_sizes = known_sizes.items;
+        b->known_size_count = known_sizes.count;
         b->device = kiln__arena_strdup(&made->arena, known->device);
         b->cc = kiln__arena_strdup(&made->arena, known->cc);
         b->distance = candidate->distance;
@@ -256,12 +254,12 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
 }
 
 /* The configuration with what the spec has today filled in. *config stays NULL where it is not valid here. */
-static kiln_status validate(const kiln__best_search *s, const char *variant, const kiln_setting *params, size_t count,
+static kiln_status validate(const kiln__best_search *s, const char *variant, kiln__settings params,
                             kiln__config **config, kiln_error **error)
 {
     kiln_choice choice = {.variant = variant,
-                          .params = params,
-                          .param_count = count,
+                          .params = params.items,
+                          .param_count = params.count,
                           .size_set = s->choice->size_set,
                           .sizes = s->choice->sizes,
                           .size_count = s->choice->size_count};
@@ -316,7 +314,7 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
         settings[i] = (kiln_setting){variant->params[i].name, values[positions[i]]};
     }
     if (status == KILN_OK && !*found && !kiln__sampler_none(sampler) && !s->cut)
-        kiln__space_none_found(space, kiln__sampler_tally(sampler), (double)(kiln__now_ns() - start) / 1e9, &s->cut);
+        kiln__space_none_found(space, kiln__sampler_tally(sampler), kiln__seconds_since(start), &s->cut);
     kiln__free(s->engine->mem, positions);
     kiln__sampler_free(sampler);
     return status;
@@ -339,17 +337,15 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
     for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
-        for (size_t c = 0; c < choice.param_count; c++)
-            if (strcmp(variant->params[p].name, choice.params[c].name) == 0 && count <= choice.param_count) {
-                fixed[count++] = open->params[p];
-                break;
-            }
+        if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
+            fixed[count++] = open->params.items[p];
     if (status == KILN_OK)
-        status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], fixed, count, &space, &why);
+        status = kiln__space_open(s->engine->mem, variant, &open->scopes[1], (kiln__settings){count, fixed}, &space,
+                                  &why);
     if (status == KILN_OK)
         status = find_any(s, variant, space, settings, &found, &why);
     if (status == KILN_OK && found)
-        status = validate(s, variant->name, settings, variant->param_count, config, error);
+        status = validate(s, variant->name, (kiln__settings){variant->param_count, settings}, config, error);
     else if (status == KILN_ERROR_MEMORY)
         kiln__fail_memory(error);
     else
@@ -406,7 +402,7 @@ kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error *
         const kiln__candidate *candidate = &s->items[s->at++];
         const kiln__known *known = candidate->known;
         kiln__config *config = NULL;
-        kiln_status status = validate(s, known->variant, known->params, known->param_count, &config, error);
+        kiln_status status = validate(s, known->variant, known->params, &config, error);
         if (status == KILN_OK && config)
             status = make_answer(s, config, candidate, best, error);
         kiln__config_free(config);
@@ -428,15 +424,14 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
     kiln__known known = {.device = info->name,
                          .cc = kiln__text_get(&cc),
                          .sizes = s->asked->sizes,
-                         .size_count = s->asked->size_count,
-                         .seconds = kiln__result_seconds(&sample->result),
-                         .how = sample->result.measured    ? KILN__MEASURED
-                                : sample->result.estimated ? KILN__ESTIMATED
-                                                           : KILN__SIMULATED,
-                         .verified = sample->result.verified};
+                         .seconds = kiln__result_seconds(sample->result),
+                         .how = sample->result->measured    ? KILN__MEASURED
+                                : sample->result->estimated ? KILN__ESTIMATED
+                                                            : KILN__SIMULATED,
+                         .verified = sample->result->verified};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)
-                                   : validate(s, sample->variant, sample->params, sample->param_count, &config, error);
+                                   : validate(s, sample->variant, KILN__PARAMS(sample), &config, error);
     if (status == KILN_OK && config)
         status = make_answer(s, config, &candidate, best, error);
     kiln__config_free(config);

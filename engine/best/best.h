@@ -48,7 +48,6 @@ kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *s
                                  kiln_error **error);
 
 /* How far sizes are from each other: Euclidean, over the binary logarithms. False: they have not the same names. */
-bool kiln__size_distance(const kiln_setting *a, size_t a_count, const kiln_setting *b, size_t b_count, double *distance,
-                         bool *same);
+bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 
 #endif

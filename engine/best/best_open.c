@@ -19,7 +19,7 @@ static bool is_of_configuration(kiln_status status)
 static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                          const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
-    double left = how->tune_seconds - (double)(kiln__now_ns() - start) / 1e9;
+    double left = how->tune_seconds - kiln__seconds_since(start);
     if (!(left > 0))
         return KILN_OK;
     kiln_tune_options options = {
@@ -41,7 +41,7 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
     kiln_tuning *made = NULL;
     kiln_status status = kiln_tune(s->engine, s->spec, &options, &made, error);
     const kiln_sample *first = made && kiln_tuning_count(made) ? kiln_tuning_sample(made, 0) : NULL;
-    if (first && first->status == KILN_OK && (!*best || kiln__result_seconds(&first->result) < (*best)->seconds)) {
+    if (first && first->status == KILN_OK && (!*best || kiln__result_seconds(first->result) < (*best)->seconds)) {
         kiln_best *better = NULL;
         kiln_status kept = kiln__best_of_sample(s, first, &better, NULL);
         if (kept == KILN_OK && better) {

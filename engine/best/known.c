@@ -14,7 +14,7 @@ typedef struct collecting {
 static int collect(void *user, const kiln_record *r)
 {
     collecting *c = user;
-    const kiln_result *result = &r->result;
+    const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
     /* A time limit or a lack of memory says nothing of the configuration; a run under checks nothing of its time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))
@@ -24,10 +24,8 @@ static int collect(void *user, const kiln_record *r)
         .variant = r->variant,
         .device = r->device,
         .cc = r->cc,
-        .sizes = r->sizes,
-        .params = r->params,
-        .size_count = r->size_count,
-        .param_count = r->param_count,
+        .sizes = KILN__SIZES(r),
+        .params = KILN__PARAMS(r),
         .how = result->measured    ? KILN__MEASURED
                : result->estimated ? KILN__ESTIMATED
                                    : KILN__SIMULATED,

@@ -24,7 +24,7 @@
  *   defaults). A function with a status answers a NULL, an unknown flag, a value outside of an enum, a count without its
  *   array, a number that is negative or no number and the like with KILN_ERROR_ARGUMENT and a message that names the
  *   function and the argument ("kiln_plan_bind: buffer is NULL"). One without a status then returns NULL, 0, "" where it
- *   says so, or -1 for an index, and zeroes the struct that it would have filled. What frees or closes takes NULL.
+ *   says so, or -1 for an index. What frees or closes takes NULL.
  *
  * Structs that the caller fills and that begin with `size_t size`
  *   Zero-initialise and set `size` to sizeof of the struct; every zero member means its default. A size of an older header
@@ -33,14 +33,18 @@
  *   header can have are KILN_ERROR_ARGUMENT. No such struct
  *   is a member of another; what refers to one (`run` of kiln_tune_options) is a pointer, NULL: the defaults.
  *
- * Structs that the library hands out as a pointer to const
- *   They are the library's, and end with their owner or, in a callback, with the call. A later version may add members at
- *   the end, so do not keep them by value or in arrays across versions. (One in another, as a kiln_result in a kiln_sample,
- *   grows only with a new minor version of 0.x.)
+ * Structs that the library fills and that begin with `size_t size` (kiln_space_info, kiln_occupancy_info, kiln_score)
+ *   Set `size` to sizeof of the struct before the call. The library fills the members that it knows and sets the others to
+ *   zero. A size of 0, one that ends within a member and one that no header can have are KILN_ERROR_ARGUMENT.
+ *
+ * Structs that the library returns as a pointer to const
+ *   They belong to the library, and live as long as their owner or, in a callback, until it returns. A later version may
+ *   add members at the end, so do not keep them by value or in arrays across versions. None in kiln.h and kiln_tune.h contains
+ *   another: what belongs to it (the kiln_result of a kiln_sample) is a pointer, with the same lifetime.
  *
  * All other structs
- *   They stay as they are: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_param_info and so on. What there is more
- *   to say gets a function of its own.
+ *   They never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and kiln_file_binding. What there
+ *   is more to say gets a function of its own.
  *
  * Names
  *   open goes with close; make, load, parse and what fills a result (kiln_tune, kiln_profile) with free. A callback returns an
@@ -137,7 +141,7 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 #define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
 #define KILN_NO_WORKERS                                                                                                \
     4u /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends
-                              it (TRUST.md) */
+                              it (engine/TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
@@ -157,6 +161,10 @@ typedef struct kiln_options {
     const kiln_allocator *allocator; /* copied; NULL: malloc */
     kiln_log_fn log;
     void *log_user;
+    const volatile int *stop; /* NULL, or an int that a signal handler or another thread sets to end work on a store:
+                                 waiting for another process's lock, and an import, end with
+                                 KILN_ERROR_INTERRUPTED. Referenced until the engine is closed. What ends a run is
+                                 `stop` of kiln_run_options */
 } kiln_options;
 
 typedef struct kiln_engine kiln_engine;
@@ -320,7 +328,8 @@ typedef struct kiln_param_info {
     size_t initial; /* index of the default value */
 } kiln_param_info;
 KILN_API size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant);
-KILN_API void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info);
+/* NULL past the last, as kiln_spec_size_set() and kiln_spec_buffer(); what they return is the spec's. */
+KILN_API const kiln_param_info *kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param);
 KILN_API size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant);
 KILN_API const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint);
 
@@ -330,7 +339,7 @@ typedef struct kiln_size_set {
     const kiln_setting *settings;
 } kiln_size_set;
 KILN_API size_t kiln_spec_size_set_count(const kiln_spec *spec);
-KILN_API void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info);
+KILN_API const kiln_size_set *kiln_spec_size_set(const kiln_spec *spec, size_t set);
 
 typedef struct kiln_buffer_info {
     const char *name;
@@ -340,7 +349,7 @@ typedef struct kiln_buffer_info {
     const char *type_text; /* NULL, or the expression that chooses the type; `type` says nothing then */
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
-KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info);
+KILN_API const kiln_buffer_info *kiln_spec_buffer(const kiln_spec *spec, size_t buffer);
 
 /* The specs of the search path, by name. The callback's strings live for the call; return nonzero to be called no more. */
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
@@ -420,7 +429,8 @@ typedef struct kiln_kernel_info {
     int from_cache;             /* its code came from the disk cache */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
-KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info);
+/* The plan's, until it is resized or closed; NULL past the last. */
+KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* ---- capture: a launch written down as a problem of its own ----------------------------------------------------
  *
@@ -490,7 +500,7 @@ typedef struct kiln_run_options {
                             live for the call */
     void *check_user;
     double stop_early_above;  /* seconds; 0: never. Measuring ends early where the configuration is sure to
-                                take longer than that: engine/plan/README.md says when. The answer is
+                                take longer than that: engine/plan/measure/README.md says when. The answer is
                                 checked all the same, and the result says `stopped_early` */
     double sample_timeout;    /* seconds of wall time that the configuration may take from its first launch on;
                               0: 60, and twice the budget, and four times the first run for each of
@@ -597,9 +607,10 @@ KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, co
 /* How many blocks of so many threads an SM of `arch` holds, each thread with so many registers and each block with so
  * many bytes of shared memory. */
 typedef struct kiln_occupancy_info {
+    size_t size; /* set by the caller: sizeof(kiln_occupancy_info) */
     int blocks_per_sm;
-    double occupancy;
-    const char *limited_by;
+    double occupancy;       /* resident warps over the most an SM holds */
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks"; never freed */
 } kiln_occupancy_info;
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);

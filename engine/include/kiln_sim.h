@@ -166,7 +166,7 @@ typedef struct kiln_profiled_kernel {
     double flops;                                 /* add and mul count 1, fma 2 */
     const uint64_t *class_executed, *class_lanes; /* of each kiln_class, so many: */
     size_t class_count;
-    kiln_counters counters;
+    const kiln_counters *counters; /* as all that these structs point to: the kiln_profiling's */
 } kiln_profiled_kernel;
 
 /* A line of the source, as far as the compiler says where an instruction comes from. */
@@ -174,7 +174,7 @@ typedef struct kiln_profiled_line {
     size_t kernel;
     const char *file, *text; /* "" where they are not known */
     unsigned line;
-    kiln_counters counters;
+    const kiln_counters *counters;
 } kiln_profiled_line;
 
 typedef struct kiln_profiled_insn {
@@ -183,7 +183,7 @@ typedef struct kiln_profiled_insn {
     unsigned line, ptx_line;
     kiln_class what;
     int l1; /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
-    kiln_counters counters;
+    const kiln_counters *counters;
 } kiln_profiled_insn;
 
 /* Fills, runs the steps once on the simulated device with every instruction counted, and verifies; options (may be NULL)

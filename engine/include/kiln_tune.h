@@ -21,6 +21,7 @@ extern "C" {
 /* ---- search spaces ------------------------------------------------------------------------------------------------ */
 
 typedef struct kiln_space_info {
+    size_t size;    /* set by the caller: sizeof(kiln_space_info) */
     uint64_t raw;   /* configurations before constraints; UINT64_MAX: that many or more */
     uint64_t valid; /* after them */
     int counted;    /* 0: the time was over before, and `valid` is how many there are at least */
@@ -46,18 +47,18 @@ typedef struct kiln_sample {
     const char *variant;
     const kiln_setting *params;
     size_t param_count;
-    kiln_status status;       /* KILN_OK, or how it failed */
-    const char *message;      /* why it failed, "" if it did not */
-    kiln_result result;       /* valid where status is KILN_OK */
-    int reused;               /* 1: not made now but taken from the store */
-    const char *device;       /* which one made it, as kiln_device_info.id; "" where it came to none */
-    int tied;                 /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
-    double at;                /* seconds from the start of the sweep until it was there */
-    const double *objectives; /* the value of each of the options' objectives; NULL: it failed, or there are
+    kiln_status status;        /* KILN_OK, or how it failed */
+    const char *message;       /* why it failed, "" if it did not */
+    const kiln_result *result; /* never NULL; all zero where status is not KILN_OK. It lives as long as the sample */
+    int reused;                /* 1: not made now but taken from the store */
+    const char *device;        /* which one made it, as kiln_device_info.id; "" where it came to none */
+    int tied;                  /* 1: the best, or cannot be told apart from it (kiln_tuning_verdict) */
+    double at;                 /* seconds from the start of the sweep until it was there */
+    const double *objectives;  /* the value of each of the options' objectives; NULL: it failed, or there are
                                  none */
-    int front;                /* 1: of several objectives, and no other contender is as good in all and better in
+    int front;                 /* 1: of several objectives, and no other contender is as good in all and better in
                                        one */
-    int contender;            /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
+    int contender;             /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
                       such variants alone all are */
 } kiln_sample;
 
@@ -179,7 +180,7 @@ typedef struct kiln_tuning_totals {
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
 /* How sure it is that the first is the best. The fastest of a sweep (finalists) are measured again, in turn and in many
- * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/README.md). */
+ * rounds; they are ranked before all others then, by the median of the rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
     size_t finalists;    /* that were measured again; 1: no other came near; 0: there were no finals */
     size_t tied;         /* how many cannot be told apart from the best, with itself; 0: it is not known */
@@ -250,9 +251,9 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    int reusable; /* 0: it failed in a way that may differ the next time, and is tried again */
-    kiln_result result;
-    const double *times; /* seconds of each repetition, in order; on the simulated device of the host's
+    int reusable;              /* 0: it failed in a way that may differ the next time, and is tried again */
+    const kiln_result *result; /* never NULL; valid where status is KILN_OK */
+    const double *times;       /* seconds of each repetition, in order; on the simulated device of the host's
                             time */
     size_t time_count;
     int64_t made; /* microseconds since 1970 */
@@ -285,7 +286,7 @@ KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filte
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* From a file in any of the formats, which it shows by itself. Of two records with one key the one made later stays. All of
  * the file is taken or, where something in it is wrong (the message says where), nothing. Recorded spaces that others made
- * become records that lookups find and sweeps do not take: engine/store/README.md says how. *read and *taken (may be
+ * become records that lookups find and sweeps do not take: engine/store/EXCHANGE.md says how. *read and *taken (may be
  * NULL): how many there were, and how many of them were taken. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
@@ -354,7 +355,7 @@ typedef struct kiln_best {
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc;           /* "NVIDIA H200", "9.0" */
-    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/tune/README.md) */
+    double distance;                   /* between the sizes: 1 where one of them is doubled (engine/best/README.md) */
     double seconds;                    /* there */
     int measured, estimated, verified; /* as in kiln_result */
     int64_t made;                      /* microseconds since 1970 */
@@ -407,7 +408,8 @@ typedef struct kiln_recording_info {
                                        the median; 0 where strategies cannot be compared */
     size_t draws;                  /* the configurations that it tries in that time */
 } kiln_recording_info;
-KILN_API void kiln_recording_describe(const kiln_recording *recording, kiln_recording_info *info);
+/* The recording's; NULL of none. */
+KILN_API const kiln_recording_info *kiln_recording_describe(const kiln_recording *recording);
 
 typedef struct kiln_replay_options { /* zero-initialise, set `size`; every zero field means its default */
     size_t size;                     /* sizeof(kiln_replay_options) */
@@ -433,9 +435,10 @@ typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* How much better than random search a strategy is over the time `budget` (engine/search/README.md defines it). */
+/* How much better than random search a strategy is over the time `budget` (engine/recording/README.md defines it). */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
+    size_t size;                    /* set by the caller: sizeof(kiln_score) */
     double score;                   /* 0: random search, 1: the optimum at once */
     double curve[KILN_SCORE_STEPS]; /* the same at equal parts of the budget; `score` is their mean */
     double best[KILN_SCORE_STEPS];  /* seconds of the best so far, the mean over the seeds */

@@ -135,8 +135,8 @@ static kiln_status add_preamble(const kiln_allocator *mem, const kiln__config *c
     kiln__diag diag = {.mem = mem};
     kiln_status status = KILN_OK;
     for (size_t i = 0; i < variant->param_count && status == KILN_OK; i++) {
-        define(out, config->params[i].name, config->params[i].value);
-        status = check_text(mem, config->params[i].name, config->params[i].value, error);
+        define(out, config->params.items[i].name, config->params.items[i].value);
+        status = check_text(mem, config->params.items[i].name, config->params.items[i].value, error);
     }
     for (size_t i = 0; i < variant->define_count && status == KILN_OK; i++) {
         kiln_value value;
@@ -260,8 +260,7 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
     if (status == KILN_OK && !kept)
         status = kiln__fail_memory(error);
     if (status == KILN_OK && list.count)
-        if (list.count)
-            memcpy(kept, list.names, list.count * sizeof *kept);
+        memcpy(kept, list.names, list.count * sizeof *kept);
     job->request.options = kept;
     job->request.option_count = list.count;
     kiln__free(engine->mem, list.names);

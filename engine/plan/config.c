@@ -99,9 +99,12 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
                               kiln_error **error)
 {
     const kiln__variant *variant = config->variant;
+    kiln_setting *params = kiln__arena_alloc(&config->arena, (variant->param_count + 1) * sizeof *params);
+    if (!params)
+        return kiln__fail_memory(error);
+    config->params = (kiln__settings){variant->param_count, params};
     for (size_t i = 0; i < variant->param_count; i++)
-        config->params[i] = (kiln_setting){variant->params[i].name,
-                                           variant->params[i].values[variant->params[i].initial]};
+        params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
         size_t p = 0;
@@ -113,7 +116,7 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
         const kiln_value *value = find_value(mem, &variant->params[p], given->value);
         if (!value)
             return not_a_value(mem, &variant->params[p], given->value, error);
-        config->params[p].value = *value;
+        params[p].value = *value;
     }
     return KILN_OK;
 }
@@ -125,6 +128,7 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *g
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
         value = (kiln_value){.kind = KILN_FLOAT, .as.f = (double)value.as.i};
+    /* cppcheck-suppress incorrectLogicOperator ; it cannot read 0x1p53 */
     if (size->value.kind == KILN_INT && value.kind == KILN_FLOAT && value.as.f >= -0x1p53 && value.as.f <= 0x1p53 &&
         value.as.f == (double)(int64_t)value.as.f)
         value = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)value.as.f};
@@ -156,20 +160,19 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
     if (!set)
         set = &spec->size_sets[0];
     config->size_set = set->name;
-    config->size_count = set->count;
-    config->sizes = kiln__arena_alloc(&config->arena, (set->count + 1) * sizeof *config->sizes);
-    if (!config->sizes)
+    size_t count = set->settings.count;
+    kiln_setting *sizes = kiln__arena_alloc(&config->arena, (count + 1) * sizeof *sizes);
+    if (!sizes)
         return kiln__fail_memory(error);
-    if (set->count)
-        memcpy(config->sizes, set->settings, set->count * sizeof *config->sizes);
+    config->sizes = (kiln__settings){count, sizes};
+    if (count)
+        memcpy(sizes, set->settings.items, count * sizeof *sizes);
     for (size_t c = 0; c < choice->size_count; c++) {
-        size_t s = 0;
-        while (s < set->count && strcmp(config->sizes[s].name, choice->sizes[c].name) != 0)
-            s++;
-        if (s == set->count)
-            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
-                                      sizeof *config->sizes, set->count, error);
-        kiln_status status = convert_size(engine->mem, &choice->sizes[c], &config->sizes[s], error);
+        const kiln_setting *found = kiln__settings_find(config->sizes, choice->sizes[c].name);
+        if (!found)
+            return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, sizes, sizeof *sizes,
+                                      count, error);
+        kiln_status status = convert_size(engine->mem, &choice->sizes[c], &sizes[found - sizes], error);
         if (status != KILN_OK)
             return status;
     }
@@ -207,15 +210,19 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
 {
     const kiln__variant *variant = config->variant;
     kiln__diag diag = {.mem = mem};
+    kiln_setting *lets = kiln__arena_alloc(&config->arena, (variant->let_count + 1) * sizeof *lets);
+    if (!lets)
+        return kiln__fail_memory(error);
+    config->scopes[3].settings.items = lets;
     for (size_t i = 0; i < variant->let_count; i++) {
         kiln_value value;
         if (!is_ready(config, variant->lets[i].expr))
             continue;
         if (!kiln__expr_eval(variant->lets[i].expr, kiln__config_scope(config), &value, &diag))
             break;
-        config->lets[config->let_count++] = (kiln_setting){variant->lets[i].name, value};
-        config->scopes[3].count = config->let_count;
+        lets[config->scopes[3].settings.count++] = (kiln_setting){variant->lets[i].name, value};
     }
+    config->lets = config->scopes[3].settings;
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
@@ -224,12 +231,9 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
 static void link_scopes(kiln__config *config, kiln__scope device)
 {
     config->scopes[0] = device;
-    config->scopes[1] =
-        (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
-    config->scopes[2] =
-        (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count, .settings = config->params};
-    config->scopes[3] =
-        (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
+    config->scopes[1] = (kiln__scope){.outer = &config->scopes[0], .settings = config->sizes};
+    config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .settings = config->params};
+    config->scopes[3] = (kiln__scope){.outer = &config->scopes[2]};
 }
 
 /* Everything but the check of the constraints. */
@@ -248,13 +252,11 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
     made->spec = spec;
     made->variant = variant;
     made->arena.mem = engine->mem;
-    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
-    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
-    status = made->params && made->lets ? set_sizes(engine, made, choice, error) : kiln__fail_memory(error);
+    status = set_sizes(engine, made, choice, error);
     if (status == KILN_OK)
         status = set_params(engine->mem, made, choice, error);
     if (status == KILN_OK) {
-        link_scopes(made, (kiln__scope){.count = engine->device_setting_count, .settings = engine->device_settings});
+        link_scopes(made, (kiln__scope){.settings = {engine->device_setting_count, engine->device_settings}});
         *config = made;
     } else {
         kiln__config_free(made);
@@ -284,11 +286,13 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
     const kiln__variant *variant = config->variant;
-    for (size_t i = 0; i < variant->param_count; i++) {
-        config->params[i] = (kiln_setting){variant->params[i].name, params[i].value};
+    kiln_setting *made = kiln__arena_alloc(&config->arena, (variant->param_count + 1) * sizeof *made);
+    for (size_t i = 0; made && i < variant->param_count; i++) {
+        made[i] = (kiln_setting){variant->params[i].name, params[i].value};
         if (params[i].value.kind == KILN_TEXT)
-            config->params[i].value.as.text = kiln__arena_strdup(&config->arena, params[i].value.as.text);
+            made[i].value.as.text = kiln__arena_strdup(&config->arena, params[i].value.as.text);
     }
+    config->params = (kiln__settings){variant->param_count, made};
     return !config->arena.failed;
 }
 
@@ -296,21 +300,12 @@ kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params
                             kiln_error **error)
 {
     const kiln_allocator *mem = base->arena.mem;
-    const kiln__variant *variant = base->variant;
     kiln__config *made = kiln__calloc(mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
-    *made = (kiln__config){.spec = base->spec,
-                           .variant = variant,
-                           .arena.mem = mem,
-                           .size_set = base->size_set,
-                           .size_count = base->size_count};
-    made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
-    made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
-    made->sizes = kiln__arena_alloc(&made->arena, (base->size_count + 1) * sizeof *made->sizes);
-    if (!made->arena.failed && base->size_count)
-        memcpy(made->sizes, base->sizes, base->size_count * sizeof *made->sizes);
-    kiln_status status = !made->arena.failed && copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
+    *made = (kiln__config){.spec = base->spec, .variant = base->variant, .arena.mem = mem, .size_set = base->size_set};
+    made->sizes = kiln__settings_copy(&made->arena, base->sizes);
+    kiln_status status = copy_params(params, made) ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK) {
         link_scopes(made, base->scopes[0]);
         status = set_lets(mem, made, error);
@@ -336,9 +331,9 @@ const kiln__scope *kiln__config_scope(const kiln__config *config) { return &conf
 void kiln__config_print(const kiln__config *config, kiln__text *out)
 {
     kiln__text_puts(out, config->variant->name);
-    for (size_t i = 0; i < config->variant->param_count; i++) {
-        kiln__text_printf(out, " %s=", config->params[i].name);
-        kiln__value_print(out, config->params[i].value);
+    for (size_t i = 0; i < config->params.count; i++) {
+        kiln__text_printf(out, " %s=", config->params.items[i].name);
+        kiln__value_print(out, config->params.items[i].value);
     }
 }
 
@@ -359,8 +354,7 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     kiln_status status = kiln__config_open(engine, spec, &sizes, &config, error);
     if (status != KILN_OK)
         return status;
-    status = kiln__space_open(engine->mem, variant, &config->scopes[1], choice->params, choice->param_count, &space,
-                              error);
+    status = kiln__space_open(engine->mem, variant, &config->scopes[1], KILN__PARAMS(choice), &space, error);
     if (status == KILN_OK) {
         one->raw = kiln__space_raw(space);
         status = kiln__space_count_within(space, effort, &counted, &one->valid, error);
@@ -395,12 +389,11 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);
-    KILN__NEEDS(engine->mem, error, info);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
     KILN__TAKE(engine->mem, error, "options", given, &options);
     KILN__NEEDS_NUMBER(engine->mem, error, options.max_seconds);
-    double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
-    kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
+    kiln__effort effort = {.deadline = kiln__deadline_in(options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS),
                            .stop = options.stop ? wants_end : NULL,
                            .user = &who};
     choice = choice ? choice : &nothing;
@@ -421,14 +414,14 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         const kiln__variant *variant;
         return find_variant(engine->mem, spec, choice->variant, &variant, error);
     }
-    *info = all;
+    KILN__GIVE(info, &all);
     return KILN_OK;
 }
 
 kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, uint64_t *raw,
                             uint64_t *valid, kiln_error **error)
 {
-    kiln_space_info info;
+    kiln_space_info info = {.size = sizeof info};
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS_CHOICE(engine->mem, error, choice);

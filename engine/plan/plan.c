@@ -314,16 +314,16 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     KILN__NEEDS_SETTINGS(plan->mem, error, sizes, count);
     kiln__text old = {.mem = plan->mem}, now = {.mem = plan->mem};
     kiln__config *config;
-    size_t had = plan->config->size_count;
+    size_t had = plan->config->sizes.count;
     kiln_setting *all = kiln__calloc(plan->mem, had + count + 1, sizeof *all);
     if (!all)
         return kiln__fail_memory(error);
-    memcpy(all, plan->config->sizes, had * sizeof *all);
+    memcpy(all, plan->config->sizes.items, had * sizeof *all);
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
     kiln_choice choice = {.variant = plan->variant->name,
-                          .params = plan->config->params,
-                          .param_count = plan->variant->param_count,
+                          .params = plan->config->params.items,
+                          .param_count = plan->config->params.count,
                           .size_set = plan->config->size_set,
                           .sizes = all,
                           .size_count = had + count};
@@ -511,20 +511,18 @@ kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error
 
 size_t kiln_plan_kernel_count(const kiln_plan *plan) { return plan ? plan->kernel_count : 0; }
 
-void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
+const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel)
 {
-    if (!info)
-        return;
-    memset(info, 0, sizeof *info);
     if (kernel >= kiln_plan_kernel_count(plan))
-        return;
-    const kiln__plan_kernel *k = &plan->kernels[kernel];
+        return NULL;
+    kiln__plan_kernel *k = &plan->kernels[kernel];
     if (!k->known)
-        kiln__steps_geometry((kiln_plan *)(uintptr_t)plan);
-    info->name = k->name;
-    info->function = k->function;
-    memcpy(info->grid, k->grid, sizeof info->grid);
-    memcpy(info->block, k->block, sizeof info->block);
-    info->dynamic_shared = k->dynamic_shared;
-    info->from_cache = plan->code.from_cache;
+        kiln__steps_geometry(plan);
+    k->info = (kiln_kernel_info){.name = k->name,
+                                 .function = k->function,
+                                 .dynamic_shared = k->dynamic_shared,
+                                 .from_cache = plan->code.from_cache};
+    memcpy(k->info.grid, k->grid, sizeof k->info.grid);
+    memcpy(k->info.block, k->block, sizeof k->info.block);
+    return &k->info;
 }

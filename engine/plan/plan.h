@@ -11,13 +11,11 @@
 typedef struct kiln__config { /* on the heap: its scopes point into it */
     const kiln_spec *spec;
     const kiln__variant *variant;
-    kiln__arena arena;    /* names and texts of the settings */
-    kiln_setting *params; /* variant->param_count, in its order */
-    kiln_setting *sizes;
-    size_t size_count;
+    kiln__arena arena;     /* names and texts of the settings */
+    kiln__settings params; /* variant->param_count, in its order */
+    kiln__settings sizes;
     const char *size_set;
-    kiln_setting *lets;
-    size_t let_count;      /* those that need no input; a plan works out the others */
+    kiln__settings lets;   /* those that need no input; a plan works out the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets; chained by kiln__config_scope */
 } kiln__config;
 /* Fills in what the choice leaves open, checks names (nearest suggestions), kinds, and the constraints

@@ -66,6 +66,7 @@ typedef struct kiln__plan_kernel {
     int max_threads;
     bool known; /* the launch below is set */
     unsigned grid[3], block[3], dynamic_shared;
+    kiln_kernel_info info; /* the last answer of kiln_plan_kernel() */
 } kiln__plan_kernel;
 
 typedef struct kiln__plan_input {

@@ -614,7 +614,7 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
                        times);
     for (int64_t i = 0; i < times && status == KILN_OK; i++) {
         kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT, .as.i = i}};
-        kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+        kiln__scope inner = {.outer = scope, .settings = {step->as.repeat.index ? 1 : 0, &index}};
         status = still_in_time(w, step, i);
         if (status == KILN_OK)
             status = walk_steps(w, step->as.repeat.steps, step->as.repeat.step_count, &inner);
@@ -669,7 +669,7 @@ static kiln_status read_all(walk *w, const kiln__step *step, const kiln__scope *
 static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln_setting *settings = kiln__calloc(w->plan->mem, step->as.loop.read_count + 1, sizeof *settings);
-    kiln__scope inner = {.outer = scope, .count = step->as.loop.read_count, .settings = settings};
+    kiln__scope inner = {.outer = scope, .settings = {step->as.loop.read_count, settings}};
     int64_t most = 0;
     if (!settings)
         return kiln__fail_memory(w->error);
@@ -797,7 +797,7 @@ static void geometry(kiln_plan *plan, const kiln__step *steps, size_t count, con
         const kiln__step *step = &steps[i];
         if (step->kind == KILN__STEP_REPEAT) {
             kiln_setting index = {step->as.repeat.index, {.kind = KILN_INT}};
-            kiln__scope inner = {.outer = scope, .count = step->as.repeat.index ? 1 : 0, .settings = &index};
+            kiln__scope inner = {.outer = scope, .settings = {step->as.repeat.index ? 1 : 0, &index}};
             geometry(plan, step->as.repeat.steps, step->as.repeat.step_count, &inner);
         } else if (step->kind == KILN__STEP_WHILE) {
             geometry(plan, step->as.loop.steps, step->as.loop.step_count, scope);

@@ -15,9 +15,9 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, kiln__tex
 {
     bool once = false;
     kiln__text rest = {.mem = plan->mem};
-    for (size_t i = 0; i < plan->config->size_count; i++) {
-        kiln__text_printf(&rest, " %s=", plan->config->sizes[i].name);
-        kiln__value_print(&rest, plan->config->sizes[i].value);
+    for (size_t i = 0; i < plan->config->sizes.count; i++) {
+        kiln__text_printf(&rest, " %s=", plan->config->sizes.items[i].name);
+        kiln__value_print(&rest, plan->config->sizes.items[i].value);
     }
     for (size_t i = 0; i < plan->variant->input_count; i++)
         kiln__text_printf(&rest, "\n%s", plan->inputs[i].entry->key);
@@ -105,8 +105,8 @@ static kiln_status by_host(kiln_plan *plan, const kiln__verify *verify, kiln__ex
     kiln__call_args args = {.plan = plan, .arena.mem = plan->mem};
     kiln__export *borrowed = NULL;
     kiln_status status = add_buffers(plan, &args, outputs, &borrowed, error);
-    for (size_t i = 0; i < plan->config->size_count && status == KILN_OK; i++) {
-        kiln__call_arg arg = {.name = plan->config->sizes[i].name, .value = plan->config->sizes[i].value};
+    for (size_t i = 0; i < plan->config->sizes.count && status == KILN_OK; i++) {
+        kiln__call_arg arg = {.name = plan->config->sizes.items[i].name, .value = plan->config->sizes.items[i].value};
         status = kiln__call_add(&args, arg) ? KILN_OK : kiln__fail_memory(error);
     }
     for (size_t i = 0; i < plan->variant->input_count && status == KILN_OK; i++)
@@ -176,8 +176,8 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
     kiln_plan *other;
     kiln_choice choice = {.variant = verify->name,
                           .size_set = plan->config->size_set,
-                          .sizes = plan->config->sizes,
-                          .size_count = plan->config->size_count};
+                          .sizes = plan->config->sizes.items,
+                          .size_count = plan->config->sizes.count};
     kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
     if (status != KILN_OK)
         return status;
@@ -229,7 +229,8 @@ static bool is_its_own_reference(const kiln_plan *plan, const kiln__verify *veri
     if (verify->against != KILN__AGAINST_VARIANT || strcmp(verify->name, variant->name) != 0)
         return false;
     for (size_t i = 0; i < variant->param_count; i++)
-        if (!kiln__value_equal(plan->config->params[i].value, variant->params[i].values[variant->params[i].initial]))
+        if (!kiln__value_equal(plan->config->params.items[i].value,
+                               variant->params[i].values[variant->params[i].initial]))
             return false;
     return true;
 }

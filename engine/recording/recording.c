@@ -391,6 +391,20 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
         kiln_recording_free(r);
         return status;
     }
+    r->info = (kiln_recording_info){.path = r->path,
+                                    .format = r->format,
+                                    .kernel = r->kernel,
+                                    .device = r->device,
+                                    .cut_off = r->cut_off,
+                                    .params = r->param_count,
+                                    .configurations = r->row_count,
+                                    .failed = r->failed,
+                                    .optimum = r->baseline.optimum,
+                                    .median = r->baseline.median,
+                                    .worst = r->baseline.worst,
+                                    .mean_cost = r->baseline.mean_cost,
+                                    .budget = r->baseline.budget,
+                                    .draws = r->baseline.draws};
     *made = r;
     return KILN_OK;
 }

@@ -41,6 +41,7 @@ struct kiln_recording {
     size_t table_size;
     kiln__points points;
     kiln__baseline baseline;
+    kiln_recording_info info; /* what kiln_recording_describe() returns */
 };
 
 /* Bytes as they are in the file: plain or gzipped, whole or cut off. `mem` NULL: malloc. jansson, which reads the JSON,

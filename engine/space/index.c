@@ -422,7 +422,7 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 static bool plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
-    kiln__scope scope = {.outer = x->space->outer, .count = x->params, .settings = x->settings};
+    kiln__scope scope = {.outer = x->space->outer, .settings = {x->params, x->settings}};
     for (size_t i = 0; i < x->params; i++)
         x->settings[i].value = x->space->axes[i].values[x->choice[i]];
     if (!kiln__space_holds(x->mem, x->space->variant, &scope, constraint, &holds))

@@ -1,9 +1,9 @@
 /* known.h - best-known configurations as a text file: YAML, read with places, written sorted. Knows nothing of devices
- * but their names. What they are good for is in engine/tune/README.md. */
+ * but their names. What they are good for is in engine/best/README.md. */
 #ifndef KILN_SPEC_KNOWN_H
 #define KILN_SPEC_KNOWN_H
 
-#include "base.h"
+#include "settings.h"
 
 /* How a time came about, the best first. X(NAME, word) */
 #define KILN__HOW(X) X(MEASURED, "measured") X(ESTIMATED, "estimated") X(SIMULATED, "simulated")
@@ -17,9 +17,8 @@ const char *kiln__how_word(kiln__how how);
 
 typedef struct kiln__known {
     const char *spec, *variant, *device, *cc; /* cc: "9.0", "" where it is not known */
-    const kiln_setting *sizes, *params;       /* each by name */
-    size_t size_count, param_count;
-    const char *sizes_text, *params_text; /* the same, for comparing */
+    kiln__settings sizes, params;             /* each by name */
+    const char *sizes_text, *params_text;     /* the same, for comparing */
     kiln__how how;
     double seconds; /* above 0; HUGE_VAL: it failed there, and would again */
     bool verified;

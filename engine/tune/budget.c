@@ -13,14 +13,14 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     if (better)
         b->mark = value; /* small steps add up until they are one */
     b->any |= better;
-    if (sample->status == KILN_OK && sample->contender && sample->result.roofline > b->roofline)
-        b->roofline = sample->result.roofline;
+    if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
+        b->roofline = sample->result->roofline;
 }
 
 bool kiln__budget_over(kiln__budget *b)
 {
     const kiln_tune_options *o = b->options;
-    if (o->max_seconds > 0 && (double)(kiln__now_ns() - b->start) / 1e9 >= o->max_seconds)
+    if (o->max_seconds > 0 && kiln__seconds_since(b->start) >= o->max_seconds)
         b->end = KILN_END_SECONDS;
     else if (o->max_roofline > 0 && b->roofline >= o->max_roofline)
         b->end = KILN_END_ROOFLINE;

@@ -6,11 +6,6 @@
 
 #include "tune_internal.h"
 
-void kiln__hash_print(kiln__hash128 hash, char text[33])
-{
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
-}
-
 /* ---- fields: length and bytes, so that no two lists of them look the same ---- */
 
 static void field(kiln__text *out, const char *text)
@@ -249,7 +244,7 @@ static kiln_status reference_field(definition *d, const char *name, const kiln_t
         char hash[33];
         kiln__hash_print(kiln__code_key(code), hash);
         field(d->out, hash);
-        kiln__settings_print(d->out, config->params, variant->param_count);
+        kiln__settings_print(d->out, config->params);
         variant_field(d, variant);
     }
     kiln__code_cancel(code);

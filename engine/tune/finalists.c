@@ -8,7 +8,6 @@
  * told apart has a probability of at most LEVEL. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
@@ -38,12 +37,10 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
-
 /* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
 static double first_seconds(const kiln_sample *sample)
 {
-    return sample->result.first_seconds > 0 ? sample->result.first_seconds : kiln__result_seconds(&sample->result);
+    return sample->result->first_seconds > 0 ? sample->result->first_seconds : kiln__result_seconds(sample->result);
 }
 
 /* ---- who takes part ---- */
@@ -63,7 +60,7 @@ static void choose(finals *f, size_t most)
         kiln_sample *next = NULL;
         for (size_t i = 0; i < f->tuning->count; i++) {
             kiln_sample *sample = f->tuning->samples[i];
-            if (sample->status == KILN_OK && sample->contender && !sample->result.stopped_early &&
+            if (sample->status == KILN_OK && sample->contender && !sample->result->stopped_early &&
                 !is_chosen(f, sample) && (!next || first_seconds(sample) < first_seconds(next)))
                 next = sample;
         }
@@ -79,7 +76,7 @@ static void choose(finals *f, size_t most)
  * have but one. */
 static bool recall(finals *f)
 {
-    int64_t held = f->list[0].sample->result.finals;
+    int64_t held = f->list[0].sample->result->finals;
     size_t rounds = 0, whole = 0, count;
     kiln__tuning_rounds(f->list[0].sample, &rounds);
     if (!held || rounds < 2 || rounds > ROUNDS)
@@ -87,7 +84,7 @@ static bool recall(finals *f)
     for (size_t i = 0; i < f->count; i++) {
         const kiln_sample *sample = f->list[i].sample;
         kiln__tuning_rounds(sample, &count);
-        if (sample->result.finals != held || count > rounds)
+        if (sample->result->finals != held || count > rounds)
             return false;
         whole += count == rounds && whole == i;
     }
@@ -110,7 +107,7 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
     uint64_t start = kiln__now_ns();
     kiln_error *why = NULL;
     kiln_status status = f->again->measure(f->again->user, one->sample, &trial, &one->last, ends, &why);
-    one->cost = seconds_since(start);
+    one->cost = kiln__seconds_since(start);
     if (status == KILN_OK) {
         one->rounds[one->count++] = kiln__result_seconds(&one->last);
         one->throttle |= one->last.throttle;
@@ -179,7 +176,7 @@ static void conclude(finals *f, int64_t held)
 {
     for (size_t i = 0; i < f->count; i++) {
         finalist *one = &f->list[i];
-        kiln_result *result = &one->sample->result;
+        kiln_result *result = kiln__tuning_result(one->sample);
         double sorted[ROUNDS], median, low, high, before = kiln__result_seconds(result);
         for (unsigned k = 0; k < one->count; k++)
             sorted[k] = one->rounds[k];
@@ -206,8 +203,9 @@ static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {
         finalist *one = &f->list[i];
-        one->sample->result.first_seconds = first_seconds(one->sample);
-        one->sample->result.finals = held;
+        kiln_result *result = kiln__tuning_result(one->sample);
+        result->first_seconds = first_seconds(one->sample);
+        result->finals = held;
         f->again->keep(f->again->user, one->sample, one->rounds, 1);
     }
 }
@@ -217,17 +215,15 @@ static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;
     limit = limit > LEAST_SECONDS ? limit : LEAST_SECONDS;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    int64_t held = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t held = kiln__today_ns() / 1000;
     uint64_t start = kiln__now_ns();
     kiln_status status = hold_round(f, error);
     size_t began = f->count;
-    unsigned rounds = status == KILN_OK ? affordable(f, limit - seconds_since(start)) : 0;
+    unsigned rounds = status == KILN_OK ? affordable(f, limit - kiln__seconds_since(start)) : 0;
     size_t stayed = f->count;
     for (unsigned i = 1; i < rounds && status == KILN_OK && f->count > 1; i++)
         status = hold_round(f, error);
-    verdict->seconds = seconds_since(start);
+    verdict->seconds = kiln__seconds_since(start);
     if (status != KILN_OK)
         verdict->why_not = "it was interrupted";
     else if (f->count < 2)
@@ -254,7 +250,7 @@ static void judge(finals *f, kiln_verdict *verdict)
 {
     const finalist *best = &f->list[0];
     for (size_t i = 1; i < f->count; i++)
-        if (kiln__result_seconds(&f->list[i].sample->result) < kiln__result_seconds(&best->sample->result))
+        if (kiln__result_seconds(f->list[i].sample->result) < kiln__result_seconds(best->sample->result))
             best = &f->list[i];
     verdict->finalists = f->count;
     verdict->rounds = f->list[0].count;
@@ -275,7 +271,7 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     for (size_t i = 0; i < tuning->count; i++) {
         kiln_sample *sample = tuning->samples[i];
         bool tied = sample->status == KILN_OK && sample->contender &&
-                    sample->result.seconds == tuning->best->result.seconds;
+                    sample->result->seconds == tuning->best->result->seconds;
         verdict->tied += tied;
         sample->tied = tied;
     }
@@ -288,7 +284,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
     size_t most = options->finalists ? options->finalists : FINALISTS;
     finals f = {.tuning = tuning, .again = again, .random = {options->seed}};
     *verdict = (kiln_verdict){.margin = MARGIN, .near = NEAR, .why_not = ""};
-    const kiln_result *best = tuning->best ? &tuning->best->result : NULL;
+    const kiln_result *best = tuning->best ? tuning->best->result : NULL;
     if (!best)
         verdict->why_not = "no configuration worked";
     else if (best->estimated)

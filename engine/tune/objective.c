@@ -92,8 +92,8 @@ static size_t list_names(const kiln_spec *spec, const char **names)
         for (size_t i = 0; i < variant->let_count; i++)
             add_name(names, &count, variant->lets[i].name);
     }
-    for (size_t i = 0; i < spec->size_sets[0].count; i++)
-        add_name(names, &count, spec->size_sets[0].settings[i].name);
+    for (size_t i = 0; i < spec->size_sets[0].settings.count; i++)
+        add_name(names, &count, spec->size_sets[0].settings.items[i].name);
     return count;
 }
 
@@ -243,7 +243,7 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     kiln_status status = values ? KILN_OK : kiln__fail_memory(error);
     if (status == KILN_OK && g->needs_config)
         status = kiln__config_make(g->engine, g->spec, &choice, &config, error);
-    judged j = {&sample->result, config};
+    judged j = {sample->result, config};
     for (size_t i = 0; i < g->count && status == KILN_OK; i++)
         status = judge_one(g, &g->objectives[i], &j, &values[i], error);
     kiln__config_free(config);
@@ -263,7 +263,7 @@ double kiln__goals_rank(const kiln__goals *g, const kiln_sample *sample)
 {
     if (sample->status != KILN_OK)
         return HUGE_VAL;
-    return sample->objectives ? loss(g, sample, 0) : kiln__result_seconds(&sample->result);
+    return sample->objectives ? loss(g, sample, 0) : kiln__result_seconds(sample->result);
 }
 
 double kiln__goals_told(const kiln__goals *g, const kiln_sample *sample)

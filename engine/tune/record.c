@@ -1,7 +1,6 @@
 /* record.c - between a sweep and a store: the key of a sample, taking what is there, writing what is made. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "tune_internal.h"
 
@@ -173,7 +172,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__hash_print(hash, identity->inputs);
     if (config && !*r->sizes) { /* the same for all of a sweep */
         kiln__text sizes = {.mem = r->engine->mem};
-        kiln__settings_print(&sizes, config->sizes, config->size_count);
+        kiln__settings_print(&sizes, config->sizes);
         const char *kept = keep_text(&r->arena, &sizes);
         if (!kept)
             return kiln__fail_memory(error);
@@ -184,7 +183,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     kiln__text all = {.mem = r->engine->mem};
     kiln__text_printf(&all, "%s\n%s\n%s\n%s\n%s\n%s\n", r->run, r->sizes, r->spec->name, sample->variant,
                       identity->inputs, identity->source);
-    kiln__settings_print(&all, sample->params, sample->param_count);
+    kiln__settings_print(&all, KILN__PARAMS(sample));
     if (all.failed)
         status = kiln__fail_memory(error);
     else
@@ -264,7 +263,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     kiln__store_row_result(&row, &result);
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
-    sample->result = result;
+    *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);
     sample->reused = 1;
@@ -300,13 +299,6 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     }
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void fill_row(const kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample,
                      const recorder_device *at, const kiln_error *why, kiln__store_row *row)
 {
@@ -328,11 +320,11 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
         .status = sample->status,
         .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, why),
-        .made = now_us(),
+        .made = kiln__today_ns() / 1000,
         .times = r->times,
         .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
-    kiln__store_row_set_result(row, &sample->result);
+    kiln__store_row_set_result(row, sample->result);
 }
 
 void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const kiln_sample *sample, size_t place,
@@ -343,7 +335,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln__store_row row;
     kiln__text params = {.mem = r->engine->mem};
     kiln_error *why = NULL;
-    kiln__settings_print(&params, sample->params, sample->param_count);
+    kiln__settings_print(&params, KILN__PARAMS(sample));
     char key[33];
     make_key(r, identity, place, key);
     fill_row(r, identity, sample, &r->devices[place], failure, &row);

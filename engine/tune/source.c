@@ -6,8 +6,7 @@
 
 typedef struct range {
     kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */
-    kiln_setting *fixed;
-    size_t fixed_count;
+    kiln__settings fixed; /* as the variant's params have the values */
 } range;
 
 struct kiln__tune_source {
@@ -128,18 +127,15 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);
     if (status != KILN_OK)
         return status;
-    r->fixed = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *r->fixed);
-    if (!r->fixed) {
+    kiln_setting *kept = kiln__arena_alloc(&s->arena, (count + 1) * sizeof *kept);
+    if (!kept) {
         kiln__config_free(r->config);
         return kiln__fail_memory(error);
     }
-    for (size_t p = 0; p < variant->param_count; p++) {
-        bool is_fixed = false;
-        for (size_t i = 0; i < count; i++)
-            is_fixed |= strcmp(fixed[i].name, variant->params[p].name) == 0;
-        if (is_fixed)
-            r->fixed[r->fixed_count++] = r->config->params[p];
-    }
+    r->fixed.items = kept;
+    for (size_t p = 0; p < variant->param_count; p++)
+        if (kiln__settings_find((kiln__settings){count, fixed}, variant->params[p].name))
+            kept[r->fixed.count++] = r->config->params.items[p];
     return KILN_OK;
 }
 
@@ -188,8 +184,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
 static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space **space, kiln_error **error)
 {
     const range *r = &s->ranges[variant];
-    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, r->fixed_count,
-                            space, error);
+    return kiln__space_open(s->engine->mem, s->variants[variant], &r->config->scopes[1], r->fixed, space, error);
 }
 
 /* Counting is worth this much: on the usual machine about half a second, whatever the machine, so that the same spaces are
@@ -200,12 +195,10 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
 /* One step of a walk in order may take so long without finding anything. */
 #define STEP_SECONDS 60.0
 
-static uint64_t after(double seconds) { return kiln__now_ns() + (uint64_t)(seconds * 1e9); }
-
 static uint64_t count_deadline(const kiln__tune_source *s)
 {
     double limit = s->options->max_seconds * COUNT_SHARE;
-    return after(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
+    return kiln__deadline_in(limit > 0 && limit < COUNT_SECONDS ? limit : COUNT_SECONDS);
 }
 
 static kiln_status interrupted(const kiln__tune_source *s, kiln_error **error)
@@ -323,7 +316,7 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     if (status == KILN_OK && !found && kiln__union_points(s->whole)->draw && !kiln__union_empty(s->whole)) {
         s->gave_up = true;
         if (s->given == 0)
-            status = kiln__union_none_found(s->whole, (double)(kiln__now_ns() - s->start) / 1e9, error);
+            status = kiln__union_none_found(s->whole, kiln__seconds_since(s->start), error);
     }
     if (status != KILN_OK || !found) {
         s->free_tickets[s->free_count++] = *ticket;
@@ -381,7 +374,7 @@ kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, c
     if (watch)
         s->watch = *watch;
     s->start = kiln__now_ns();
-    s->deadline = options->max_seconds > 0 && options->max_seconds < 1e9 ? after(options->max_seconds) : 0;
+    s->deadline = kiln__deadline_in(options->max_seconds);
     s->arena.mem = engine->mem;
     status = choose_strategy(s, error);
     if (status == KILN_OK)
@@ -444,7 +437,7 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
         status = kiln__walk_open(s->space, &s->walk, error);
     if (status != KILN_OK)
         return status;
-    uint64_t step = after(STEP_SECONDS);
+    uint64_t step = kiln__deadline_in(STEP_SECONDS);
     s->effort = (kiln__effort){.deadline = s->deadline && s->deadline < step ? s->deadline : step,
                                .stop = s->watch.stop,
                                .user = s->watch.user};
@@ -460,7 +453,7 @@ static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
                           "no valid configuration was found in the time there is");
     kiln_status status = open_space(s, s->tallied, &space, error);
     if (status == KILN_OK)
-        status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);
+        status = kiln__space_none_found(space, &s->tally, kiln__seconds_since(s->start), error);
     kiln__space_free(space);
     return status;
 }

@@ -51,8 +51,6 @@ typedef struct sweep {
     uint64_t start, ticked;
 } sweep;
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) / 1e9; }
-
 /* ---- the callback ---- */
 
 /* Samples there will be, as far as the space and the budget say. */
@@ -84,7 +82,7 @@ static bool report(sweep *s, const kiln_sample *sample)
         return false;
     if (!s->options->callback)
         return true;
-    double elapsed = seconds_since(s->start);
+    double elapsed = kiln__seconds_since(s->start);
     kiln_progress progress = {
         .done = s->tuning->totals.configurations,
         .total = total(s),
@@ -136,7 +134,7 @@ static void pass_on(kiln_error *why, kiln_error **error)
 static kiln_status count(sweep *s, const job *made, kiln_status status, const char *message, kiln_error **error)
 {
     kiln_sample *sample = made->sample;
-    sample->at = seconds_since(s->start);
+    sample->at = kiln__seconds_since(s->start);
     sample->status = status;
     kiln_status judged = status == KILN_OK ? kiln__goals_judge(s->goals, &s->tuning->arena, sample, error) : KILN_OK;
     if (judged != KILN_OK)
@@ -229,7 +227,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
             kiln__budget_over(&s->budget); /* of time, rather: what was left of it went into the search */
         return KILN_OK;
     }
-    made.sample = kiln__tuning_sample(s->tuning, choice.variant, choice.params, choice.param_count);
+    made.sample = kiln__tuning_sample(s->tuning, choice.variant, KILN__PARAMS(&choice));
     if (!made.sample)
         return kiln__fail_memory(error);
     made.sample->contender = kiln__tune_source_contends(s->source, choice.variant);
@@ -249,7 +247,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     s->begun++;
     if (status == KILN_OK)
         status = kiln__code_begin(made.code, &why);
-    s->tuning->totals.compile_seconds += seconds_since(start); /* reading the cache is the runner's time too */
+    s->tuning->totals.compile_seconds += kiln__seconds_since(start); /* reading the cache is the runner's time too */
     if (status == KILN_OK) {
         s->jobs[s->count++] = made;
         return KILN_OK;
@@ -320,7 +318,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     uint64_t begin = kiln__now_ns();
     kiln_status status = kiln__code_take(taken->code, &taken->made, &why);
     taken->code = NULL;
-    totals->compile_seconds += seconds_since(begin);
+    totals->compile_seconds += kiln__seconds_since(begin);
     bool hit = status == KILN_OK && taken->made.from_cache;
     if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: that is no failed compile */
         forget(taken);
@@ -343,8 +341,8 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
 /* Counts what was measured. */
 static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *why, kiln_error **error)
 {
-    kiln_result *result = &done->sample->result;
-    s->tuning->totals.run_seconds += seconds_since(done->start);
+    kiln_result *result = kiln__tuning_result(done->sample);
+    s->tuning->totals.run_seconds += kiln__seconds_since(done->start);
     result->compile_ns = done->made.compile_ns;
     result->cache_hits = done->made.from_cache;
     result->cache_misses = !done->made.from_cache;
@@ -383,7 +381,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     kiln_error *why = NULL, *lost_why = NULL;
     taken->start = kiln__now_ns();
     kiln__trial trial = {.stop_early_above = kiln__trial_bound(s->options, s->tuning->best)};
-    kiln_status status = run_code(s, taken, &trial, &taken->sample->result, &why), lost = KILN_OK;
+    kiln_status status = run_code(s, taken, &trial, kiln__tuning_result(taken->sample), &why), lost = KILN_OK;
     if (is_fatal(status)) {
         forget(taken);
         pass_on(why, error);
@@ -418,7 +416,7 @@ static kiln_status measure_here(sweep *s, kiln_error **error)
     if (ready == s->count) {
         uint64_t start = kiln__now_ns();
         bool done = kiln__code_wait(s->jobs[0].code, WAIT_SECONDS);
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
         if (!done)
             return KILN_OK;
         ready = 0;
@@ -464,7 +462,7 @@ static kiln_status serve_crew(sweep *s, bool more, size_t *idle, kiln_error **er
         bool ends = false;
         kiln_status status = KILN_OK;
         if (runner && flying->sample && kiln__runner_step(runner)) {
-            status = kiln__runner_take(runner, s->recorder, &flying->sample->result, &ends, &why);
+            status = kiln__runner_take(runner, s->recorder, kiln__tuning_result(flying->sample), &ends, &why);
             status = ends ? let_go(s, i, status, why, error) : finish(s, flying, status, why, error);
         }
         size_t ready;
@@ -494,7 +492,7 @@ static void await_crew(sweep *s, size_t idle)
     if (ended >= 0 && read(ended, &rung, sizeof rung) != sizeof rung)
         rung = 0; /* none has ended */
     if (idle == s->flying_count)
-        s->tuning->totals.compile_seconds += seconds_since(start);
+        s->tuning->totals.compile_seconds += kiln__seconds_since(start);
 }
 
 /* ---- the finals: on one device ---- */
@@ -576,7 +574,7 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
     const kiln__again again = {.user = s, .log = &s->engine->log, .measure = measure_again, .keep = keep_again};
     kiln_status status = kiln__finals_hold(s->tuning, s->options, &again, error);
     for (size_t i = 0; i < s->tuning->count && status == KILN_OK; i++)
-        if (s->tuning->samples[i]->result.finals)
+        if (s->tuning->samples[i]->result->finals)
             status = kiln__goals_judge(s->goals, &s->tuning->arena, s->tuning->samples[i], error);
     return status;
 }
@@ -776,7 +774,7 @@ kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tun
     if (begun) {
         status = run_sweep(&s, error);
         s.tuning->totals.end = status == KILN_OK ? s.budget.end : KILN_END_EARLY;
-        s.tuning->totals.seconds = seconds_since(s.start);
+        s.tuning->totals.seconds = kiln__seconds_since(s.start);
         if (status == KILN_OK)
             status = hold_finals(&s, error);
         else

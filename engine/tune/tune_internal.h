@@ -22,7 +22,9 @@ struct kiln_tuning {
 
 kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
 /* A sample with copies of everything, not yet counted. NULL: no memory. */
-kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, const kiln_setting *params, size_t count);
+kiln_sample *kiln__tuning_sample(kiln_tuning *tuning, const char *variant, kiln__settings params);
+/* Its result, to be written. */
+kiln_result *kiln__tuning_result(kiln_sample *sample);
 /* Notes how it ended and counts it. False: no memory. */
 bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
 /* Before that: what it is ranked by where it is not its time; less is better. */
@@ -140,7 +142,6 @@ kiln_status kiln__determine_variant(kiln_engine *engine, const kiln_spec *spec, 
                                     const kiln_tune_options *options, kiln__hash128 *hash, kiln_error **error);
 /* What says which device it is, and with which driver. */
 void kiln__determine_device(const kiln_device_info *info, kiln__text *out);
-void kiln__hash_print(kiln__hash128 hash, char text[33]);
 
 /* ---- the store's side of a sweep (record.c) ---- */
 

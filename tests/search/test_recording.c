@@ -318,6 +318,6 @@ static const check_case cases[] = {{"Kernel Tuner's file, plain, packed, cut off
                                    {"memory runs out", test_memory},
                                    {"the baseline by hand", test_baseline},
                                    {"the score by hand", test_score},
-                                   {"recorded spaces of the collection", test_collection},
+                                   {"recorded spaces of the collection", test_collection, CHECK_LONG},
                                    {"what grows", test_bombs}};
 KILN_SUITE("recording", cases)

@@ -15,17 +15,17 @@ static const kiln_setting settings[] = {{"N", {KILN_INT, {.i = -3}}},
                                         {"FAST", {KILN_BOOL, {.i = 1}}},
                                         {"MODE", {KILN_TEXT, {.text = "ca"}}}};
 
-static void check_settings(const kiln_setting *got, size_t count)
+static void check_settings(kiln__settings got)
 {
-    CU_ASSERT_EQUAL_FATAL(count, KILN__COUNT(settings));
-    for (size_t i = 0; i < count; i++) {
-        CHECK_TEXT(got[i].name, settings[i].name);
-        CU_ASSERT_EQUAL(got[i].value.kind, settings[i].value.kind);
+    CU_ASSERT_EQUAL_FATAL(got.count, KILN__COUNT(settings));
+    for (size_t i = 0; i < got.count; i++) {
+        CHECK_TEXT(got.items[i].name, settings[i].name);
+        CU_ASSERT_EQUAL(got.items[i].value.kind, settings[i].value.kind);
     }
-    CU_ASSERT_EQUAL(got[0].value.as.i, -3);
-    CU_ASSERT_EQUAL(got[1].value.as.f, 0.25);
-    CU_ASSERT_EQUAL(got[2].value.as.i, 1);
-    CHECK_TEXT(got[3].value.as.text, "ca");
+    CU_ASSERT_EQUAL(got.items[0].value.as.i, -3);
+    CU_ASSERT_EQUAL(got.items[1].value.as.f, 0.25);
+    CU_ASSERT_EQUAL(got.items[2].value.as.i, 1);
+    CHECK_TEXT(got.items[3].value.as.text, "ca");
 }
 
 static void write_open(kiln__text *message)
@@ -53,8 +53,7 @@ static void write_open(kiln__text *message)
 static void write_run(kiln__text *message)
 {
     kiln__runner_request request = {.variant = "plain",
-                                    .params = settings,
-                                    .param_count = KILN__COUNT(settings),
+                                    .params = {KILN__COUNT(settings), settings},
                                     .trial = {.stop_early_above = 0.375, .again = 5},
                                     .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
@@ -177,7 +176,7 @@ static void messages_come_back(void)
     CHECK_TEXT(setup.name, "a/b.yaml");
     CHECK(setup.flags == 6 && setup.memory_limit == 1ull << 40 && !setup.choice.size_set);
     CHECK(setup.text_length == 3 && memcmp(setup.text, "a\0b", 3) == 0);
-    check_settings(setup.choice.sizes, setup.choice.size_count);
+    check_settings(KILN__SIZES(&setup.choice));
     CHECK(setup.run.flags == KILN_RUN_NO_VERIFY && setup.run.budget == 0.5 && setup.run.precision == 0.02);
     CHECK(setup.run.min_repetitions == 3 && setup.run.max_repetitions == 9 && setup.run.input_count == 2);
     CHECK_TEXT(setup.run.inputs[1].path, "dir/y.npy");
@@ -186,7 +185,7 @@ static void messages_come_back(void)
     kiln__runner_request got;
     CU_ASSERT_TRUE_FATAL(kiln__runner_read_run(request.data + skip, request.length - skip, &arena, &got));
     CHECK_TEXT(got.variant, "plain");
-    check_settings(got.params, got.param_count);
+    check_settings(got.params);
     CHECK(got.trial.stop_early_above == 0.375 && got.trial.again == 5);
     CHECK(got.unit.ptx_length == 3 && memcmp(got.unit.ptx, "ptx", 3) == 0 && got.unit.cubin_length == 4);
     write_result(&result);
@@ -363,7 +362,7 @@ static void measures_elsewhere(void)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
-        CHECK(sample->result.verified && sample->result.host_seconds > 0);
+        CHECK(sample->result->verified && sample->result->host_seconds > 0);
     }
     kiln_tuning_free(tuning);
     tuning = NULL;

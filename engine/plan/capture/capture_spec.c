@@ -287,8 +287,8 @@ static kiln_status write_input(writer *w, size_t index, kiln_error **error)
         count++;
     }
     if (status == KILN_OK)
-        kiln__edit_input(w->edit, index < plan->spec->input_count ? NULL : plan->variant->name, name, "captured", args,
-                         count);
+        kiln__edit_input(w->edit, index < plan->spec->input_count ? NULL : plan->variant->name, name, "captured",
+                         (kiln__settings){count, args});
     return status;
 }
 
@@ -369,9 +369,9 @@ static kiln_status edit_all(writer *w, kiln_error **error)
     const kiln_spec *spec = plan->spec;
     const kiln__variant *variant = plan->variant;
     kiln_status status = KILN_OK;
-    kiln__edit_sizes(w->edit, "captured", plan->config->sizes, plan->config->size_count);
+    kiln__edit_sizes(w->edit, "captured", plan->config->sizes);
     for (size_t i = 0; i < variant->param_count; i++)
-        kiln__edit_param(w->edit, variant->name, variant->params[i].name, plan->config->params[i].value,
+        kiln__edit_param(w->edit, variant->name, variant->params[i].name, plan->config->params.items[i].value,
                          c->fixed.params[i]);
     for (size_t i = 0; i < variant->buffer_count; i++) {
         if (c->buffers[i].file)

@@ -142,8 +142,6 @@ const double *kiln__plan_times(const kiln_plan *plan, size_t *count)
     return plan->times;
 }
 
-static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
-
 static bool is_clearly_slower(const double *samples, unsigned count, double spent, double bound)
 {
     if (!(bound > 0) || count == 0 || spent < STOP_EARLY_SECONDS)
@@ -164,10 +162,10 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
     *count = 0;
     *stop_early = false;
     while (*count < STOP_EARLY_COUNT && status == KILN_OK && !*stop_early &&
-           (*count == 0 || bound > 0 || seconds_since(start) < 0.1 * budget)) {
+           (*count == 0 || bound > 0 || kiln__seconds_since(start) < 0.1 * budget)) {
         status = group(t, 1, &samples[*count]);
         each = samples[(*count)++];
-        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, seconds_since(start), bound);
+        *stop_early = status == KILN_OK && is_clearly_slower(samples, *count, kiln__seconds_since(start), bound);
     }
     if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
         double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
@@ -195,7 +193,7 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         return KILN_OK;
     }
     while (status == KILN_OK && count < most) {
-        double left = budget - seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
+        double left = budget - kiln__seconds_since(start), cost = warm[warmed - 1] * t->batch + 1e-5;
         left = left < GROUP_SECONDS ? left : GROUP_SECONDS;
         unsigned take = left / cost >= GROUP ? GROUP : left > cost ? (unsigned)(left / cost) : 1;
         take = take < most - count ? take : most - count;
@@ -209,7 +207,7 @@ static kiln_status sample(timer *t, const kiln_run_options *options, double *sam
         count += take;
         kiln__median(samples, count, &result->seconds, &result->seconds_low, &result->seconds_high);
         bool precise = result->seconds_high - result->seconds_low <= 2 * precision * result->seconds;
-        if (count >= least && (precise || seconds_since(start) >= budget))
+        if (count >= least && (precise || kiln__seconds_since(start) >= budget))
             break;
     }
     result->repetitions = count;
@@ -275,8 +273,9 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
     if (!samples)
         return kiln__fail_memory(error);
     samples[0] = first;
-    while (status == KILN_OK && count < most && (count < least || seconds_since(start) + first < options->budget)) {
-        if (is_clearly_slower(samples, count, first + seconds_since(start), options->stop_early_above)) {
+    while (status == KILN_OK && count < most &&
+           (count < least || kiln__seconds_since(start) + first < options->budget)) {
+        if (is_clearly_slower(samples, count, first + kiln__seconds_since(start), options->stop_early_above)) {
             result->stopped_early = 1;
             break;
         }
@@ -291,7 +290,7 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
             status = kiln__limit_fail(plan, done, error, "running %s again", plan->spec->name);
         if (status == KILN_OK)
             status = kiln__limit_check(plan, error);
-        samples[count++] = seconds_since(from);
+        samples[count++] = kiln__seconds_since(from);
     }
     if (status == KILN_OK && !kiln__plan_keep_times(plan, samples, count))
         status = kiln__fail_memory(error);

@@ -1,5 +1,5 @@
-/* The library API, files of modules, and listing what is in them. A library belongs to the context that is current when
- * it is loaded, and a CUkernel is the same handle as the CUfunction that it stands for, so either launches. */
+/* library.c - the library API, files of modules, and listing their contents. A library belongs to the context that is
+ * current when it is loaded. A CUkernel and its CUfunction are the same handle, so both can be launched. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -171,7 +171,7 @@ CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary 
     return sim_end(CUDA_ERROR_NOT_FOUND);
 }
 
-/* Unified functions are in no PTX that loads here. */
+/* PTX that loads here cannot have unified functions. */
 CUresult sim_cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name)
 {
     CUmodule module = NULL;
@@ -206,7 +206,7 @@ CUresult sim_cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Fills in `room` kernels at most, in the order of the module. */
+/* Returns at most `room` kernels, in the order of the module. */
 CUresult sim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned room, CUmodule handle)
 {
     sim_context *context = NULL;
@@ -242,7 +242,7 @@ CUresult sim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned room, CUlibra
 {
     CUmodule module = NULL;
     CUresult result = sim_cuLibraryGetModule(&module, handle);
-    /* Pointers to two types that nobody completes: both hold the same number. */
+    /* Pointers to two incomplete types: both hold the same number. */
     return result == CUDA_SUCCESS ? sim_cuModuleEnumerateFunctions((CUfunction *)(void *)kernels, room, module)
                                   : result;
 }
@@ -255,7 +255,7 @@ CUresult sim_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* ---- what a function or kernel is ---- */
+/* ---- properties of a function or kernel ---- */
 
 static CUresult begin_function(const void *handle, const void *out, sim_context **context, sim_function **function)
 {

@@ -5,7 +5,7 @@
 
 #include "cu_objects.h"
 
-/* ---- occupancy, by the toolkit's own arithmetic ---- */
+/* ---- occupancy, computed by the toolkit's cuda_occupancy.h ---- */
 
 typedef struct fit {
     cudaOccDeviceProp device;
@@ -99,7 +99,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, C
     return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
 }
 
-/* The caller's function is called under no lock: it may ask the driver something. */
+/* The caller's function is called without locks: it may call the driver. */
 CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
                                               size_t shared, int limit)
 {

@@ -1,4 +1,4 @@
-/* insn.c - one instruction: mnemonic, operands, and the form of the table that fits both. */
+/* insn.c - one instruction: mnemonic, operands, and the form in the table that matches both. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -63,7 +63,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     }
     if (!ptx_is(p, ';'))
         return ptx_expect(p, ';');
-    /* Of several forms, the complaint of the last that has the number of operands is shown. */
+    /* If several forms do not match, the message is that of the last one with this number of operands. */
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
     bool matched = false;

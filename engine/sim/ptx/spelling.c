@@ -1,11 +1,11 @@
-/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and which of the opcode's forms they fit. Each
- * spelling of a text is read once. */
+/* spelling.c - the mnemonic of an instruction: opcode and suffixes, and the forms of the opcode that match them. Each
+ * mnemonic of a text is parsed once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "ptx_internal.h"
 
-/* Do the suffixes fill the form's slots? Types in order, the others in any. */
+/* Whether the suffixes fill the form's slots: types in order, the others in any order. */
 static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count)
 {
     uint32_t filled = 0;
@@ -52,7 +52,7 @@ static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsig
         if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
             spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
     }
-    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async names the destination's first */
+    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async has the destination's space first */
         spelling->space = (uint8_t)space;
 }
 
@@ -74,7 +74,7 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
 
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
-/* Splits "add.cc.u32" and finds the forms it fits. */
+/* Splits "add.cc.u32" and finds the forms that match. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -136,9 +136,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
 {
     if (p->spelling_count * 2 >= p->spelling_capacity && !ptx_spellings_widen(p))
         return NULL;
-    uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    uint32_t hash = kiln__hash_short(text, length);
     hash ^= hash >> 15;
     size_t at = hash & (p->spelling_capacity - 1);
     for (; p->spellings[at]; at = (at + 1) & (p->spelling_capacity - 1)) {
@@ -153,7 +151,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
     }
     *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
     if (!ptx_read_spelling(p, spelling, line))
-        return NULL; /* not kept: each use is told */
+        return NULL; /* not stored: each use is reported */
     p->spellings[at] = spelling;
     p->spelling_count++;
     return spelling;
@@ -164,11 +162,11 @@ static bool is_suffix_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
 }
 
-/* From the current name on: "add" and its suffixes, which may stand apart ("add .u32"). The text points into the
- * source or, if it had to be put together, into the scratch arena. */
+/* From the current name on: "add" and its suffixes, which may be separated by spaces ("add .u32"). The text points into
+ * the source or, if it had to be joined, into the scratch arena. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
-    const char *start = p->token.text, *stop = start + p->token.length; /* of what stands together */
+    const char *start = p->token.text, *stop = start + p->token.length; /* of the part without spaces */
     bool apart = false;
     kiln__text joined = {.mem = p->mem};
     while (ptx_peek(p) == '.') {

@@ -31,7 +31,8 @@ static const struct {
 #undef PTX_X
 };
 
-/* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
+/* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
+ * spelling. */
 static const char *const ptx_later_ops[] = {
     "clusterlaunchcontrol",
     "cp.async.bulk.prefetch.tensor",

@@ -324,11 +324,8 @@ bool kiln__runner_is_idle(const kiln__runner *r) { return r->state == OFF || r->
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, kiln_error **error)
 {
-    kiln__runner_request request = {.variant = sample->variant,
-                                    .params = sample->params,
-                                    .param_count = sample->param_count,
-                                    .trial = *trial,
-                                    .unit = code->unit};
+    kiln__runner_request request = {
+        .variant = sample->variant, .params = KILN__PARAMS(sample), .trial = *trial, .unit = code->unit};
     double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends with the process alone */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);

@@ -87,9 +87,9 @@ static bool greet(server *s)
 /* The params of a request are all of its variant's, in order: the sweep has them from a space of the same spec. */
 static bool has_all_params(const kiln__variant *variant, const kiln__runner_request *request)
 {
-    bool all = variant && request->param_count == variant->param_count;
+    bool all = variant && request->params.count == variant->param_count;
     for (size_t i = 0; all && i < variant->param_count; i++)
-        all = strcmp(variant->params[i].name, request->params[i].name) == 0;
+        all = strcmp(variant->params[i].name, request->params.items[i].name) == 0;
     return all;
 }
 
@@ -107,7 +107,7 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
     kiln_choice choice = s->setup.choice;
     choice.variant = request->variant;
     kiln_status status = *base ? KILN_OK : kiln__config_open(s->engine, s->spec, &choice, base, error);
-    return status == KILN_OK ? kiln__config_at(*base, request->params, config, error) : status;
+    return status == KILN_OK ? kiln__config_at(*base, request->params.items, config, error) : status;
 }
 
 static kiln_status run(server *s, const kiln__runner_request *request, kiln_result *result, kiln_plan **made,

@@ -44,8 +44,7 @@ bool kiln__runner_read_ready(const char *body, size_t length, kiln_status *statu
 
 typedef struct kiln__runner_request {
     const char *variant;
-    const kiln_setting *params;
-    size_t param_count;
+    kiln__settings params;
     kiln__trial trial;
     kiln__unit unit;
 } kiln__runner_request;

@@ -21,9 +21,9 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
     /* an estimate says nothing of host times */
-    if (!best || best->result.estimated || !kiln__trial_stops_early(options))
+    if (!best || best->result->estimated || !kiln__trial_stops_early(options))
         return 0;
-    return STOP_EARLY_FACTOR * kiln__result_seconds(&best->result);
+    return STOP_EARLY_FACTOR * kiln__result_seconds(best->result);
 }
 
 kiln_run_options kiln__trial_run(const kiln_run_options *sweep, const kiln__trial *trial)

@@ -59,7 +59,7 @@ static json_t *kernel_json(const kiln_profiled_kernel *kernel)
     js_set(object, "occupancy", js_real(kernel->occupancy));
     js_set(object, "limited_by", js_text(kernel->limited_by));
     js_set(object, "flops", js_real(kernel->flops));
-    js_set(object, "counters", counters_json(&kernel->counters));
+    js_set(object, "counters", counters_json(kernel->counters));
     for (size_t k = 0; k < kernel->class_count; k++) {
         json_t *one = js_object();
         js_set(one, "executed", js_whole(kernel->class_executed[k]));
@@ -96,7 +96,7 @@ static void show_json(cli *c, const profile_view *view, const kiln_profiling *p)
         js_set(one, "file", js_text(line->file));
         js_set(one, "line", js_whole(line->line));
         js_set(one, "text", js_text(line->text));
-        js_set(one, "counters", counters_json(&line->counters));
+        js_set(one, "counters", counters_json(line->counters));
         js_add(lines, one);
     }
     if (c->args.lines)
@@ -130,13 +130,13 @@ static void show_classes(const kiln_profiled_kernel *kernel)
             continue;
         table_cell(&table, "  %s", kiln_class_text((kiln_class)k));
         table_cell(&table, "%s", cli_whole(kernel->class_executed[k]));
-        table_cell(&table, "%s", cli_share(kernel->class_executed[k], kernel->counters.executed));
+        table_cell(&table, "%s", cli_share(kernel->class_executed[k], kernel->counters->executed));
         table_cell(&table, "%s", cli_per(kernel->class_lanes[k], kernel->class_executed[k]));
     }
     table_cell(&table, "  all");
-    table_cell(&table, "%s", cli_whole(kernel->counters.executed));
+    table_cell(&table, "%s", cli_whole(kernel->counters->executed));
     table_cell(&table, "100 %%");
-    table_cell(&table, "%s", cli_per(kernel->counters.lanes, kernel->counters.executed));
+    table_cell(&table, "%s", cli_per(kernel->counters->lanes, kernel->counters->executed));
     table_print(&table, true);
 }
 
@@ -270,9 +270,9 @@ static void show_kernel(const kiln_profiled_kernel *k)
         out_printf("  %s floating-point operations\n", cli_whole((uint64_t)k->flops));
     out_puts("\n");
     show_classes(k);
-    show_traffic(&k->counters);
-    show_banks(&k->counters);
-    show_rest(&k->counters);
+    show_traffic(k->counters);
+    show_banks(k->counters);
+    show_rest(k->counters);
 }
 
 /* The source with the numbers beside it. Columns that nothing is counted in are left out. */
@@ -283,10 +283,10 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     const char *file = NULL;
     for (size_t i = 0; i < kiln_profiling_line_count(p); i++)
         if (kiln_profiling_line(p, i)->kernel == kernel)
-            sum.global_load_requests += kiln_profiling_line(p, i)->counters.shared_load_requests +
-                                        kiln_profiling_line(p, i)->counters.shared_store_requests +
-                                        kiln_profiling_line(p, i)->counters.shared_atomic_requests,
-                sum.branches += kiln_profiling_line(p, i)->counters.branches;
+            sum.global_load_requests += kiln_profiling_line(p, i)->counters->shared_load_requests +
+                                        kiln_profiling_line(p, i)->counters->shared_store_requests +
+                                        kiln_profiling_line(p, i)->counters->shared_atomic_requests,
+                sum.branches += kiln_profiling_line(p, i)->counters->branches;
     bool shared = sum.global_load_requests > 0, branches = sum.branches > 0;
     table_start(&table, shared && branches ? "rrrrrrrl" : shared || branches ? "rrrrrrl" : "rrrrrl");
     table.indent = 2;
@@ -302,7 +302,7 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_cell(&table, "source");
     for (size_t i = 0; i < kiln_profiling_line_count(p); i++) {
         const kiln_profiled_line *line = kiln_profiling_line(p, i);
-        const kiln_counters *c = &line->counters;
+        const kiln_counters *c = line->counters;
         if (line->kernel != kernel)
             continue;
         uint64_t requests = c->global_load_requests + c->global_store_requests + c->global_atomic_requests;

@@ -6,7 +6,7 @@
 #include "report.h"
 
 /* 0, or the exit code after it has said what failed. */
-static int load(cli *c, const char *path, kiln_recording **recording, kiln_recording_info *info)
+static int load(cli *c, const char *path, kiln_recording **recording, const kiln_recording_info **info)
 {
     kiln_error *error = NULL;
     int code = cli_engine(c);
@@ -14,7 +14,7 @@ static int load(cli *c, const char *path, kiln_recording **recording, kiln_recor
         return code;
     if (kiln_recording_load(c->engine, path, recording, &error) != KILN_OK)
         return cli_error(c, error);
-    kiln_recording_describe(*recording, info);
+    *info = kiln_recording_describe(*recording);
     return 0;
 }
 
@@ -104,7 +104,7 @@ int replay_run(cli *c)
 {
     const cli_args *args = &c->args;
     kiln_recording *recording = NULL;
-    kiln_recording_info info;
+    const kiln_recording_info *info = NULL;
     kiln_error *error = NULL;
     if (args->words.count)
         return cli_usage(c, "--replay searches a recorded file: there is no spec beside it");
@@ -117,7 +117,7 @@ int replay_run(cli *c)
                                    .max_configurations = args->max_configurations,
                                    .max_seconds = args->max_seconds};
     if (options.max_configurations == 0 && !(options.max_seconds > 0))
-        options.max_seconds = info.budget;
+        options.max_seconds = info->budget;
     replay_view view = {.c = c, .steps = js_array()};
     table_start(&view.table, "rrrl");
     view.table.indent = 2;
@@ -128,14 +128,14 @@ int replay_run(cli *c)
     kiln_status status = kiln_replay(recording, &options, on_step, &view, &error);
     if (status == KILN_OK && args->json) {
         json_t *object = js_object();
-        js_set(object, "recording", info_json(&info));
+        js_set(object, "recording", info_json(info));
         js_set(object, "strategy", js_text(args->strategy ? args->strategy : kiln_strategy_name(0)));
         js_set(object, "seed", js_whole(args->seed));
         js_set(object, "steps", view.steps);
         js_print(object);
     } else {
         if (status == KILN_OK)
-            replay_text(&view, &info);
+            replay_text(&view, info);
         json_decref(view.steps);
     }
     kiln_recording_free(recording);
@@ -146,8 +146,8 @@ int replay_run(cli *c)
 
 typedef struct comparison {
     size_t files, strategies;
-    const char **names;         /* of the strategies */
-    kiln_recording_info *infos; /* strings: the recordings' own */
+    const char **names;                /* of the strategies */
+    const kiln_recording_info **infos; /* the recordings' own */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
 } comparison;
@@ -169,9 +169,9 @@ static const char *base_name(const char *path)
 static void compare_text(const comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
-        info_text(&m->infos[f]);
+        info_text(m->infos[f]);
         out_printf("  compared over %s: what random search needs for %zu configurations\n",
-                   cli_duration(m->infos[f].budget), m->infos[f].draws);
+                   cli_duration(m->infos[f]->budget), m->infos[f]->draws);
     }
     out_printf("\nscore (0 is random search, 1 the optimum at once) and share of the optimum after 100 configurations; "
                "%s seeds\n\n",
@@ -185,7 +185,7 @@ static void compare_text(const comparison *m, uint64_t seeds)
     table_cell(&table, "strategy");
     table_cell(&table, "mean");
     for (size_t f = 0; f < m->files; f++) {
-        table_cell(&table, "%s", base_name(m->infos[f].path));
+        table_cell(&table, "%s", base_name(m->infos[f]->path));
         table_cell(&table, "share");
     }
     for (size_t s = 0; s < m->strategies; s++) {
@@ -203,7 +203,7 @@ static void compare_json(const comparison *m, uint64_t seeds)
 {
     json_t *object = js_object(), *files = js_array(), *strategies = js_array();
     for (size_t f = 0; f < m->files; f++)
-        js_add(files, info_json(&m->infos[f]));
+        js_add(files, info_json(m->infos[f]));
     for (size_t s = 0; s < m->strategies; s++) {
         json_t *strategy = js_object(), *scores = js_array();
         js_set(strategy, "strategy", js_text(m->names[s]));
@@ -266,7 +266,7 @@ static int compare_page(cli *c, const comparison *m, uint64_t seeds, const repor
 {
     const char **files = cli_alloc((m->files + 1) * sizeof *files);
     for (size_t f = 0; f < m->files; f++)
-        files[f] = base_name(m->infos[f].path);
+        files[f] = base_name(m->infos[f]->path);
     report_scores scores = {files, m->names, m->files, m->strategies, m->scores, seeds};
     return report_scores_page(c, &scores, library, path);
 }
@@ -299,9 +299,10 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
                 return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before a strategy had all its scores");
             }
             if (progress_wanted(c))
-                progress_show(m->names[s], " on ", base_name(m->infos[f].path));
-            kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds,
-                                                      &m->scores[s * m->files + f], &error);
+                progress_show(m->names[s], " on ", base_name(m->infos[f]->path));
+            kiln_score *score = &m->scores[s * m->files + f];
+            score->size = sizeof *score;
+            kiln_status status = kiln_recording_score(m->recordings[f], m->names[s], (unsigned)seeds, score, &error);
             progress_clear();
             if (status != KILN_OK)
                 return cli_error(c, error);

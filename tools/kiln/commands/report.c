@@ -60,15 +60,15 @@ static int add_record(void *user, const kiln_record *record)
         .at = (double)record->made / 1e6,
     };
     if (record->status == KILN_OK) {
-        sample.time = kind_of_time(&record->result);
-        sample.seconds = sample.time == REPORT_SIMULATED ? record->result.host_seconds : record->result.seconds;
-        sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result.flops;
-        sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result.bytes;
-        sample.share = record->result.roofline;
-        p->stopped_early += record->result.stopped_early != 0;
-        p->throttled += (record->result.throttle &
+        sample.time = kind_of_time(record->result);
+        sample.seconds = sample.time == REPORT_SIMULATED ? record->result->host_seconds : record->result->seconds;
+        sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result->flops;
+        sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result->bytes;
+        sample.share = record->result->roofline;
+        p->stopped_early += record->result->stopped_early != 0;
+        p->throttled += (record->result->throttle &
                          (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
-        p->compile_seconds += (double)record->result.compile_ns / 1e9;
+        p->compile_seconds += (double)record->result->compile_ns / 1e9;
     }
     p->device_id = report_intern(r, record->device_id);
     report_add_once(&p->ids, p->device_id);
@@ -79,7 +79,7 @@ static int add_record(void *user, const kiln_record *record)
     report_add_once(&p->kilns, report_intern(r, record->kiln));
     report_add_once(&p->runs, report_intern(r, record->run));
     report_add(p, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 static const char *base_name(const char *path)
@@ -131,7 +131,7 @@ static int read_store(cli *c, report *r)
     kiln_store_close(store);
     if (status != KILN_OK)
         return cli_error(c, error);
-    if (r->problem_count == 0)
+    if (r->problem_count == 0 && !cli_interrupted())
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
                         path, r->spec);
     return 0;
@@ -190,7 +190,7 @@ static int add_step(void *user, const kiln_replay_step *step)
         .at = step->clock,
     };
     report_add(to->problem, &sample);
-    return 0;
+    return cli_interrupted();
 }
 
 /* A strategy's search of the space; without --strategy all of it, in the file's order. */
@@ -198,7 +198,6 @@ static int read_replay(cli *c, report *r)
 {
     const cli_args *args = &c->args;
     kiln_recording *recording = NULL;
-    kiln_recording_info info;
     kiln_error *error = NULL;
     if (args->words.count)
         return cli_usage(c, "--replay reports on a recorded file: there is no spec beside it");
@@ -207,7 +206,7 @@ static int read_replay(cli *c, report *r)
         return code;
     if (kiln_recording_load(c->engine, args->replay, &recording, &error) != KILN_OK)
         return cli_error(c, error);
-    kiln_recording_describe(recording, &info);
+    const kiln_recording_info *info = kiln_recording_describe(recording);
     bool search = args->strategy || args->max_configurations || args->max_seconds > 0;
     kiln_replay_options options = {.size = sizeof options,
                                    .strategy = search ? args->strategy : "exhaustive",
@@ -215,15 +214,15 @@ static int read_replay(cli *c, report *r)
                                    .max_configurations = args->max_configurations,
                                    .max_seconds = args->max_seconds};
     if (search && options.max_configurations == 0 && !(options.max_seconds > 0))
-        options.max_seconds = info.budget;
-    r->spec = *info.kernel ? report_intern(r, info.kernel) : report_intern(r, base_name(info.path));
-    r->source = cli_printf("%s (%s), %s", base_name(info.path), info.format,
+        options.max_seconds = info->budget;
+    r->spec = *info->kernel ? report_intern(r, info->kernel) : report_intern(r, base_name(info->path));
+    r->source = cli_printf("%s (%s), %s", base_name(info->path), info->format,
                            !search ? "all of it"
                                    : cli_printf("searched by %s, seed %llu",
                                                 args->strategy ? args->strategy : kiln_strategy_name(0),
                                                 (unsigned long long)args->seed));
     r->replayed = true;
-    replaying to = {r, report_find_problem(r, *info.device ? info.device : "device not named", NULL, 0)};
+    replaying to = {r, report_find_problem(r, *info->device ? info->device : "device not named", NULL, 0)};
     kiln_status status = kiln_replay(recording, &options, add_step, &to, &error);
     kiln_recording_free(recording);
     return status == KILN_OK ? 0 : cli_error(c, error);
@@ -268,7 +267,10 @@ static int make(cli *c, report *r)
     code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
     if (code)
         return code;
-    report_finish(r);
+    if (!cli_interrupted())
+        report_finish(r);
+    if (cli_interrupted())
+        return cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted; no report was written");
     if (!args->replay)
         find_peaks(c, r);
     const char *path = args->gnuplot ? args->gnuplot : args->report_to ? args->report_to : "report.html";
@@ -288,6 +290,7 @@ static int report_run(cli *c)
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
+    cli_catch_signals("");
     int code = make(c, &r);
     report_free(&r);
     return code;

@@ -39,7 +39,7 @@ static int keep(void *user, const kiln_record *r)
         .kiln = copy(r->kiln),
         .message = copy(r->message),
         .status = r->status,
-        .result = r->result,
+        .result = *r->result,
         .made = r->made,
     };
     if (list->count == list->room) {
@@ -170,7 +170,7 @@ static int add_json(void *user, const kiln_record *r)
     js_set(object, "params", js_settings(r->params, r->param_count));
     js_set(object, "sizes", js_settings(r->sizes, r->size_count));
     js_set(object, "reusable", json_boolean(r->reusable));
-    js_set(object, "result", r->status == KILN_OK ? js_result(&r->result) : json_null());
+    js_set(object, "result", r->status == KILN_OK ? js_result(r->result) : json_null());
     for (size_t i = 0; i < r->time_count; i++)
         js_add(times, js_real(r->times[i]));
     js_set(object, "times", times);
@@ -448,7 +448,7 @@ static int results_run(cli *c)
         words++;
         count--;
     }
-    size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
+    size_t before = (size_t)actions[action].before, most = before + 1 + (size_t)actions[action].after;
     size_t least = actions[action].optional ? before : most;
     if (count < least)
         return cli_usage(c, "%s",
@@ -481,6 +481,8 @@ static int results_run(cli *c)
         kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
         return status == KILN_OK ? 0 : cli_error(c, error);
     }
+    if (action == ACTION_import)
+        cli_catch_signals("");
     if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) !=
         KILN_OK)
         return cli_error(c, error);

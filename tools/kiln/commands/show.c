@@ -22,7 +22,7 @@ static space space_of(cli *c, const cli_choice *asked, const char *variant, spac
     kiln_error *error = NULL;
     kiln_choice choice = asked->choice;
     kiln_space_options options = {.size = sizeof options, .max_seconds = s.seconds};
-    kiln_space_info info = {0};
+    kiln_space_info info = {.size = sizeof info};
     struct timespec start, end;
     choice.variant = variant;
     clock_gettime(CLOCK_MONOTONIC, &start);
@@ -94,9 +94,8 @@ static int show_only(cli *c)
     int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
     if (strcmp(what, "sizes") == 0) {
         for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
-            kiln_size_set set;
-            kiln_spec_size_set(c->spec, i, &set);
-            out_word(set.name);
+            const kiln_size_set *set = kiln_spec_size_set(c->spec, i);
+            out_word(set->name);
         }
         return 0;
     }
@@ -105,10 +104,9 @@ static int show_only(cli *c)
             out_word(kiln_spec_variant_name(c->spec, v));
         else if (chosen < 0 || (size_t)chosen == v)
             for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
-                kiln_param_info info;
-                kiln_spec_param(c->spec, v, p, &info);
-                for (size_t i = 0; i < info.count; i++)
-                    out_word(cli_printf("%s=%s", info.name, cli_value_text(info.values[i])));
+                const kiln_param_info *info = kiln_spec_param(c->spec, v, p);
+                for (size_t i = 0; i < info->count; i++)
+                    out_word(cli_printf("%s=%s", info->name, cli_value_text(info->values[i])));
             }
     }
     return 0;
@@ -123,14 +121,13 @@ static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *al
     js_set(object, "about", js_text(kiln_spec_variant_about(c->spec, v)));
     js_set(object, "contender", json_boolean(kiln_spec_variant_contender(c->spec, v)));
     for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
-        kiln_param_info info;
-        kiln_spec_param(c->spec, v, p, &info);
+        const kiln_param_info *info = kiln_spec_param(c->spec, v, p);
         json_t *param = js_object(), *values = js_array();
-        js_set(param, "name", js_text(info.name));
-        for (size_t i = 0; i < info.count; i++)
-            js_add(values, js_value(info.values[i]));
+        js_set(param, "name", js_text(info->name));
+        for (size_t i = 0; i < info->count; i++)
+            js_add(values, js_value(info->values[i]));
         js_set(param, "values", values);
-        js_set(param, "default", js_value(info.values[info.initial]));
+        js_set(param, "default", js_value(info->values[info->initial]));
         js_add(params, param);
     }
     for (size_t i = 0; i < kiln_spec_constraint_count(c->spec, v); i++)
@@ -151,18 +148,16 @@ static void show_json(cli *c, const cli_choice *asked, int chosen)
     js_set(object, "about", js_text(kiln_spec_about(spec)));
     js_set(object, "path", js_text(kiln_spec_path(spec)));
     for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
-        kiln_size_set set;
-        kiln_spec_size_set(spec, i, &set);
-        js_set(sizes, set.name, js_settings(set.settings, set.count));
+        const kiln_size_set *set = kiln_spec_size_set(spec, i);
+        js_set(sizes, set->name, js_settings(set->settings, set->count));
     }
     for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
-        kiln_buffer_info info;
-        kiln_spec_buffer(spec, i, &info);
+        const kiln_buffer_info *info = kiln_spec_buffer(spec, i);
         json_t *buffer = js_object();
-        js_set(buffer, "name", js_text(info.name));
-        js_set(buffer, "type", js_text(type_of(&info)));
-        js_set(buffer, "shape", js_text(info.shape));
-        js_set(buffer, "output", json_boolean(info.output));
+        js_set(buffer, "name", js_text(info->name));
+        js_set(buffer, "type", js_text(type_of(info)));
+        js_set(buffer, "shape", js_text(info->shape));
+        js_set(buffer, "output", json_boolean(info->output));
         js_add(buffers, buffer);
     }
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
@@ -184,10 +179,9 @@ static void show_sizes(const kiln_spec *spec)
     table_start(&table, "ll");
     table.indent = 2;
     for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
-        kiln_size_set set;
-        kiln_spec_size_set(spec, i, &set);
-        table_cell(&table, "%s", set.name);
-        table_cell(&table, "%s", cli_settings_text(set.settings, set.count));
+        const kiln_size_set *set = kiln_spec_size_set(spec, i);
+        table_cell(&table, "%s", set->name);
+        table_cell(&table, "%s", cli_settings_text(set->settings, set->count));
     }
     table_print(&table, false);
 }
@@ -201,12 +195,11 @@ static void show_buffers(const kiln_spec *spec)
     table_start(&table, "llll");
     table.indent = 2;
     for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
-        kiln_buffer_info info;
-        kiln_spec_buffer(spec, i, &info);
-        table_cell(&table, "%s", info.name);
-        table_cell(&table, "%s", type_of(&info));
-        table_cell(&table, "%s", info.shape ? info.shape : "");
-        table_cell(&table, "%s", info.output ? "output" : "");
+        const kiln_buffer_info *info = kiln_spec_buffer(spec, i);
+        table_cell(&table, "%s", info->name);
+        table_cell(&table, "%s", type_of(info));
+        table_cell(&table, "%s", info->shape ? info->shape : "");
+        table_cell(&table, "%s", info->output ? "output" : "");
     }
     table_print(&table, false);
 }
@@ -225,17 +218,16 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     table_start(&table, "ll");
     table.indent = 2;
     for (size_t p = 0; p < kiln_spec_param_count(spec, v); p++) {
-        kiln_param_info info;
-        kiln_spec_param(spec, v, p, &info);
-        table_cell(&table, "%s", info.name);
+        const kiln_param_info *info = kiln_spec_param(spec, v, p);
+        table_cell(&table, "%s", info->name);
         char *values = cli_printf("%s", "");
-        for (size_t i = 0; i < info.count; i++) {
-            if (info.count > 24 && i == 11 && info.initial < i)
+        for (size_t i = 0; i < info->count; i++) {
+            if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
-            if (info.count > 24 && i >= 11 && i + 2 < info.count && i != info.initial)
+            if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
                 continue; /* a long range: its ends and the default tell it */
-            const char *text = cli_value_text(info.values[i]);
-            values = cli_printf(i == info.initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
+            const char *text = cli_value_text(info->values[i]);
+            values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }
         table_cell(&table, "%s", values);
     }

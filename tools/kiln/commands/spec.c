@@ -1,4 +1,4 @@
-/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page KEYS.md */
+/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page engine/spec/KEYS.md */
 #include <string.h>
 
 #include "commands.h"

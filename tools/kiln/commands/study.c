@@ -22,7 +22,8 @@ static int study_run(cli *c)
         if (strcmp(studies[i].name, wanted) != 0)
             continue;
         c->args.words.items[0] = c->args.words.items[1]; /* the spec */
-        if (!c->args.device && (!getenv("KILN_DEVICE") || strncmp(getenv("KILN_DEVICE"), "sim", 3) != 0))
+        const char *usual = getenv("KILN_DEVICE");
+        if (!c->args.device && (!usual || strncmp(usual, "sim", 3) != 0))
             c->args.device = "sim"; /* no other device counts */
         int code = cli_spec(c);
         if (code)

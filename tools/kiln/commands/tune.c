@@ -12,7 +12,7 @@ static void show_progress(const kiln_progress *p)
                                               : cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total));
     const char *middle = "", *right = "";
     if (p->best) {
-        const kiln_result *result = &p->best->result;
+        const kiln_result *result = p->best->result;
         left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
                           result->measured    ? ""
                           : result->estimated ? " (estimated)"

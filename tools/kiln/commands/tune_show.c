@@ -77,17 +77,17 @@ typedef struct rows {
 
 static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
 {
-    const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
+    const char *unit = cli_time_unit(tune_seconds(best->result), &r->unit);
     const kiln_verdict *verdict = kiln_tuning_verdict(tuning);
     r->rank = rank;
     r->ties = verdict->tied > 1;
-    r->timed = best->result.measured || best->result.estimated;
+    r->timed = best->result->measured || best->result->estimated;
     r->flops = r->bytes = r->roofline = false;
     for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
-        r->flops |= sample->status == KILN_OK && sample->result.flops > 0;
-        r->bytes |= sample->status == KILN_OK && sample->result.bytes > 0;
-        r->roofline |= sample->status == KILN_OK && sample->result.roofline > 0;
+        r->flops |= sample->status == KILN_OK && sample->result->flops > 0;
+        r->bytes |= sample->status == KILN_OK && sample->result->bytes > 0;
+        r->roofline |= sample->status == KILN_OK && sample->result->roofline > 0;
     }
     r->objectives = &c->args.objectives;
     char *align = cli_printf("r");
@@ -99,7 +99,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     for (size_t i = 0; i < r->objectives->count; i++)
         if (has_column(r->objectives->items[i]))
             table_cell(&r->table, "%s", r->objectives->items[i]);
-    table_cell(&r->table, "%s", time_heading(&best->result, unit));
+    table_cell(&r->table, "%s", time_heading(best->result, unit));
     table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
     table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
     table_cell(&r->table, "%s", r->roofline ? "roofline" : "");
@@ -109,7 +109,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
 
 static void add_row(rows *r, const kiln_sample *sample, size_t rank)
 {
-    const kiln_result *result = &sample->result;
+    const kiln_result *result = sample->result;
     double seconds = tune_seconds(result);
     table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
     for (size_t i = 0; i < r->objectives->count; i++)
@@ -157,7 +157,7 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
         out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
     else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
         out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
-    else if (best->result.measured && *v->why_not)
+    else if (best->result->measured && *v->why_not)
         out_printf("  which is the fastest was not measured again: %s\n", v->why_not);
 }
 
@@ -367,9 +367,9 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     if (best) {
         out_puts("\n");
         show_ranked(c, tuning, best);
-        if (best->result.estimated)
+        if (best->result->estimated)
             out_puts("  estimated by the simulator's model, no measurement\n");
-        else if (!best->result.measured && best->result.host_seconds > 0)
+        else if (!best->result->measured && best->result->host_seconds > 0)
             out_puts("  simulated; wall time of the interpreter, no measurement\n");
         show_verdict(tuning, best);
         show_variants(c, tuning, best);
@@ -404,7 +404,7 @@ static json_t *sample_json(const kiln_sample *sample, size_t count)
     if (count > 1)
         js_set(object, "front", json_boolean(sample->front));
     if (sample->status == KILN_OK)
-        js_set(object, "result", js_result(&sample->result));
+        js_set(object, "result", js_result(sample->result));
     return object;
 }
 
@@ -434,11 +434,11 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
     js_set(object, "sizes", js_settings(view->sizes, view->size_count));
     js_set(object, "complete", json_boolean(view->status == KILN_OK));
     js_set(object, "ranked_by",
-           js_text(!best                           ? NULL
-                   : best->result.measured         ? "measured seconds"
-                   : best->result.estimated        ? "estimated seconds, not measured"
-                   : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
-                                                   : NULL));
+           js_text(!best                            ? NULL
+                   : best->result->measured         ? "measured seconds"
+                   : best->result->estimated        ? "estimated seconds, not measured"
+                   : best->result->host_seconds > 0 ? "wall time of the simulator, not measured"
+                                                    : NULL));
     json_t *objectives = js_array();
     for (size_t i = 0; i < c->args.objectives.count; i++)
         js_add(objectives, js_text(c->args.objectives.items[i]));
@@ -471,7 +471,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
 
 /* ---- comma-separated values ---- */
 
-/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
+/* As `kiln results export` writes texts: engine/store/EXCHANGE.md says what the apostrophe is for. */
 static void csv_text(FILE *file, const char *text)
 {
     const size_t apostrophes = strspn(text, "'");
@@ -585,7 +585,7 @@ static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample
     csv_text(file, sample->variant);
     fprintf(file, ",%s", kiln_status_name(sample->status));
     if (sample->status == KILN_OK)
-        csv_result(file, &sample->result);
+        csv_result(file, sample->result);
     for (size_t i = 0; sample->status != KILN_OK && i < 1 + CLI_COUNT(csv_columns); i++)
         fputc(',', file);
     for (size_t n = 0; n < names->count; n++) {
