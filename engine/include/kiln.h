@@ -154,7 +154,7 @@ typedef struct kiln_options {
     const char *search_path; /* folders of specs and sources, ':' between; before $KILN_PATH and the installed
                                 ones */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;           /* compile workers at once; 0: one a core */
+    unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */
     double compile_timeout;  /* seconds a single compile may take; 0: 120 */
     uint64_t memory_limit;   /* bytes of buffers a plan may ask for on each side; 0: what device and host have */

@@ -39,7 +39,7 @@ typedef struct kiln_check_side {
     const char *what;        /* "write of 4 bytes"; NULL: there is no such side */
     const char *file;        /* "" where the code tells no lines */
     unsigned line, ptx_line; /* 0: not known */
-    const char *text;        /* of the line, "" where the source is not at hand */
+    const char *text;        /* of the line, "" if the source is not available */
     const char *inlined;     /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
     unsigned block[3], thread[3];
     int has_block, has_thread; /* 0: not known, or several */

@@ -58,7 +58,7 @@ typedef struct kiln_sample {
                                  none */
     int front;                 /* 1: of several objectives, and no other contender is as good in all and better in
                                        one */
-    int contender;             /* 0: of a variant that is none, and ranked behind those that are; in a sweep of
+    int contender; /* 0: its variant is not a contender, and it is ranked behind those that are; in a sweep of
                       such variants alone all are */
 } kiln_sample;
 
@@ -156,7 +156,7 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
     X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
     X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
     X(EARLY, "interrupted, or by an error")                                                                            \
-    X(SEARCHED, "no further valid configuration was found in the time there is to look for one")
+    X(SEARCHED, "no further valid configuration was found in the given time")
 typedef enum kiln_end {
 #define KILN_X(name, text) KILN_END_##name,
     KILN_END_MAP(KILN_X)

@@ -43,7 +43,7 @@ bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod);       /* the space of a modifier such as "shared::cta", else GENERIC */
 const char *const *ptx_op_forms(ptx_op op); /* ends in NULL */
 bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is malformed (a test compiles them all) */
-/* The longest prefix of `text`, in whole dotted parts, that is an opcode; its length, 0 if none. */
+/* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
 const char *ptx_op_later(const char *text, size_t length);
