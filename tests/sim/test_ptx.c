@@ -47,7 +47,7 @@ static void test_table(void)
     CHECK(!ptx_form_compile("u32 d0", &form, slots));
 }
 
-/* Every suffix is found by its whole name, and by nothing shorter or longer that is none itself. */
+/* Every suffix is found by its whole name, and by nothing shorter or longer that is not itself. */
 static void test_suffixes(void)
 {
     for (size_t k = 0; k < ptx_suffix_count; k++) {
