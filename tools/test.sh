@@ -2,7 +2,7 @@
 # Sets up, builds and runs every test: static checks; the suites in a release build, again under the address and
 # undefined behaviour sanitizers, the threaded ones under the thread sanitizer; each fuzz target for some seconds.
 #
-#   tools/test.sh                  all of it (15 to 20 minutes on two cores)
+#   tools/test.sh                  all of it (some 15 minutes on two cores; release alone some 5)
 #   tools/test.sh release          only that part: lint, release, asan, tsan or fuzz
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 set -eu
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 parts=${*:-lint release asan tsan fuzz}
 tools/setup.sh --test
 cores=$(nproc)
-tests=$((cores + 1)) # at a time: some wait for processes and clocks most of the time
+tests=$((cores + 2)) # at a time: some wait for processes and clocks most of the time
 # The tests of the catalogue compile the same kernels, in each part again: all take them from one cache, which begins empty.
 export KILN_TEST_CACHE="$PWD/build/test-cache"
 rm -rf "$KILN_TEST_CACHE"

@@ -1,4 +1,4 @@
-/* best.c - the best known configuration for a problem: what may answer, in order, and what is valid of it. */
+/* best.c - the best known configuration for a problem: the candidates, in order, and which of them is valid. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@ const char *kiln_best_text(kiln_best_from from)
     return (unsigned)from < KILN_BEST_COUNT ? texts[from] : "";
 }
 
-/* ---- how near ---- */
+/* ---- distances ---- */
 
-/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. None at all is as far
- * from 1 as that is from 2. */
+/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. 0 is as far from 1 as 1
+ * is from 2. */
 static double log_of(kiln_value value)
 {
     if (value.kind == KILN_FLOAT)
@@ -55,7 +55,7 @@ static int capability(const char *cc)
     return major > 0 && major < 1000 && minor >= 0 && minor < 10 && !*end ? (int)(10 * major + minor) : 0;
 }
 
-/* 0: the same capability; below 10: the same generation; then by how far the generations lie apart. */
+/* 0: the same capability; below 10: the same generation; then the distance of the generations. */
 static int device_distance(int wanted, int there)
 {
     if (!there)
@@ -76,7 +76,7 @@ static bool is_pinned_otherwise(const kiln_choice *choice, const kiln__known *kn
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
-/* A variant that is no contender is an answer to those who name it alone. One that the spec has no more is none either. */
+/* A variant that is not a contender may answer only if it was named. One that the spec no longer has may not. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
@@ -118,7 +118,7 @@ static int by_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* The candidates' list: settled, so that of a configuration that store and file know the later sample counts. */
+/* The list of candidates, deduplicated: of a configuration in both store and file the later sample counts. */
 static kiln_status gather(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
@@ -139,7 +139,7 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    kiln_run_options run; /* kiln_tune() takes it again; what is wrong with it is said here */
+    kiln_run_options run; /* kiln_tune() checks it again; errors are reported here */
     KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
@@ -155,7 +155,7 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
     static const kiln_choice nothing = {0};
     *s = (kiln__best_search){
         .engine = engine, .spec = spec, .choice = choice ? choice : &nothing, .list.arena.mem = engine->mem};
-    kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
+    kiln_choice sizes = *s->choice; /* params may be of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
     if (status == KILN_OK)
@@ -186,7 +186,7 @@ void kiln__best_close(kiln__best_search *s)
 /* ---- answers ---- */
 
 typedef struct answer {
-    kiln_best best; /* the first: what the caller holds */
+    kiln_best best; /* first: the caller's pointer */
     kiln_allocator mem_copy;
     kiln__arena arena;
 } answer;
@@ -215,7 +215,7 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-/* An answer of a whole configuration; `candidate` NULL: nothing is known of it. */
+/* An answer with a complete configuration; `candidate` NULL: not from a sample. */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
 {
@@ -253,7 +253,7 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* The configuration with what the spec has today filled in. *config stays NULL where it is not valid here. */
+/* The candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
 static kiln_status validate(const kiln__best_search *s, const char *variant, kiln__settings params,
                             kiln__config **config, kiln_error **error)
 {
@@ -271,14 +271,15 @@ static kiln_status validate(const kiln__best_search *s, const char *variant, kil
 
 /* ---- the defaults ---- */
 
-/* Looking for one valid configuration ends after so much: in order first, where a good one is likelier than at random, then
- * at random. Units as of kiln__effort, so that the answer is the same everywhere; the clock is for slow machines. */
+/* Limits of the search for one valid configuration: in order first, where a good one is more likely than at random,
+ * then at random. In units of kiln__effort, so that the answer is the same on every machine; the clock is for slow
+ * machines. */
 #define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
 static uint64_t random_below(void *user, uint64_t bound) { return kiln__random_below(user, bound); }
 
-/* *found false: none in the time there is, or none at all. The settings are the caller's, param_count of the variant. */
+/* *found false: none within the limits, or none exists. The caller provides `settings`, param_count of the variant. */
 static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, const kiln__space *space,
                             kiln_setting *settings, bool *found, kiln_error **error)
 {
@@ -320,7 +321,7 @@ static kiln_status find_any(kiln__best_search *s, const kiln__variant *variant, 
     return status;
 }
 
-/* The first configuration of a variant that holds the constraints, with the params of the choice as given. */
+/* The first configuration of a variant that satisfies the constraints, with the given params of the choice. */
 static kiln_status first_valid(kiln__best_search *s, const kiln__variant *variant, kiln__config **config,
                                kiln_error **error)
 {
@@ -336,7 +337,7 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* as the spec has the values */
+    for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++) /* with the spec's values */
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
     if (status == KILN_OK)
@@ -349,7 +350,7 @@ static kiln_status first_valid(kiln__best_search *s, const kiln__variant *varian
     else if (status == KILN_ERROR_MEMORY)
         kiln__fail_memory(error);
     else
-        status = KILN_OK; /* another variant may do */
+        status = KILN_OK; /* another variant may have one */
     kiln_error_free(why);
     kiln__space_free(space);
     kiln__config_free(open);
@@ -380,7 +381,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
         kiln__config_free(config);
         return status;
     }
-    if (s->cut) { /* says more than that the defaults are not valid */
+    if (s->cut) { /* more informative than "the defaults are not valid" */
         kiln_error_free(why);
         why = s->cut;
         s->cut = NULL;
@@ -393,7 +394,7 @@ static kiln_status defaults(kiln__best_search *s, kiln_best **best, kiln_error *
     return status;
 }
 
-/* ---- the doors ---- */
+/* ---- entry points ---- */
 
 kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {

@@ -158,7 +158,7 @@ typedef struct kiln_options {
     const char *search_path; /* folders of specs and sources, with ':' between; searched before those of $KILN_PATH
                                 and the installed ones */
     const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;           /* compile workers at once; 0: one a core */
+    unsigned jobs;           /* compile workers at once; 0: one per core */
     unsigned flags;          /* KILN_NO_CACHE ... */
     double compile_timeout;  /* seconds that one compile may take; 0: 120 */
     uint64_t memory_limit; /* bytes that the buffers of one plan may take, on the host and on the device each; 0: all */

@@ -36,8 +36,8 @@ static kiln_status find_variant(const kiln_allocator *mem, const kiln_spec *spec
                               spec->variant_count, error);
 }
 
-/* The value of a param that `value` means: integers for floats, 0 and 1 or words for booleans, numbers for names that
- * look like them. Not in the list: NULL. */
+/* The value in the param's list that is equal to `value` after conversion: integers to floats, 0 and 1 or words to
+ * booleans, numbers to names that look like numbers. NULL: not in the list. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -61,7 +61,7 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* KILN_ERROR_CONSTRAINT with the values that there are. */
+/* KILN_ERROR_CONSTRAINT, with the values of the param. */
 static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
                                kiln_error **error)
 {
@@ -70,7 +70,7 @@ static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *par
     bool numbers = value.kind != KILN_TEXT && param->values[0].kind != KILN_TEXT;
     kiln__text_printf(&text, "%s = ", param->name);
     kiln__value_print(&text, value);
-    kiln__text_printf(&text, " is none of its values: ");
+    kiln__text_printf(&text, " is not one of its values: ");
     for (size_t i = 0; i < param->count && i < 64; i++) {
         kiln__text_puts(&text, i ? ", " : "");
         kiln__value_print(&text, param->values[i]);
@@ -107,16 +107,14 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
         params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
-        size_t p = 0;
-        while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
-            p++;
-        if (p == variant->param_count)
+        const kiln__param *param = kiln__variant_param(variant, given->name);
+        if (!param)
             return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params,
                                       sizeof *variant->params, variant->param_count, error);
-        const kiln_value *value = find_value(mem, &variant->params[p], given->value);
+        const kiln_value *value = find_value(mem, param, given->value);
         if (!value)
-            return not_a_value(mem, &variant->params[p], given->value, error);
-        params[p].value = *value;
+            return not_a_value(mem, param, given->value, error);
+        params[param - variant->params].value = *value;
     }
     return KILN_OK;
 }
@@ -135,13 +133,15 @@ static kiln_status convert_size(const kiln_allocator *mem, const kiln_setting *g
     if (value.kind != size->value.kind || value.kind == KILN_TEXT) {
         kiln__text text = {.mem = mem};
         kiln__value_print(&text, given->value);
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is no %s", size->name,
-                                        kiln__text_get(&text), size->value.kind == KILN_INT ? "integer" : "number");
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %s is not %s", size->name,
+                                        kiln__text_get(&text),
+                                        size->value.kind == KILN_INT ? "an integer" : "a number");
         kiln__text_free(&text);
         return status;
     }
     if (value.kind == KILN_INT && value.as.i < 0)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " is negative", size->name, value.as.i);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
+                          value.as.i);
     size->value = value;
     return KILN_OK;
 }
@@ -196,12 +196,10 @@ static bool is_ready(const kiln__config *config, const kiln__expr *expr)
         const char *name = kiln__expr_name(expr, i), *dot = strchr(name, '.');
         if (dot && is_input(config->variant, name, (size_t)(dot - name)))
             return false;
-        for (size_t l = 0; !dot && l < config->variant->let_count; l++) {
-            kiln_value value;
-            if (strcmp(config->variant->lets[l].name, name) == 0 &&
-                !kiln__scope_find(kiln__config_scope(config), name, &value))
-                return false;
-        }
+        kiln_value value;
+        if (!dot && kiln__variant_let(config->variant, name) &&
+            !kiln__scope_find(kiln__config_scope(config), name, &value))
+            return false;
     }
     return true;
 }
@@ -226,7 +224,7 @@ static kiln_status set_lets(const kiln_allocator *mem, kiln__config *config, kil
     return kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
 }
 
-/* ---- the whole ---- */
+/* ---- complete configurations ---- */
 
 static void link_scopes(kiln__config *config, kiln__scope device)
 {
@@ -236,7 +234,7 @@ static void link_scopes(kiln__config *config, kiln__scope device)
     config->scopes[3] = (kiln__scope){.outer = &config->scopes[2]};
 }
 
-/* Everything but the check of the constraints. */
+/* Everything except the check of the constraints. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error)
 {
@@ -405,7 +403,7 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
         if (status != KILN_OK)
             return status;
         if (effort.stopped)
-            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "ended while the search space was counted");
+            return kiln__fail(engine->mem, error, KILN_ERROR_INTERRUPTED, "stopped while counting the search space");
         all.raw = add_up(all.raw, one.raw);
         all.valid = add_up(all.valid, one.valid);
         all.counted &= one.counted;
@@ -432,8 +430,8 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
         return status;
     if (!info.counted)
         return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
-                          "%s: at least %llu configurations, not counted in %g s: "
-                          "kiln_space_count() takes a limit of the caller's",
+                          "%s: more than %llu configurations, too many to count in %g s: "
+                          "kiln_space_count() can be given a longer limit",
                           spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
     *raw = info.raw;
     *valid = info.valid;

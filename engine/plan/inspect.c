@@ -1,4 +1,4 @@
-/* inspect.c - what the compiler made of a configuration, for any architecture, without a device. */
+/* inspect.c - the compiler's output for a configuration, for any architecture, without a device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static kiln_status parse_arch(kiln_engine *engine, const char *text, int *arch, 
     for (size_t i = 0; i < count && i < KILN__COUNT(known); i++)
         kiln__text_printf(&list, "%ssm_%d", i ? ", " : "", known[i]);
     kiln_status status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                                    "architecture '%s' is not one that this NVRTC compiles for: %s", text,
+                                    "this NVRTC does not support architecture '%s'; it supports %s", text,
                                     kiln__text_get(&list));
     kiln__text_free(&list);
     return status;

@@ -33,13 +33,13 @@ typedef struct kiln__known_list {
 } kiln__known_list;
 
 void kiln__known_free(kiln__known_list *list);
-/* Adds a copy, with its settings sorted. False: no memory. One that no file could hold (a number that is none) is left
- * out. */
+/* Adds a copy, with its settings sorted. False: out of memory. One that a file cannot hold (NaN or infinity) is
+ * skipped. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
 /* Sorts by spec, device, sizes, variant and params. Of each configuration at the same sizes on the same device the one
  * made last stays, and goes too if that one failed. */
 void kiln__known_settle(kiln__known_list *list);
-/* Of a settled list: the best of each variant at the same sizes on the same device. */
+/* Of a deduplicated list: keeps the best of each variant at the same sizes on the same device. */
 void kiln__known_keep_best(kiln__known_list *list);
 /* The same spec, device and sizes. */
 bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
@@ -47,7 +47,7 @@ bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
 /* Reads a file's text and adds what it has, or nothing; all errors are said, each with its line and column. */
 kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                              kiln__known_list *list, kiln_error **error);
-/* The text of a settled list. KILN_ERROR_UNSUPPORTED: more than could be read again. */
+/* The text of a deduplicated list. KILN_ERROR_UNSUPPORTED: too large to be read again. */
 kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list *list, kiln__text *out,
                               kiln_error **error);
 

@@ -1,4 +1,4 @@
-/* record.c - between a sweep and a store: the key of a sample, taking what is there, writing what is made. */
+/* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 typedef struct recorder_device { /* a device of the sweep */
     char id[32], uuid[KILN__UUID_TEXT];
-    const char *fields; /* what determines it */
+    const char *fields; /* its part of the key */
 } recorder_device;
 
 struct kiln__recorder {
@@ -15,20 +15,20 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;       /* that the store cannot be used */
-    uint64_t lost;   /* samples that could not be kept */
+    bool told;       /* it was logged that the store cannot be used */
+    uint64_t lost;   /* samples that could not be stored */
     const char *run; /* how samples are made */
     recorder_device *devices;
     size_t device_count;
     const char *sizes; /* as a text; "" until a configuration is seen */
     char cc[16], driver[16], nvrtc[16];
-    kiln__hash128 *variants; /* of each variant of the spec: what it does */
+    kiln__hash128 *variants; /* of each variant of the spec: a hash of what it does */
     bool *known;
     double *times;
     size_t time_count, time_room;
 };
 
-/* ---- what all samples of a sweep share ---- */
+/* ---- what all samples of a sweep have in common ---- */
 
 static const char *keep_text(kiln__arena *arena, kiln__text *text)
 {
@@ -86,7 +86,7 @@ static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
             engine->driver.cuDeviceGetUuid_)
             return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
                               "%s: cuDeviceGetUuid fails, without which its "
-                              "samples could not be told from another device's",
+                              "samples could not be distinguished from another device's",
                               info.id);
         memcpy(r->devices[i].id, info.id, sizeof info.id);
         kiln__determine_device(&info, &fields);
@@ -204,12 +204,12 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
     kiln__text_free(&all);
 }
 
-/* ---- taking and writing ---- */
+/* ---- reading and writing ---- */
 
 static void tell(kiln__recorder *r, kiln_error *why)
 {
     if (!r->told)
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not kept: %s", kiln_error_message(why));
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not stored: %s", kiln_error_message(why));
     r->told = true;
     kiln_error_free(why);
 }
@@ -223,13 +223,13 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
     if (r->lost)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING,
-                   "%llu samples of this sweep were not kept in the store %s; a sweep makes "
+                   "%llu samples of this sweep were not written to the store %s; a sweep makes "
                    "them again",
                    (unsigned long long)r->lost, kiln_store_path(r->store));
     kiln_error_free(why);
 }
 
-/* Stores of earlier builds have the death of a compile worker as an answer that stands. */
+/* Stores of earlier builds have dead compile workers as reusable failures. */
 static bool died_before_marks(const kiln__store_row *row)
 {
     return row->status == KILN_ERROR_COMPILE && (strstr(row->message, ": the compiler crashed: ") != NULL ||
@@ -242,7 +242,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     if (!r || (r->options->flags & KILN_TUNE_FRESH))
         return false;
     const kiln_run_options *run = kiln__tune_run(r->options);
-    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller wants more of the run than its sample */
+    if (run->output_count || (run->flags & KILN_RUN_CHECK)) /* the caller needs more from the run than its sample */
         return false;
     kiln__store_row row;
     bool found = false;
@@ -282,8 +282,8 @@ void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
     r->time_count = count;
 }
 
-/* Failures that say something of the configuration, and would be the same again. The others depend on what else the
- * machine is doing (a process that was killed, a time limit), on limits that a caller sets, or on code of the host. */
+/* Failures that are caused by the configuration and would occur again. Others depend on the state of the machine (a
+ * process that was killed, a time limit), on limits of the caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);

@@ -21,7 +21,7 @@ void kiln_tuning_free(kiln_tuning *tuning)
 {
     if (!tuning)
         return;
-    kiln_allocator copy = tuning->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator copy = tuning->mem_copy; /* a copy: it is in the block that is freed next */
     const kiln_allocator *mem = tuning->mem ? &copy : NULL;
     kiln__free(mem, tuning->samples);
     kiln__arena_free(&tuning->arena);
@@ -29,11 +29,11 @@ void kiln_tuning_free(kiln_tuning *tuning)
 }
 
 typedef struct drawn {
-    kiln_sample sample; /* first: callers see this much */
+    kiln_sample sample; /* first: the part that callers see */
     kiln_result result; /* what its `result` points to */
     uint64_t order;     /* in which it was drawn from the space */
     bool finalist, by_value;
-    double value; /* what it is ranked by, if by_value; less is better */
+    double value; /* for the ranking, if by_value; less is better */
     const double *rounds;
     size_t round_count;
 } drawn;
@@ -64,7 +64,7 @@ void kiln__tuning_set_value(kiln_sample *sample, double value)
     ((drawn *)sample)->value = value;
 }
 
-/* What it is ranked by. Finals change times, so those are looked at when they are wanted. */
+/* The value for the ranking. Times are read only now, as finals change them. */
 static double value_of(const kiln_sample *sample)
 {
     const drawn *made = (const drawn *)sample;

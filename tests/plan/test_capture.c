@@ -611,7 +611,7 @@ static void test_failures(void)
         const char *log;
     } cases[] = {{NULL, 40, "more than the 40 bytes that a capture may have"},
                  {"fake.cu/below", 0, "is a regular file, not a folder"},
-                 {NULL, 0, "the launch goes into a CUDA graph"}};
+                 {NULL, 0, "the launch is captured into a CUDA graph"}};
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char where[400];
         snprintf(where, sizeof where, "%s", cases[i].folder ? in(folder, cases[i].folder) : out);

@@ -105,7 +105,7 @@ static void architectures(void)
     }
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
         char part[96];
-        snprintf(part, sizeof part, "architecture '%s' is not one that this NVRTC compiles for: sm_", bad[i]);
+        snprintf(part, sizeof part, "this NVRTC does not support architecture '%s'; it supports sm_", bad[i]);
         CHECK(kiln_occupancy(engine, bad[i], 512, 64, 0, &info, &error) == KILN_ERROR_ARGUMENT);
         CHECK(strstr(kiln_error_message(error), part) != NULL);
         kiln_error_free(error);

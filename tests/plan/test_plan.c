@@ -55,21 +55,21 @@ static void test_config(void)
                  "fake has no size set 'biig'; did you mean 'big'?");
     p[0].value = (kiln_value){KILN_INT, {.i = 5}};
     config_fails(&(kiln_choice){.params = p, .param_count = 1}, KILN_ERROR_CONSTRAINT,
-                 "BLOCK = 5 is none of its values: 2, 4, 8; the nearest is 4");
+                 "BLOCK = 5 is not one of its values: 2, 4, 8; the nearest is 4");
     p[0].name = "BLOKC";
     config_fails(&(kiln_choice){.params = p, .param_count = 1}, KILN_ERROR_NOT_FOUND,
                  "v has no param 'BLOKC'; did you mean 'BLOCK'?");
     p[1].value.as.text = "double";
     config_fails(&(kiln_choice){.params = p + 1, .param_count = 1}, KILN_ERROR_CONSTRAINT,
-                 "WORD = double is none of its values: float, half");
+                 "WORD = double is not one of its values: float, half");
     n.name = "NN";
     config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_NOT_FOUND,
                  "fake has no size 'NN'; did you mean 'N'?");
     n.name = "N";
     n.value.as.i = -3;
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 is negative");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = -3 must not be negative");
     n.value = (kiln_value){KILN_FLOAT, {.f = 2.5}};
-    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is no integer");
+    config_fails(&(kiln_choice){.sizes = &n, .size_count = 1}, KILN_ERROR_ARGUMENT, "size N = 2.5 is not an integer");
     n.value = (kiln_value){KILN_INT, {.i = 1}};
     kiln__config *none;
     CHECK(kiln__config_make(engine, spec, &(kiln_choice){.sizes = &n, .size_count = 1}, &none, &error) ==
@@ -404,7 +404,7 @@ static void test_input_errors(void)
          "host function 'matrix': no such matrix"},
         {"inputs:\n  A: {host: matrix, rows: N}\nbuffers:\n  y: {type: f32, shape: [A.cols], out: true}\n", "A.cols"},
         {"inputs:\n  A: {host: matrix, rows: N}\nbuffers:\n  y: {from: A.coo.values, out: true}\n",
-         "no input exports an array 'A.coo.values'"},
+         "no input exports the array 'A.coo.values'"},
         {"inputs:\n  A: {host: matrix, rows: 0 - N}\nbuffers:\n  y: {type: f32, shape: [A.rows], out: true}\n",
          "host function 'matrix'"},
     };

@@ -105,7 +105,7 @@ static void test_limits(void)
     /* A kernel that does not end: the host goes on, and touches the device no more. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
     fake.busy = 1;
-    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' still has the device, until this process ends");
+    check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' keeps the device until this process ends");
     CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error) == KILN_ERROR_TIMEOUT);
     CHECK(strstr(kiln_error_message(error), "still runs") != NULL);
     kiln_error_free(error);
@@ -164,16 +164,16 @@ static void test_step_errors(void)
         const char *message;
     } wrong[] = {
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
-         "add_one takes 3 arguments, 2 are given"},
+         "add_one needs 3 arguments, but 2 are given"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, N, N]}", KILN_ERROR_LAUNCH,
-         "argument 2 of add_one: 'N' = 4, but the kernel takes a pointer: a pointer stands here: name a buffer"},
+         "argument 2 of add_one: 'N' = 4, but the kernel needs a pointer: this parameter is a pointer: name a buffer"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, x]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'x' is a buffer, but the kernel takes a 32-bit integer"},
+         "argument 3 of add_one: 'x' is a buffer, but the kernel needs a 32-bit integer"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, N * 2.0]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'N * 2.0' = 8.0, but the kernel takes a 32-bit integer: an integer stands here, the "
-         "value is a float; write int(...)"},
+         "argument 3 of add_one: 'N * 2.0' = 8.0, but the kernel needs a 32-bit integer: this parameter is an "
+         "integer, but the value is a float; write int(...)"},
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y, N << 40]}", KILN_ERROR_LAUNCH,
-         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel takes a 32-bit integer: the value does not "
+         "argument 3 of add_one: 'N << 40' = 4398046511104, but the kernel needs a 32-bit integer: the value does not "
          "fit"},
         {"launch: {kernel: add_one, grid: [N - 5], block: [1], args: [x, y, N]}", KILN_ERROR_LAUNCH,
          "grid x = -1 is outside 0 .. 2147483647"},
@@ -197,13 +197,13 @@ static void test_step_errors(void)
         {"copy: {from: x, to: y, to_offset: N - 5}", KILN_ERROR_LAUNCH, "to_offset = -1 is negative"},
         {"copy: {from: x, to: b}", KILN_ERROR_LAUNCH, "elements of 'x' are f32, those of 'b' i8"},
         {"symbol: {name: table, from: b, count: 33}", KILN_ERROR_LAUNCH,
-         "33 elements of 'b' are 33 bytes; the symbol 'table' has room for 32"},
+         "33 elements of 'b' are 33 bytes, but the symbol 'table' has 32"},
         {"symbol: {name: nowhere, from: x}", KILN_ERROR_NOT_FOUND,
          "the source has no __constant__ or __device__ variable 'nowhere'"},
         {"swap: [x, n]", KILN_ERROR_LAUNCH, "'x' and 'n' differ in type or size and cannot be swapped"},
         {"repeat: {times: N - 5, steps: [{fill: {buffer: y, value: 0}}]}", KILN_ERROR_SPEC, "times = -1 is negative"},
         {"while: {read: {k: \"n[N]\"}, cond: k > 0, at_most: 3, steps: [{fill: {buffer: y, value: 0}}]}",
-         KILN_ERROR_LAUNCH, "'n' has 1 elements, no element 4"},
+         KILN_ERROR_LAUNCH, "'n' has 1 elements; there is no element 4"},
     };
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         char text[2000];

@@ -118,9 +118,9 @@ static void test_errors(void)
         {"{\"cache\": {\"1\": {\"x\": []}}, \"tune_params_keys\": [\"x\"]}",
          "t: configuration 1: 'x' is neither a number nor a text"},
         {"{\"cache\": {\"1\": {\"x\": 1, \"time\": 0}}, \"tune_params_keys\": [\"x\"]}",
-         "t: configuration 1: its time is no positive number"},
+         "t: configuration 1: its time is not a positive number"},
         {"{\"results\": [{\"configuration\": {\"x\": 1}}], \"metadata\": {\"timeunit\": \"weeks\"}}",
-         "t: metadata: 'weeks' is no unit of time"},
+         "t: metadata: 'weeks' is not a unit of time"},
         {"\x1f\x8b\x08 nothing of the kind", "t: the gzip data is damaged"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {

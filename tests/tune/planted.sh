@@ -54,7 +54,7 @@ again() {
     KILN_WORKER=$real "$kiln" tune "$here/planted.yaml" -d "$device" --isolate -v planted -p "KIND=$1" \
         --cache-dir "$work" --store "$work/samples.db" --jobs 1 --csv "$work/samples.csv" >"$work/out" 2>&1
     expect "^[0-9]*,planted,.*$1" "$2" 1
-    grep -q "taken from earlier sweeps" "$work/out" && found=taken || found=made
+    grep -q "reused from earlier sweeps" "$work/out" && found=taken || found=made
     [ "$found" = "$3" ] && return
     echo "FAIL: the second sweep: $1 was $found, not $3"
     cat "$work/out"

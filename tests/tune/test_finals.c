@@ -179,7 +179,7 @@ static void what_can_go_wrong(void)
         {2, -1, 0, KILN_OK, 2, ""},
         {0, -1, 0, KILN_OK, 2, ""},
         {-1, 1, 0, KILN_ERROR_INTERRUPTED, 0, "it was interrupted"},
-        {-1, -1, 250000000, KILN_OK, 0, "there was no time for enough rounds"},
+        {-1, -1, 250000000, KILN_OK, 0, "there was not enough time"},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         device d = {.base = {1, 1, 1}, .fails = want[i].fails, .ends = want[i].ends, .nap = want[i].nap};
@@ -208,8 +208,8 @@ static void without_finals(void)
         {0, &measured, {0}, 0, 0, "no configuration worked"},
         {1, &measured, {0}, 1, 1, ""},
         {4, &measured, {.finalists = 1}, 1, 1, ""},
-        {4, &measured, {.flags = KILN_TUNE_NO_FINALS}, 0, 0, "it was not wanted"},
-        {4, &estimated, {0}, 0, 2, "estimates are the same every time"},
+        {4, &measured, {.flags = KILN_TUNE_NO_FINALS}, 0, 0, "switched off"},
+        {4, &estimated, {0}, 0, 2, "estimates are exactly repeatable"},
         {4, &host, {0}, 0, 0, "nothing was measured"},
         {4, &early, {0}, 0, 0, ""},
     };

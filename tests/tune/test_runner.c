@@ -1,4 +1,4 @@
-/* Measuring in another process: its messages as foreign bytes, what cannot be moved there, programs that are no runner,
+/* Measuring in another process: its messages as untrusted input, what cannot be moved there, programs that are no runner,
  * and its end in mid-sample. tune/planted.sh has a sweep over every kind of failure. */
 #include <signal.h>
 #include <sys/stat.h>
@@ -275,8 +275,8 @@ static void listen(void *user, kiln_log_level level, const char *message)
         f->pid = strtol(message + sizeof says - 1, NULL, 10);
         f->pids[f->runners++ % KILN__COUNT(f->pids)] = f->pid;
     }
-    f->let_go += strstr(message, "measures no more, and 1 go on without it") != NULL;
-    f->again += strstr(message, "tried once more") != NULL;
+    f->let_go += strstr(message, "can no longer measure; continuing with 1 other") != NULL;
+    f->again += strstr(message, "retrying the configuration") != NULL;
 }
 
 static void setup(fixture *f, const char *worker, unsigned flags)
@@ -386,7 +386,7 @@ static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning,
     return kiln_tune(f->engine, f->spec, &options, tuning, error);
 }
 
-/* Killed, tried once more, killed again: recorded. */
+/* Killed, retrying the configuration, killed again: recorded. */
 static void survives_its_end(void)
 {
     fixture f;
@@ -433,7 +433,7 @@ static void the_callback_stops_a_sample(void)
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
     CU_ASSERT_EQUAL(sweep_endless(&f, 280, &tuning, &error), KILN_ERROR_INTERRUPTED);
-    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 0 of 1 configurations");
+    CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 0 of 1 configurations");
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 0);
     CU_ASSERT_EQUAL(f.kills, 1);
     CU_ASSERT_EQUAL(f.again, 1);
@@ -507,7 +507,7 @@ static void sweep_two(fixture *f)
     kiln_status status = kiln_tune(f->engine, f->spec, &options, &tuning, &error);
     CU_ASSERT_EQUAL(status, f->stop ? KILN_ERROR_INTERRUPTED : KILN_OK);
     if (f->stop)
-        CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 10 of 11 configurations");
+        CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 10 of 11 configurations");
     kiln_error_free(error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), f->stop ? 10 : 11);
@@ -582,7 +582,7 @@ static void refuses_what_cannot_be_moved(void)
     kiln_error *error = NULL;
     kiln_tune_options options = ISOLATED(after);
     setup(&f, KILN_TEST_WORKER, KILN_NO_WORKERS);
-    refused(&f, options, KILN_ERROR_NOT_FOUND, "which this engine was told not to use");
+    refused(&f, options, KILN_ERROR_NOT_FOUND, "which this engine does not use (KILN_NO_WORKERS)");
     CHECK_OK(kiln_register_host(f.engine, "mine", KILN_HOST_STEP, nothing, NULL, &error), error);
     refused(&f, options, KILN_ERROR_UNSUPPORTED, "host functions of its own ('mine')");
     teardown(&f);
@@ -613,8 +613,8 @@ static void programs_that_are_no_runner(void)
     static const struct {
         const char *program, *part;
     } want[] = {
-        {"/nonexistent/kiln-worker", "cannot be started: No such file or directory"},
-        {"/", "cannot be started: Permission denied"},
+        {"/nonexistent/kiln-worker", ": No such file or directory"},
+        {"/", ": Permission denied"},
         {"/bin/false", "ended at once: it exited with status 1"},
         {"/bin/cat", "ended at once"}, /* does not know the options */
     };
@@ -685,7 +685,7 @@ static void survives_no_memory(void)
 static const check_case cases[] = {
     {"messages come back", messages_come_back},
     {"a result comes back whole", a_result_comes_back_whole},
-    {"messages are foreign bytes", messages_are_foreign_bytes},
+    {"messages are untrusted input", messages_are_foreign_bytes},
     {"measures elsewhere", measures_elsewhere},
     {"survives its end in mid-sample", survives_its_end},
     {"ends what takes too long", ends_what_takes_too_long},

@@ -198,7 +198,7 @@ static void the_callback_hears_and_stops(void)
     tuning = NULL;
     s = (seen){.stop_after = 2};
     CU_ASSERT_EQUAL(kiln_tune(f.engine, f.spec, &options, &tuning, &error), KILN_ERROR_INTERRUPTED);
-    CHECK_TEXT(kiln_error_message(error), "the sweep was ended after 2 of 5 configurations");
+    CHECK_TEXT(kiln_error_message(error), "the sweep was stopped after 2 of 5 configurations");
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
     kiln_error_free(error);
@@ -589,8 +589,8 @@ static void suggests_in_an_uncounted_space(void)
     teardown(&f);
 }
 
-/* What is clearly slower is given up, checked all the same, and not taken from the store for measured in whole. False
- * where the counts of what was given up are others: a busy host may have disturbed a time. */
+/* A clearly slower configuration is stopped early, is still checked, and is not reused from the store as fully measured.
+ * False if the counts of configurations that were stopped early differ: a busy host may have disturbed a time. */
 static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
 {
     static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};

@@ -10,7 +10,7 @@ struct kiln_profiling {
     bool verified;
     kiln_profiled_kernel *kernels;
     size_t kernel_count;
-    uint64_t *classes;                              /* of each kernel what was executed, then the lanes */
+    uint64_t *classes;                              /* per kernel: executed instructions, then lanes */
     kiln_counters *kernel_counters, *line_counters; /* what `counters` of those below point to */
     kiln_profiled_line *lines;
     size_t line_count;
@@ -52,7 +52,7 @@ enum { MOST_WARPS = 32 };
 
 static void see(void *user, const kiln__sim_access *access);
 
-/* Everything a run does up to the steps, the steps counted, and what a run does after them. */
+/* A run in which the steps are counted. */
 static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, uint64_t block, kiln__arena *arena,
                                kiln__sim_kernel **kernels, size_t *count, kiln_result *result, kiln_error **error)
 {
@@ -72,7 +72,7 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
         return status;
     if (!simulator->count_begin(watch ? see : NULL, watch, block))
         return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY,
-                          "no memory to count in, or the device counts for another");
+                          "out of memory for the counters, or another run uses them");
     status = kiln__steps_enqueue(plan, false, NULL, error);
     CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
     bool whole = simulator->count_end(arena, kernels, count);
@@ -94,8 +94,7 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK && !engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "instructions are counted on the simulated device alone: choose sim, not %s",
-                          engine->info.id);
+                          "only the simulated device counts instructions: use sim, not %s", engine->info.id);
     return status;
 }
 

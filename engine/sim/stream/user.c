@@ -121,7 +121,7 @@ CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle,
     uint64_t held = 0;
     for (size_t i = 0; graph && i < graph->hold_count; i++)
         held += graph->holds[i].user == user->object.handle ? graph->holds[i].count : 0;
-    if (count > held)
+    if (!graph || count > held)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     unsigned left = count;
     for (size_t i = 0; i < graph->hold_count; i++) {

@@ -158,7 +158,7 @@ KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t
     X(ROOFLINE, "the best is as near the roofline as was asked for")                                                   \
     X(STAGNATION, "nothing better came for as long as was asked for")                                                  \
     X(EARLY, "interrupted, or by an error")                                                                            \
-    X(SEARCHED, "no further valid configuration was found in the time there is to look for one")
+    X(SEARCHED, "no further valid configuration was found in the given time")
 typedef enum kiln_end {
 #define KILN_X(name, text) KILN_END_##name,
     KILN_END_MAP(KILN_X)

@@ -1,4 +1,4 @@
-/* engine.c - from options to an engine, a spec, a choice. */
+/* engine.c - makes an engine, a spec and a choice from the options. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void tell(void *user, kiln_log_level level, const char *message)
     /* No cli_printf() here: this runs in any thread. */
     char *shown = cli_escape(message, strlen(message), "\n\t");
     fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING],
-            shown ? shown : "a message that there is no memory for");
+            shown ? shown : "out of memory for a message");
     free(shown);
 }
 
@@ -136,8 +136,8 @@ static bool value_bool(const char *text, kiln_value *value)
     return true;
 }
 
-/* What `text` means where a value of `kind` stands; where it is no such value, what it looks like, so that the library
- * can say what is wrong with it. */
+/* `text` as a value of `kind`. If it is not one, a value of the kind that it looks like, so that the library can report
+ * the error. */
 static kiln_value value_of(const char *text, const kiln_kind *kind)
 {
     kiln_value value = {.kind = KILN_TEXT, .as.text = text};
@@ -151,7 +151,7 @@ static kiln_value value_of(const char *text, const kiln_kind *kind)
     return value;
 }
 
-/* The kind of a param of the variant (or of any), if there is one of that name. */
+/* The kind of the variant's (or any variant's) param of that name; NULL: none. */
 static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(spec); v++) {
@@ -169,7 +169,7 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1]) {
-        cli_usage(c, "%s wants %s, not '%s'", option, wants, text);
+        cli_usage(c, "%s needs %s, not '%s'", option, wants, text);
         return false;
     }
     *name = cli_strndup(text, (size_t)(equals - text));
@@ -260,7 +260,7 @@ void cli_make_run(cli *c, kiln_run_options *options)
 
 static const kiln_setting *find_setting(const kiln_setting *settings, size_t count, const char *name)
 {
-    for (size_t i = count; i-- > 0;) /* the last one said holds */
+    for (size_t i = count; i-- > 0;) /* the last one counts */
         if (strcmp(settings[i].name, name) == 0)
             return &settings[i];
     return NULL;

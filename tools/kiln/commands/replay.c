@@ -5,7 +5,7 @@
 #include "replay.h"
 #include "report.h"
 
-/* 0, or the exit code after it has said what failed. */
+/* 0, or the exit code after an error message. */
 static int load(cli *c, const char *path, kiln_recording **recording, const kiln_recording_info **info)
 {
     kiln_error *error = NULL;
@@ -47,9 +47,9 @@ static void info_text(const kiln_recording_info *info)
         out_puts(says);
     }
     out_printf("\n  %s configurations of %zu params, %s failed%s\n", cli_whole(info->configurations), info->params,
-               cli_whole(info->failed), info->cut_off ? "; the file is cut off: read as far as it goes" : "");
+               cli_whole(info->failed), info->cut_off ? "; the file is truncated: its complete part is used" : "");
     if (info->optimum > 0)
-        out_printf("  optimum %s, median %s; trying one took %s on average\n", cli_seconds(info->optimum),
+        out_printf("  optimum %s, median %s; one configuration took %s on average\n", cli_seconds(info->optimum),
                    cli_seconds(info->median), cli_duration(info->mean_cost));
 }
 
@@ -107,7 +107,7 @@ int replay_run(cli *c)
     const kiln_recording_info *info = NULL;
     kiln_error *error = NULL;
     if (args->words.count)
-        return cli_usage(c, "--replay searches a recorded file: there is no spec beside it");
+        return cli_usage(c, "--replay searches a recorded file: do not give a spec too");
     int code = load(c, args->replay, &recording, &info);
     if (code)
         return code;
@@ -170,7 +170,7 @@ static void compare_text(const comparison *m, uint64_t seeds)
 {
     for (size_t f = 0; f < m->files; f++) {
         info_text(m->infos[f]);
-        out_printf("  compared over %s: what random search needs for %zu configurations\n",
+        out_printf("  compared over %s, in which random search tries %zu configurations\n",
                    cli_duration(m->infos[f]->budget), m->infos[f]->draws);
     }
     out_printf("\nscore (0 is random search, 1 the optimum at once) and share of the optimum after 100 configurations; "
@@ -230,7 +230,7 @@ static void compare_json(const comparison *m, uint64_t seeds)
     js_print(object);
 }
 
-/* A picture as a gnuplot script with its data in it: the score over the budget, the mean of all files. */
+/* A figure as a gnuplot script that contains its data: the score over the budget, the mean of all files. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
     cli_stream stream;
@@ -294,9 +294,9 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     for (size_t s = 0; s < m->strategies; s++)
         for (size_t f = 0; f < m->files; f++) {
             kiln_error *error = NULL;
-            if (cli_interrupted()) { /* the strategies that have all their scores */
+            if (cli_interrupted()) { /* only strategies with all scores */
                 m->strategies = s;
-                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before a strategy had all its scores");
+                return s ? 0 : cli_fail(c, KILN_ERROR_INTERRUPTED, "interrupted before any strategy had all scores");
             }
             if (progress_wanted(c))
                 progress_show(m->names[s], " on ", base_name(m->infos[f]->path));
@@ -315,14 +315,14 @@ static int compare_run(cli *c)
     comparison m = {.files = c->args.words.count};
     uint64_t seeds = c->args.seeds ? c->args.seeds : 100;
     if (seeds > 1000000)
-        return cli_usage(c, "--seeds: at most 1,000,000");
+        return cli_usage(c, "--seeds must be at most 1,000,000");
     choose_strategies(c, &m);
     m.infos = cli_alloc(m.files * sizeof *m.infos);
     m.recordings = cli_alloc(m.files * sizeof *m.recordings);
     m.scores = cli_alloc(m.files * m.strategies * sizeof *m.scores);
     report_library library = {0};
     bool page = is_page(c->args.plot);
-    int code = page ? report_load_library(c, &library) : 0; /* before the work: it may be missing */
+    int code = page ? report_load_library(c, &library) : 0; /* first, as it may be missing */
     code = code ? code : score_all(c, &m, seeds);
     if (code == 0 && c->args.json)
         compare_json(&m, seeds);
@@ -333,7 +333,8 @@ static int compare_run(cli *c)
     for (size_t f = 0; f < m.files; f++)
         kiln_recording_free(m.recordings[f]);
     if (code == 0 && cli_interrupted()) {
-        cli_complain(cli_printf("interrupted; the %s that had all their scores are shown", cli_whole(m.strategies)));
+        cli_complain(
+            cli_printf("interrupted; showing the %s strategies that have all scores", cli_whole(m.strategies)));
         code = cli_exit_code(KILN_ERROR_INTERRUPTED);
     }
     return code;
@@ -341,9 +342,9 @@ static int compare_run(cli *c)
 
 static const cli_option options[] = {
     {"strategies", 0, CLI_COMMAS, CLI_OPTION_FIELD(strategies), "NAMES", CLI_NOTHING, NULL,
-     "The strategies to compare, commas between. Default: all."},
+     "The strategies to compare, separated by commas. Default: all."},
     {"seeds", 0, CLI_WHOLE, CLI_OPTION_FIELD(seeds), "COUNT", CLI_NOTHING, NULL,
-     "Repeat each search with so many seeds. Default: 100."},
+     "Repeat each search with this many seeds. Default: 100."},
     {"plot", 0, CLI_TEXT, CLI_OPTION_FIELD(plot), "FILE", CLI_FILES, NULL,
      "Draw the scores over time: a page where the file's name ends in .html (with Vega, as 'kiln report'), else a gnuplot "
      "script."},
@@ -354,20 +355,21 @@ const cli_command cli_compare_command = {
     .name = "compare-strategies",
     .summary = "score search strategies on recorded spaces",
     .arguments = "FILE...",
-    .about = "Searches spaces whose configurations were all measured once (Kernel Tuner's cache files, T4 results; "
-             "gzipped or not) with each strategy and many seeds, on a simulated clock on which trying a configuration "
-             "takes as long as it took. The score compares the best found so far with what drawing at random is "
-             "expected to have found by then, over the time in which that comes within 5 % of the way from the optimum "
-             "to the median: 0 is random search, 1 the optimum at once, and less than 0 worse than random.\n\n"
-             "No device is needed.",
+    .about =
+        "Searches recorded spaces, whose configurations were all measured before (Kernel Tuner's cache files, T4 results; "
+        "gzipped or not) with each strategy and many seeds. On a simulated clock, trying a configuration "
+        "takes its recorded time. The score compares the best found so far with what random search is "
+        "expected to have found by then, over the time in which random search comes within 5 % of the way from the optimum "
+        "to the median: 0 is random search, 1 is the optimum at once, and below 0 is worse than random.\n\n"
+        "No device is needed.",
     .min_words = 1,
     .max_words = 1000,
     .completes = CLI_FILES,
     .groups = (const cli_group *const[]){&group, NULL},
     .examples =
-        (const cli_example[]){
-            {"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
-            {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp", "Two, with a picture."},
-            {0}},
+        (const cli_example[]){{"kiln compare-strategies gemm.json.gz pnpoly.json.gz", "All strategies, 100 seeds."},
+                              {"kiln compare-strategies gemm.json --strategies surrogate,random --plot score.gp",
+                               "Two strategies, with a figure."},
+                              {0}},
     .run = compare_run,
 };

@@ -1,4 +1,4 @@
-/* report.c - kiln report: a page, or files for gnuplot, of what sweeps have kept or a replay tries. */
+/* report.c - kiln report: a page, or files for gnuplot, of stored samples or of a replay. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static report_time kind_of_time(const kiln_result *result)
                                       : REPORT_NONE;
 }
 
-/* Has the record each size that --size names? */
+/* Whether the record has each size of --size. */
 static bool has_sizes(const kiln_record *record, const cli_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
@@ -88,7 +88,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The name that samples are kept under: SPEC may be a path. A spec that does not load has samples all the same. */
+/* The spec's name in the store; SPEC may be a path. A spec that cannot be loaded may still have samples. */
 static int find_spec(cli *c, report *r)
 {
     const char *word = c->args.words.items[0];
@@ -132,20 +132,20 @@ static int read_store(cli *c, report *r)
     if (status != KILN_OK)
         return cli_error(c, error);
     if (r->problem_count == 0 && !cli_interrupted())
-        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists its samples",
                         path, r->spec);
     return 0;
 }
 
 /* ---- peaks ---- */
 
-/* By the devices of this machine and the profiles; of a GPU that is not here its profile's. */
+/* Peaks of the devices of this machine and of the profiles; for a GPU of another machine those of its profile. */
 static void find_peaks(cli *c, report *r)
 {
     kiln_error *error = NULL;
     cli_devices devices;
     if (cli_list_devices(c, &devices, &error) != KILN_OK) {
-        kiln_error_free(error); /* then the roofs are not drawn */
+        kiln_error_free(error); /* then the rooflines are not drawn */
         return;
     }
     const kiln_device_info *infos = devices.items;
@@ -200,7 +200,7 @@ static int read_replay(cli *c, report *r)
     kiln_recording *recording = NULL;
     kiln_error *error = NULL;
     if (args->words.count)
-        return cli_usage(c, "--replay reports on a recorded file: there is no spec beside it");
+        return cli_usage(c, "--replay reports on a recorded file: do not give a spec too");
     int code = cli_engine(c);
     if (code)
         return code;
@@ -284,9 +284,9 @@ static int report_run(cli *c)
     if (args->words.count == 0 && !args->replay)
         return cli_usage(c, "needs a spec, or --replay with a recorded file");
     if (!args->replay && (args->strategy || args->seed || args->max_configurations || args->max_seconds > 0))
-        return cli_usage(c, "--strategy, --seed and limits are for --replay: a store is reported on as it is");
+        return cli_usage(c, "--strategy, --seed and limits can only be used with --replay");
     if (args->gnuplot && args->report_to)
-        return cli_usage(c, "--gnuplot writes files of its own into its folder: leave out --output");
+        return cli_usage(c, "--gnuplot and --output exclude each other: --gnuplot names the folder for its files");
     if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {0};
@@ -298,11 +298,11 @@ static int report_run(cli *c)
 
 static const cli_option options[] = {
     {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
-     "Where the page goes; - is standard output. Default: report.html."},
+     "The file of the page; - is standard output. Default: report.html."},
     {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
      "Write gnuplot scripts with their data instead, for papers: best so far and the best of each variant."},
     {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
-     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else where packages put it."},
+     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else the folder of Debian's package."},
 };
 static const cli_group group = {"Report", options, CLI_COUNT(options)};
 
@@ -321,32 +321,33 @@ static const cli_option replay_options[] = {
      "Report on a recorded space instead (Kernel Tuner's cache file, T4 results), all of it or as a strategy searches it."},
     {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
      "The strategy that searches. Default: all of the space, in the file's order."},
-    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "Of the strategy's random numbers."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The seed of the strategy's random numbers."},
     {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
-     "End the search after so many."},
+     "End the search after this many configurations."},
     {"max-seconds", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
-     "End the search after so long, on the replay's clock."},
+     "End the search after this long, on the replay's clock."},
 };
 static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
 
 const cli_command cli_report_command = {
     .name = "report",
-    .summary = "draw what sweeps have found, as one HTML page or for gnuplot",
+    .summary = "draw the results of sweeps, as one HTML page or for gnuplot",
     .arguments = "SPEC | --replay FILE",
     .about =
-        "Makes a page of the samples that 'kiln tune' has kept, also while it still runs: the best so far over time, "
-        "what each param does to the time, heat maps of pairs of params, all configurations as lines, the roofline, "
-        "failures by reason, the environment, and the fastest in tables. Where samples are of several devices or "
-        "sizes the page has each of them, side by side in a table.\n\n"
+        "Makes a page from the samples that 'kiln tune' has stored, also while it still runs: the best so far over time, "
+        "the effect of each param on the time, heat maps of pairs of params, all configurations as lines, the roofline, "
+        "failures by reason, the environment, and tables of the fastest. If the samples are of several devices or "
+        "sizes the page has a section for each, and a table that compares them.\n\n"
         "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
         "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},
-    .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "Of all devices and sizes."},
-                                      {"kiln report matmul -d h200 -s N=4096", "Of one."},
-                                      {"kiln report --replay gemm.json.gz -o gemm.html", "Of a recorded space."},
-                                      {"kiln report matmul --gnuplot figures", "For a paper."},
+    .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "All devices and sizes."},
+                                      {"kiln report matmul -d h200 -s N=4096", "One device and one size."},
+                                      {"kiln report --replay gemm.json.gz -o gemm.html", "A recorded space."},
+                                      {"kiln report matmul --gnuplot figures", "Figures for a paper."},
                                       {0}},
     .run = report_run,
 };

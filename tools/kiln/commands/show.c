@@ -5,7 +5,7 @@
 #include "commands.h"
 
 #define COUNT_SECONDS 5.0 /* for all variants together, */
-#define COUNT_LEAST 0.25  /* but so much for each */
+#define COUNT_LEAST 0.25  /* but at least this much for each */
 
 typedef struct space {
     bool known, counted;
@@ -14,8 +14,7 @@ typedef struct space {
     const char *why;
 } space;
 
-/* How many configurations a variant has. A space that cannot be counted is said to be so. What was taken of the time and
- * counted is added to `all`. */
+/* How many configurations a variant has, or that they cannot be counted. The time and the counts are added to `all`. */
 static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
     space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
@@ -213,7 +212,8 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
     if (*about)
         out_wrapped(about, 2, out_width());
     if (!kiln_spec_variant_contender(spec, v))
-        out_wrapped("To compare with: it does not do the spec's work, and is never called the best.", 2, out_width());
+        out_wrapped("For comparison only: it does not do the spec's work, and is never called the best.", 2,
+                    out_width());
     cli_table table;
     table_start(&table, "ll");
     table.indent = 2;
@@ -225,7 +225,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
             if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
             if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
-                continue; /* a long range: its ends and the default tell it */
+                continue; /* of a long list show only the ends and the default */
             const char *text = cli_value_text(info->values[i]);
             values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }
@@ -287,9 +287,9 @@ static int show_run(cli *c)
 
 static const cli_option options[] = {
     {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
-     "Just the names of the variants, one a line."},
+     "Only the names of the variants, one per line."},
     {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
-     "Just the variants, the params with their values, or the size sets, one a line, for scripts."},
+     "Only the variants, the params with their values, or the size sets, one per line, for scripts."},
 };
 static const cli_group group = {"Showing", options, CLI_COUNT(options)};
 
@@ -297,14 +297,14 @@ const cli_command cli_show_command = {
     .name = "show",
     .summary = "show a spec: its variants, params, sizes, and how many configurations it has",
     .arguments = "SPEC",
-    .about = "Shows what a spec says of itself, its sizes and buffers, and each variant with its params and "
-             "constraints. The default of a param stands in brackets. Configurations are counted before and after "
-             "the constraints, which may ask about the device and the sizes; -p fixes params for the count.",
+    .about = "Shows the description of a spec, its sizes and buffers, and each variant with its params and "
+             "constraints. The default of a param is in brackets. Configurations are counted before and after "
+             "the constraints, which may depend on the device and the sizes; -p fixes params for the count.",
     .min_words = 1,
     .max_words = 1,
     .completes = CLI_SPECS,
     .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
-    .examples = (const cli_example[]){{"kiln show matmul", "All of it."},
+    .examples = (const cli_example[]){{"kiln show matmul", "Everything."},
                                       {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
                                                                                      "simulated device."},
                                       {0}},
