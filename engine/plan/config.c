@@ -107,16 +107,14 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
         params[i] = (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
-        size_t p = 0;
-        while (p < variant->param_count && strcmp(variant->params[p].name, given->name) != 0)
-            p++;
-        if (p == variant->param_count)
+        const kiln__param *param = kiln__variant_param(variant, given->name);
+        if (!param)
             return kiln__plan_unknown(mem, variant->name, "param", given->name, variant->params,
                                       sizeof *variant->params, variant->param_count, error);
-        const kiln_value *value = find_value(mem, &variant->params[p], given->value);
+        const kiln_value *value = find_value(mem, param, given->value);
         if (!value)
-            return not_a_value(mem, &variant->params[p], given->value, error);
-        params[p].value = *value;
+            return not_a_value(mem, param, given->value, error);
+        params[param - variant->params].value = *value;
     }
     return KILN_OK;
 }
@@ -204,12 +202,10 @@ static bool is_ready(const kiln__config *config, const kiln__expr *expr)
         const char *name = kiln__expr_name(expr, i), *dot = strchr(name, '.');
         if (dot && is_input(config->variant, name, (size_t)(dot - name)))
             return false;
-        for (size_t l = 0; !dot && l < config->variant->let_count; l++) {
-            kiln_value value;
-            if (strcmp(config->variant->lets[l].name, name) == 0 &&
-                !kiln__scope_find(kiln__config_scope(config), name, &value))
-                return false;
-        }
+        kiln_value value;
+        if (!dot && kiln__variant_let(config->variant, name) &&
+            !kiln__scope_find(kiln__config_scope(config), name, &value))
+            return false;
     }
     return true;
 }

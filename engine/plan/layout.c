@@ -107,22 +107,18 @@ static bool find_name(void *user, const char *name, kiln_value *value)
         *value = found->value;
         return true;
     }
-    for (size_t i = 0; i < plan->variant->let_count; i++) {
-        if (strcmp(plan->variant->lets[i].name, name) != 0)
-            continue;
-        kiln_value known;
-        if (kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
-            return false; /* the configuration's scope has it */
-        kiln__diag diag = {.mem = plan->mem};
-        plan->lookups++;
-        bool found = kiln__expr_eval(plan->variant->lets[i].expr, &plan->scope, value, &diag);
-        plan->lookups--;
-        kiln_error *why = NULL;
-        if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
-            plan->pending = why;
-        return found;
-    }
-    return false;
+    const kiln__named_expr *let = kiln__variant_let(plan->variant, name);
+    kiln_value known;
+    if (!let || kiln__scope_find(kiln__config_scope(plan->config), name, &known) || plan->lookups > 64)
+        return false; /* the configuration's scope has it */
+    kiln__diag diag = {.mem = plan->mem};
+    plan->lookups++;
+    bool found = kiln__expr_eval(let->expr, &plan->scope, value, &diag);
+    plan->lookups--;
+    kiln_error *why = NULL;
+    if (kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, &why) != KILN_OK)
+        plan->pending = why;
+    return found;
 }
 
 /* ---- looking buffers up ---- */

@@ -51,19 +51,21 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
 {
     const kiln__variant *variant = space->variant;
     const char *text = kiln__expr_name(expr, name);
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (strcmp(variant->params[i].name, text) == 0) {
-            *level = space->axes[i].pinned ? 0 : i + 1;
-            return (uint32_t)i;
-        }
-    for (size_t i = 0; i < variant->let_count; i++)
-        if (strcmp(variant->lets[i].name, text) == 0) {
-            uint32_t slot = (uint32_t)(variant->param_count + i);
-            if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
-                space->let_checks[i] = add_check(space, variant->lets[i].expr, slot, 0, diag);
-            *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
-            return slot;
-        }
+    const kiln__param *param = kiln__variant_param(variant, text);
+    const kiln__named_expr *let = kiln__variant_let(variant, text);
+    if (param) {
+        size_t i = (size_t)(param - variant->params);
+        *level = space->axes[i].pinned ? 0 : i + 1;
+        return (uint32_t)i;
+    }
+    if (let) {
+        size_t i = (size_t)(let - variant->lets);
+        uint32_t slot = (uint32_t)(variant->param_count + i);
+        if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
+            space->let_checks[i] = add_check(space, let->expr, slot, 0, diag);
+        *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
+        return slot;
+    }
     kiln_value value;
     *level = 0;
     if (kiln__scope_find(space->outer, text, &value))

@@ -9,6 +9,22 @@ const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name)
     return index < 0 ? NULL : &spec->variants[index];
 }
 
+const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->param_count; i++)
+        if (strcmp(variant->params[i].name, name) == 0)
+            return &variant->params[i];
+    return NULL;
+}
+
+const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name)
+{
+    for (size_t i = 0; i < variant->let_count; i++)
+        if (strcmp(variant->lets[i].name, name) == 0)
+            return &variant->lets[i];
+    return NULL;
+}
+
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name)
 {
     for (size_t i = 0; i < variant->buffer_count; i++)

@@ -222,6 +222,9 @@ kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name); /* NULL: not there */
 /* Makes what the public functions return of a spec that is whole. False: no memory. */
 bool kiln__spec_describe(kiln_spec *spec);
+/* By name; NULL: the variant has none of it. */
+const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
+const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
 
 /* The type that a text names: "f32", or as sources call it: "float". */

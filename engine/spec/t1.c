@@ -26,13 +26,12 @@ static bool find_list(void *user, const char *name, const kiln_value **values, s
         *count = t->problem_count;
         return true;
     }
-    for (size_t i = 0; i < t->variant->param_count; i++)
-        if (strcmp(t->variant->params[i].name, name) == 0) {
-            *values = t->variant->params[i].values;
-            *count = t->variant->params[i].count;
-            return true;
-        }
-    return false;
+    const kiln__param *param = kiln__variant_param(t->variant, name);
+    if (param) {
+        *values = param->values;
+        *count = param->count;
+    }
+    return param != NULL;
 }
 
 static void check_names(t1 *t, const kiln__expr *expr)

@@ -41,14 +41,6 @@ struct kiln__tune_source {
     size_t ticket_count, free_count, point_capacity, free_capacity;
 };
 
-static bool has_param(const kiln__variant *variant, const char *name)
-{
-    for (size_t i = 0; i < variant->param_count; i++)
-        if (strcmp(variant->params[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* ---- which variants ---- */
 
 static kiln_status unknown_variant(kiln__tune_source *s, const char *name, kiln_error **error)
@@ -97,7 +89,7 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
         bool known = false;
         size_t count = 0, total = 0;
         for (size_t v = 0; v < s->count; v++) {
-            known |= has_param(s->variants[v], name);
+            known |= kiln__variant_param(s->variants[v], name) != NULL;
             total += s->variants[v]->param_count;
         }
         if (known)
@@ -121,7 +113,7 @@ static kiln_status resolve_one(kiln__tune_source *s, const kiln__variant *varian
     const kiln_tune_options *options = s->options;
     size_t count = 0;
     for (size_t i = 0; i < options->param_count; i++)
-        if (has_param(variant, options->params[i].name))
+        if (kiln__variant_param(variant, options->params[i].name))
             fixed[count++] = options->params[i];
     kiln_choice choice = {variant->name, fixed, count, options->size_set, options->sizes, options->size_count};
     kiln_status status = kiln__config_open(s->engine, s->spec, &choice, &r->config, error);

@@ -30,7 +30,7 @@ static inline void close_device(void)
     OK(call_cuDevicePrimaryCtxRelease(device));
 }
 
-/* ---- one instruction, a thread each ---- */
+/* ---- one instruction, one per thread ---- */
 
 enum { THREADS_MOST = 32 };
 typedef union quad {

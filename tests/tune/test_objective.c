@@ -121,8 +121,8 @@ static void refuses(void)
         const char *message;
     } want[] = {
         {"tme", KILN_ERROR_NOT_FOUND,
-         "objective:1:1: an objective names what was measured (time, gflops, gbs, roofline, "
-         "energy, power, compile), metrics, params and sizes; unknown name 'tme' is none; did you mean 'time'?"},
+         "objective:1:1: an objective may use measurements (time, gflops, gbs, roofline, "
+         "energy, power, compile), metrics, params and sizes; unknown name 'tme'; did you mean 'time'?"},
         {"time *", KILN_ERROR_ARGUMENT, "objective:1:7: expected a value, found the end"},
         {"max:", KILN_ERROR_ARGUMENT, NULL},
         {"", KILN_ERROR_ARGUMENT, NULL},

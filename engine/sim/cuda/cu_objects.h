@@ -232,6 +232,8 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 
 /* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
 CUresult sim_begin(sim_context **context);
+/* The same, and the object that the call is about. NULL: not begun, and why. */
+void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result); /* drops the lock, returns `result` */
 /* The same for a call that gives the device work; its duration is added to the context's clock. */
 CUresult sim_begin_work(sim_context **context);

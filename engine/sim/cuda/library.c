@@ -193,13 +193,11 @@ static unsigned count_kernels(const sim_module *module)
 
 CUresult sim_cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
 {
-    sim_context *context = NULL;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    sim_context *context;
+    CUresult result;
+    const sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!count)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     *count = count_kernels(module);
@@ -209,13 +207,11 @@ CUresult sim_cuModuleGetFunctionCount(unsigned *count, CUmodule handle)
 /* Returns at most `room` kernels, in the order of the module. */
 CUresult sim_cuModuleEnumerateFunctions(CUfunction *functions, unsigned room, CUmodule handle)
 {
-    sim_context *context = NULL;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    sim_context *context;
+    CUresult result;
+    sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!functions || room == 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const ptx_module *ptx = vm_module_ptx(module->vm);

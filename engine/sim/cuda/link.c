@@ -201,12 +201,10 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 CUresult sim_cuLinkDestroy(CUlinkState state)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_link *link = sim_object_find(context, state, SIM_LINK);
+    CUresult result;
+    sim_link *link = sim_begin_object(&context, state, SIM_LINK, &result);
     if (!link)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     sim_link_drop(&link->object);
     sim_object_free(context, link);
     return sim_end(CUDA_SUCCESS);

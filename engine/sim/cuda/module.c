@@ -264,12 +264,10 @@ CUresult sim_cuModuleUnload(CUmodule handle)
 CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule handle, const char *name)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    CUresult result;
+    const sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!name || !*name)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t address = 0, size = 0;
@@ -308,12 +306,10 @@ sim_function *sim_function_of(sim_context *context, sim_module *module, int kern
 CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_module *module = sim_object_find(context, handle, SIM_MODULE);
+    CUresult result;
+    sim_module *module = sim_begin_object(&context, handle, SIM_MODULE, &result);
     if (!module)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!function || !name || !*name)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     int kernel = vm_module_kernel(module->vm, name);
@@ -356,12 +352,10 @@ static bool function_attribute(const sim_function *function, CUfunction_attribut
 CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     bool known = value && function_attribute(function, attribute, value);
     return sim_end(known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
@@ -397,12 +391,10 @@ CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribut
 CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
     if (!offset || index >= source->param_count)

@@ -190,6 +190,15 @@ CUresult sim_begin(sim_context **context)
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : sim_end(result);
 }
 
+void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result)
+{
+    *result = sim_begin(context);
+    void *object = *result == CUDA_SUCCESS ? sim_object_find(*context, handle, kind) : NULL;
+    if (*result == CUDA_SUCCESS && !object)
+        *result = sim_end(CUDA_ERROR_INVALID_HANDLE);
+    return object;
+}
+
 CUresult sim_begin_work(sim_context **context)
 {
     if (called_out) /* host functions in streams must not call the driver */

@@ -250,7 +250,7 @@ static bool lay_out_registers(vm_decoder *d)
     at += TEMPS * TEMP_BYTES;
     d->sink = (uint32_t)at;
     at += SINK_BYTES;
-    if (at > VM_FRAMES_MAX) {
+    if (at > VM_REGISTERS_MAX) {
         vm_decode_fail(d, "too many registers");
         return false;
     }

@@ -67,10 +67,11 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     ptx_name *label = NULL;
     char why[sizeof p->why] = "";
     bool matched = false;
-    for (unsigned i = 0; i < p->form_count[spelling->op] && !matched && !p->memory; i++) {
+    const ptx_form_list *list = &ptx_forms[spelling->op];
+    for (unsigned i = 0; i < list->count && !matched && !p->memory; i++) {
         if (!(spelling->forms >> i & 1))
             continue;
-        const ptx_form *form = &p->forms[spelling->op][i];
+        const ptx_form *form = &list->forms[i];
         label = NULL;
         matched = ptx_match_form(p, form, raws, count, &insn, &label);
         if (!matched && ((count >= form->operands_needed && count <= form->operand_count && why[0] != '!') || !why[0]))

@@ -294,17 +294,28 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-static bool is_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
-}
+/* What a character may be part of: one look each, since most of a text is names. */
+enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
+#define LETTER (CHAR_START | CHAR_FOLLOW)
+#define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
+static const uint8_t char_kinds[256] = {
+    ['a'] = LETTER, ['b'] = LETTER, ['c'] = LETTER, ['d'] = LETTER, ['e'] = LETTER, ['f'] = LETTER,     ['g'] = LETTER,
+    ['h'] = LETTER, ['i'] = LETTER, ['j'] = LETTER, ['k'] = LETTER, ['l'] = LETTER, ['m'] = LETTER,     ['n'] = LETTER,
+    ['o'] = LETTER, ['p'] = LETTER, ['q'] = LETTER, ['r'] = LETTER, ['s'] = LETTER, ['t'] = LETTER,     ['u'] = LETTER,
+    ['v'] = LETTER, ['w'] = LETTER, ['x'] = LETTER, ['y'] = LETTER, ['z'] = LETTER, ['A'] = LETTER,     ['B'] = LETTER,
+    ['C'] = LETTER, ['D'] = LETTER, ['E'] = LETTER, ['F'] = LETTER, ['G'] = LETTER, ['H'] = LETTER,     ['I'] = LETTER,
+    ['J'] = LETTER, ['K'] = LETTER, ['L'] = LETTER, ['M'] = LETTER, ['N'] = LETTER, ['O'] = LETTER,     ['P'] = LETTER,
+    ['Q'] = LETTER, ['R'] = LETTER, ['S'] = LETTER, ['T'] = LETTER, ['U'] = LETTER, ['V'] = LETTER,     ['W'] = LETTER,
+    ['X'] = LETTER, ['Y'] = LETTER, ['Z'] = LETTER, ['_'] = LETTER, ['$'] = LETTER, ['%'] = CHAR_START, ['0'] = DIGIT,
+    ['1'] = DIGIT,  ['2'] = DIGIT,  ['3'] = DIGIT,  ['4'] = DIGIT,  ['5'] = DIGIT,  ['6'] = DIGIT,      ['7'] = DIGIT,
+    ['8'] = DIGIT,  ['9'] = DIGIT,
+};
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_start(char c) { return char_kinds[(unsigned char)c] & CHAR_START; }
 
-static bool is_follow(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$';
-}
+static bool is_digit(char c) { return char_kinds[(unsigned char)c] & CHAR_DIGIT; }
+
+static bool is_follow(char c) { return char_kinds[(unsigned char)c] & CHAR_FOLLOW; }
 
 static void ptx_skip_space(ptx_parser *p)
 {

@@ -188,15 +188,13 @@ ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length,
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    *p = (ptx_parser){.mem = mem,
-                      .module = made,
-                      .scratch = {.mem = mem},
-                      .log = log,
-                      .start = text,
-                      .cursor = text,
-                      .end = text + length,
-                      .line = 1,
-                      .function = UINT32_MAX};
+    p->mem = p->scratch.mem = mem; /* one by one: the rest, 10 KB, is zero already */
+    p->module = made;
+    p->log = log;
+    p->start = p->cursor = text;
+    p->end = text + length;
+    p->line = 1;
+    p->function = UINT32_MAX;
     ptx_result result = PTX_OK;
     if (length >= UINT32_MAX / 2)
         ptx_error(p, 1, "the text is larger than 2 GiB");

@@ -26,9 +26,10 @@ typedef struct ptx_pattern { /* for one operand */
     bool relaxed, optional;
 } ptx_pattern;
 
+#define PTX_MAX_SLOTS 16
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
-    ptx_slot slots[16];
+    uint16_t slots[PTX_MAX_SLOTS]; /* of ptx_slots: many forms have the same */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
@@ -37,12 +38,28 @@ typedef struct ptx_suffix {
     ptx_suffix_kind kind;
     unsigned value;
 } ptx_suffix;
+/* X(name, spelling) */
+#define PTX_SPACE_MAP(X) X(GLOBAL, "global") X(SHARED, "shared") X(LOCAL, "local") X(CONST, "const") X(PARAM, "param")
+
+/* What tables/main.c writes when Kiln is built. */
+typedef struct ptx_named {
+    const char *text;
+    unsigned length;
+    ptx_suffix suffix;
+} ptx_named;
+typedef struct ptx_form_list {
+    const ptx_form *forms;
+    unsigned count;
+} ptx_form_list;
+extern const ptx_named ptx_suffixes[]; /* by text */
+extern const size_t ptx_suffix_count;
+extern const ptx_slot ptx_slots[];
+extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod);       /* the space of a modifier such as "shared::cta", else GENERIC */
-const char *const *ptx_op_forms(ptx_op op); /* ends in NULL */
-bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is malformed (a test compiles them all) */
+const char *const *ptx_op_forms(ptx_op op); /* as written; ends in NULL */
 /* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
 /* The same among PTX opcodes that the device does not run; NULL if none. */
@@ -176,8 +193,6 @@ typedef struct ptx_parser {
     size_t name_count, name_capacity;
     ptx_spelling **spellings;
     size_t spelling_count, spelling_capacity;
-    ptx_form *forms[PTX_OP_COUNT];
-    uint8_t form_count[PTX_OP_COUNT];
 
     uint32_t depth, nested_ranges; /* ranges declared below a function's outermost scope */
     ptx_scope scopes[PTX_MAX_DEPTH + 1];

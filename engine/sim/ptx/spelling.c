@@ -5,22 +5,6 @@
 
 #include "ptx_internal.h"
 
-static bool ptx_forms_compile(ptx_parser *p, ptx_op op)
-{
-    const char *const *texts = ptx_op_forms(op);
-    uint8_t count = 0;
-    while (texts[count])
-        count++;
-    ptx_form *forms = kiln__arena_alloc(&p->scratch, count * sizeof *forms);
-    if (!forms)
-        return ptx_out_of_memory(p);
-    for (uint8_t i = 0; i < count; i++)
-        ptx_form_compile(texts[i], &forms[i]);
-    p->forms[op] = forms;
-    p->form_count[op] = count;
-    return true;
-}
-
 /* Whether the suffixes fill the form's slots: types in order, the others in any order. */
 static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count)
 {
@@ -29,7 +13,7 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
         ptx_suffix suffix = suffixes[i];
         bool found = false;
         for (unsigned s = 0; s < form->slot_count && !found; s++) {
-            const ptx_slot *slot = &form->slots[s];
+            const ptx_slot *slot = &ptx_slots[form->slots[s]];
             if (filled >> s & 1)
                 continue;
             if (suffix.kind == PTX_SUFFIX_TYPE)
@@ -47,7 +31,7 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
             return false;
     }
     for (unsigned s = 0; s < form->slot_count; s++)
-        if (!(filled >> s & 1) && !form->slots[s].optional)
+        if (!(filled >> s & 1) && !ptx_slots[form->slots[s]].optional)
             return false;
     return true;
 }
@@ -119,10 +103,9 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         ptx_spelling_suffix(spelling, suffix, &types);
         at += size;
     }
-    if (!p->forms[spelling->op] && !ptx_forms_compile(p, spelling->op))
-        return false;
-    for (unsigned i = 0; i < p->form_count[spelling->op]; i++)
-        if (ptx_fill_slots(&p->forms[spelling->op][i], suffixes, count))
+    const ptx_form_list *list = &ptx_forms[spelling->op];
+    for (unsigned i = 0; i < list->count; i++)
+        if (ptx_fill_slots(&list->forms[i], suffixes, count))
             spelling->forms |= UINT64_C(1) << i;
     return spelling->forms ||
            ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),

@@ -343,12 +343,10 @@ enum { OLD_PARAM_BYTES = 4096 };
 static CUresult set_old(CUfunction handle, int offset, const void *data, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (!data || offset < 0 || offset > OLD_PARAM_BYTES || bytes > OLD_PARAM_BYTES - (unsigned)offset)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!function->old_params)
@@ -377,12 +375,10 @@ CUresult sim_cuParamSetf(CUfunction function, int offset, float value)
 CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (bytes > OLD_PARAM_BYTES)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     function->old_param_bytes = bytes;
@@ -392,12 +388,10 @@ CUresult sim_cuParamSetSize(CUfunction handle, unsigned bytes)
 CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (x <= 0 || y <= 0 || z <= 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     function->old_block[0] = (unsigned)x;
@@ -409,12 +403,10 @@ CUresult sim_cuFuncSetBlockShape(CUfunction handle, int x, int y, int z)
 CUresult sim_cuFuncSetSharedSize(CUfunction handle, unsigned bytes)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     function->old_shared = bytes;
     return sim_end(CUDA_SUCCESS);
 }
@@ -423,12 +415,10 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
 {
     unsigned char params[OLD_PARAM_BYTES];
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    const sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
+    CUresult result;
+    const sim_function *function = sim_begin_object(&context, handle, SIM_FUNCTION, &result);
     if (!function)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     if (width <= 0 || height <= 0 || (function->old_param_bytes > 0 && !function->old_params))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     size_t bytes = function->old_param_bytes;

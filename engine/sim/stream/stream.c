@@ -413,12 +413,10 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 CUresult sim_cuEventDestroy(CUevent event)
 {
     sim_context *context;
-    CUresult result = sim_begin(&context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    sim_event *found = sim_object_find(context, event, SIM_EVENT);
+    CUresult result;
+    sim_event *found = sim_begin_object(&context, event, SIM_EVENT, &result);
     if (!found)
-        return sim_end(CUDA_ERROR_INVALID_HANDLE);
+        return result;
     sim_object_free(context, found);
     return sim_end(CUDA_SUCCESS);
 }

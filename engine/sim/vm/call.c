@@ -5,11 +5,12 @@
 #include "vm_machine.h"
 
 /* Frames are allocated and freed in any order, since paths of one warp take turns: chunks of powers of two, kept for
- * reuse. */
+ * reuse. Large ones are not kept: most of their pages are never touched, and fresh ones from the system are zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
 #define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
+#define POOL_LARGE ((size_t)4 << 20)
 
 static unsigned size_class(size_t bytes)
 {
@@ -21,30 +22,38 @@ static unsigned size_class(size_t bytes)
 
 void *vm_pool_get(vm_runner *runner, size_t bytes)
 {
-    unsigned n = size_class(bytes);
+    const kiln_allocator *mem = runner->run->device->mem;
+    const unsigned n = size_class(bytes);
     if (n >= KILN__COUNT(runner->pool.free))
         return NULL;
+    const size_t size = (size_t)64 << n;
     struct vm_chunk *chunk = runner->pool.free[n];
-    if (!chunk) {
-        if (runner->pool.bytes + ((size_t)64 << n) > POOL_MOST)
-            return NULL;
-        if (!vm_hold(runner->run->family, (uint64_t)64 << n))
-            return NULL;
-        chunk = kiln__alloc(runner->run->device->mem, (size_t)64 << n);
-        if (chunk)
-            runner->pool.bytes += (size_t)64 << n;
-        else
-            vm_let_go(runner->run->family, (uint64_t)64 << n);
-        return chunk;
+    if (chunk) {
+        runner->pool.free[n] = chunk->next;
+        return memset(chunk, 0, bytes);
     }
-    runner->pool.free[n] = chunk->next;
-    return chunk;
+    if (runner->pool.bytes + size > POOL_MOST || !vm_hold(runner->run->family, size))
+        return NULL;
+    chunk = size >= POOL_LARGE ? kiln__calloc(mem, 1, bytes) : kiln__alloc(mem, size);
+    if (!chunk) {
+        vm_let_go(runner->run->family, size);
+        return NULL;
+    }
+    runner->pool.bytes += size;
+    return size >= POOL_LARGE ? (void *)chunk : memset(chunk, 0, bytes);
 }
 
 void vm_pool_put(vm_runner *runner, void *pointer, size_t bytes)
 {
-    unsigned n = size_class(bytes);
+    const unsigned n = size_class(bytes);
+    const size_t size = (size_t)64 << n;
     struct vm_chunk *chunk = pointer;
+    if (size >= POOL_LARGE) {
+        kiln__free(runner->run->device->mem, chunk);
+        vm_let_go(runner->run->family, size);
+        runner->pool.bytes -= size;
+        return;
+    }
     chunk->next = runner->pool.free[n];
     runner->pool.free[n] = chunk;
 }
@@ -71,7 +80,6 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     vm_frame *frame = vm_pool_get(w->runner, bytes);
     if (!frame)
         return NULL;
-    memset(frame, 0, sizeof *frame);
     frame->bytes = bytes;
     frame->caller = caller;
     frame->function = function;
@@ -82,9 +90,8 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->vars = frame->params + params;
     frame->local_base = caller ? caller->local_top : 0;
     frame->local_top = frame->local_base + function->local_bytes;
-    memset(frame->regs, 0, function->reg_bytes + params + vars); /* so that runs are repeatable */
+    memset(frame->regs, 0xff, 4); /* the predicate that is always true; the rest is zero, so that runs are repeatable */
     vm_charge(w, bytes >> 14);
-    memset(frame->regs, 0xff, 4); /* the predicate that is always true */
     return frame;
 }
 
@@ -134,7 +141,8 @@ static void enter(vm_warp *w, const vm_code *i, const vm_call *call, const vm_fu
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "call of '%s', which has no body", callee->ptx->name);
         return;
     }
-    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > VM_FRAMES_MAX ||
+    const vm_device *device = w->runner->run->device;
+    if (caller->depth + 1 >= VM_DEPTH_MAX || caller->chain > vm_frames_most(device) || !vm_frame_fits(device, callee) ||
         (callee->local_bytes && caller->local_top + callee->local_bytes > w->runner->run->local_bytes)) {
         vm_fault_raise(w, i, lane, VM_FAULT_STACK, 0, 0, "stack overflow: call of '%s' at depth %u", callee->ptx->name,
                        caller->depth + 1);

@@ -14,7 +14,7 @@
 #define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
-#define VM_FRAMES_MAX 0x1000000u /* most bytes of the frames of one chain of calls */
+#define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
@@ -522,6 +522,14 @@ static inline uint32_t vm_local_most(const vm_device *device)
 {
     uint32_t most = device->limits.local_bytes;
     return most && most < VM_LOCAL_BYTES_MAX ? most : VM_LOCAL_BYTES_MAX;
+}
+/* A chain of calls: what its frames may take for the 32 lanes. */
+static inline uint64_t vm_frames_most(const vm_device *device) { return (uint64_t)VM_LANES * vm_local_most(device); }
+/* Those of one function: parameters of calls are on a thread's stack, as local memory is. */
+static inline bool vm_frame_fits(const vm_device *device, const vm_function *function)
+{
+    const ptx_function *f = function->ptx;
+    return f->frame_bytes <= vm_local_most(device) && (f->entry || f->param_bytes <= vm_local_most(device));
 }
 static inline uint64_t vm_budget(const vm_device *device)
 {
