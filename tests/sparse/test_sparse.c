@@ -330,6 +330,76 @@ static void test_large_file(void)
     remove(path);
 }
 
+/* ---- breadth-first search ---- */
+
+/* By relaxing all edges until nothing changes. */
+static void search_slowly(const kiln__csr *m, uint64_t source, int32_t *levels)
+{
+    for (uint32_t v = 0; v < m->rows; v++)
+        levels[v] = v == source ? 0 : -1;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t v = 0; v < m->rows; v++) {
+            for (uint32_t i = m->offsets[v]; levels[v] >= 0 && i < m->offsets[v + 1]; i++) {
+                int32_t *to = &levels[m->index[i]];
+                if (*to < 0 || *to > levels[v] + 1) {
+                    *to = levels[v] + 1;
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
+static void check_search(const kiln__csr *m, int64_t source)
+{
+    uint64_t from = kiln__graph_source(m->offsets, m->rows, source), vertices = 0, ends = 0;
+    int32_t *got = malloc((m->rows + 1) * sizeof *got), *want = malloc((m->rows + 1) * sizeof *want), last = -1;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(got);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(want);
+    kiln__graph_reach reach;
+    CHECK(kiln__graph_search(NULL, m->offsets, m->index, m->rows, from, got, &reach));
+    search_slowly(m, from, want);
+    CHECK(memcmp(got, want, m->rows * sizeof *got) == 0);
+    for (uint32_t v = 0; v < m->rows; v++) {
+        vertices += want[v] >= 0;
+        ends += want[v] >= 0 ? m->offsets[v + 1] - m->offsets[v] : 0;
+        last = want[v] > last ? want[v] : last;
+    }
+    CHECK(reach.vertices == vertices && 2 * reach.edges == ends && reach.levels == (uint64_t)(last + 1));
+    free(got);
+    free(want);
+}
+
+static void test_search(void)
+{
+    static const struct {
+        const char *kind;
+        uint64_t rows, degree;
+        int64_t source;
+    } cases[] = {
+        {"none", 0, 0, -1},    {"none", 0, 0, 0},     {"none", 1, 0, 0},       {"none", 5, 0, 5},
+        {"path", 300, 0, 7},   {"star", 99, 0, 3},    {"star", 99, 0, -1},     {"grid2d", 400, 0, -1},
+        {"road", 2500, 0, 60}, {"rmat", 4096, 8, -1}, {"rmat", 65536, 24, -1}, /* more than a million edges: levels by all threads, and back to the queue */
+    };
+    for (size_t i = 0; i < KILN__COUNT(cases); i++) {
+        kiln__csr m = generate(cases[i].kind, cases[i].rows, cases[i].degree, true);
+        check_search(&m, cases[i].source);
+        kiln__csr_free(NULL, &m);
+    }
+    kiln__csr m = generate("star", 99, 0, true);
+    CHECK(kiln__graph_source(m.offsets, m.rows, -1) == 0 && kiln__graph_source(m.offsets, m.rows, 98) == 98);
+    kiln__csr_free(NULL, &m);
+    m = generate("grid2d", 100, 0, true);
+    CHECK(kiln__graph_source(m.offsets, m.rows, -1) == 11); /* the first with four edges */
+    check_oom oom = {.countdown = 0};
+    kiln_allocator mem = {check_oom_resize, &oom};
+    int32_t levels[100];
+    kiln__graph_reach reach;
+    CHECK(!kiln__graph_search(&mem, m.offsets, m.index, m.rows, 11, levels, &reach));
+    kiln__csr_free(NULL, &m);
+}
+
 /* ---- formats ---- */
 
 enum { MOST_ROWS = 80 };
@@ -456,6 +526,21 @@ static void from_delta(dense *d, const kiln_call *call, const kiln__csr *m)
     put_rest(d, call);
 }
 
+static void from_popular(dense *d, const kiln_call *call, const kiln__csr *m)
+{
+    const uint32_t *order = data(call, "order"), *index = data(call, "index");
+    uint32_t counts[MOST_ROWS] = {0};
+    for (uint32_t r = 0; r < m->rows; r++) {
+        for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
+            CU_ASSERT_TRUE_FATAL(index[i] < m->columns);
+            counts[index[i]]++;
+            put(d, r, order[index[i]], m->values[i]);
+        }
+    }
+    for (uint32_t c = 1; c < m->columns; c++)
+        CU_ASSERT_TRUE(counts[c] < counts[c - 1] || (counts[c] == counts[c - 1] && order[c] > order[c - 1]));
+}
+
 static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding,
                                kiln_error **error)
 {
@@ -482,10 +567,15 @@ static const struct {
     kiln_host_fn function;
     void (*from)(dense *, const kiln_call *, const kiln__csr *);
 } formats[] = {
-    {"coo", kiln__host_sparse_coo, from_coo},          {"ell", kiln__host_sparse_ell, from_ell},
-    {"hybrid", kiln__host_sparse_hybrid, from_hybrid}, {"jds", kiln__host_sparse_jds, from_jds},
-    {"sell", kiln__host_sparse_sell, from_sell},       {"dia", kiln__host_sparse_dia, from_dia},
-    {"bcsr", kiln__host_sparse_bcsr, from_bcsr},       {"delta", kiln__host_sparse_delta, from_delta},
+    {"coo", kiln__host_sparse_coo, from_coo},
+    {"ell", kiln__host_sparse_ell, from_ell},
+    {"hybrid", kiln__host_sparse_hybrid, from_hybrid},
+    {"jds", kiln__host_sparse_jds, from_jds},
+    {"sell", kiln__host_sparse_sell, from_sell},
+    {"dia", kiln__host_sparse_dia, from_dia},
+    {"bcsr", kiln__host_sparse_bcsr, from_bcsr},
+    {"delta", kiln__host_sparse_delta, from_delta},
+    {"popular", kiln__host_sparse_popular, from_popular},
 };
 
 static void test_formats(void)
@@ -537,6 +627,7 @@ static const check_case tests[] = {
     {"market", test_market},
     {"market: refused", test_market_refused},
     {"large file", test_large_file},
+    {"search", test_search},
     {"formats", test_formats},
     {"too much padding", test_too_much_padding},
 };

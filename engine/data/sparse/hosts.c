@@ -60,27 +60,53 @@ static kiln_status export_all(kiln_call *call, const kiln__csr *m)
     return m->values ? export_copy(call, "csr.values", KILN_f32, m->nonzeros, m->values) : KILN_OK;
 }
 
-static kiln_status export_made(kiln_call *call, bool graph)
+kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
 {
+    (void)user;
     kiln__csr matrix = {0};
-    kiln_status status = make(call, graph, &matrix);
+    kiln_status status = make(call, false, &matrix);
     if (status == KILN_OK)
         status = export_all(call, &matrix);
     kiln__csr_free(call->mem, &matrix);
     return status;
 }
 
-kiln_status kiln__host_sparse_matrix(void *user, kiln_call *call)
+/* A search from the source, which says how much of the graph one meets. */
+static kiln_status export_reach(kiln_call *call, const kiln__csr *m)
 {
-    (void)user;
-    return export_made(call, false);
+    const int64_t most_edges = -1;
+    int64_t source;
+    if (kiln_call_int(call, "source", &most_edges, &source) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    if (source >= UINT32_MAX)
+        return kiln_call_fail(call, "source is a vertex (below 2^32 - 1), or negative: the vertex with the most edges");
+    uint64_t from = kiln__graph_source(m->offsets, m->rows, source);
+    kiln__graph_reach reach;
+    int32_t *levels = kiln__alloc(call->mem, ((size_t)m->rows + 1) * sizeof *levels);
+    bool searched = levels && kiln__graph_search(call->mem, m->offsets, m->index, m->rows, from, levels, &reach);
+    kiln__free(call->mem, levels);
+    if (!searched)
+        return kiln_call_fail(call, "out of host memory");
+    if (kiln_call_export_int(call, "source", (int64_t)from) != KILN_OK ||
+        kiln_call_export_int(call, "reached", (int64_t)reach.vertices) != KILN_OK ||
+        kiln_call_export_int(call, "edges", (int64_t)reach.edges) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    return kiln_call_export_int(call, "levels", (int64_t)reach.levels);
 }
 
-/* A graph without loops whose edges go both ways. */
+/* A graph without loops whose edges go both ways. Also exports where a search begins (argument `source`; negative: at
+ * the vertex with the most edges), and what it meets: reached (vertices), edges (between them, counted once), levels. */
 kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 {
     (void)user;
-    return export_made(call, true);
+    kiln__csr graph = {0};
+    kiln_status status = make(call, true, &graph);
+    if (status == KILN_OK)
+        status = export_all(call, &graph);
+    if (status == KILN_OK)
+        status = export_reach(call, &graph);
+    kiln__csr_free(call->mem, &graph);
+    return status;
 }
 
 /* ---- references ---- */
@@ -144,42 +170,24 @@ kiln_status kiln__host_spmv(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* levels[v] is the number of edges on a shortest way from the vertex `source` to v, -1 where there is none. A source
- * that is no vertex reaches nothing. */
+/* levels[v] is the number of edges on a shortest way from the vertex SOURCE to v, -1 where there is none; a negative
+ * SOURCE is the vertex with the most edges. */
 kiln_status kiln__host_bfs(void *user, kiln_call *call)
 {
     (void)user;
     const kiln_array *offsets, *index;
     kiln_array *levels;
     int64_t source;
+    kiln__graph_reach reach;
     if (kiln_call_array(call, "offsets", &offsets) != KILN_OK || kiln_call_array(call, "index", &index) != KILN_OK ||
         kiln_call_int(call, "SOURCE", NULL, &source) != KILN_OK || kiln_call_output(call, "levels", &levels) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (!is_line(offsets, KILN_u32) || !is_line(index, KILN_u32) || !is_line(levels, KILN_i32) ||
         offsets->shape[0] != levels->shape[0] + 1 || !is_csr(offsets, index, levels->shape[0]))
         return kiln_call_fail(call, "offsets and index (u32) are no graph in CSR that fits levels (i32)");
-    const uint32_t *first = offsets->data, *to = index->data;
-    int32_t *level = levels->data;
-    uint64_t vertices = levels->shape[0], begin = 0, end = 0;
-    uint32_t *queue = kiln__alloc(call->mem, (size_t)(vertices + 1) * sizeof *queue);
-    if (!queue)
+    uint64_t vertices = levels->shape[0], from = kiln__graph_source(offsets->data, vertices, source);
+    if (!kiln__graph_search(call->mem, offsets->data, index->data, vertices, from, levels->data, &reach))
         return kiln_call_fail(call, "out of host memory");
-    for (uint64_t v = 0; v < vertices; v++)
-        level[v] = -1;
-    if (source >= 0 && (uint64_t)source < vertices) {
-        queue[end++] = (uint32_t)source;
-        level[source] = 0;
-    }
-    for (; begin < end; begin++) {
-        uint32_t v = queue[begin];
-        for (uint32_t i = first[v]; i < first[v + 1]; i++) {
-            if (level[to[i]] < 0) {
-                level[to[i]] = level[v] + 1;
-                queue[end++] = to[i];
-            }
-        }
-    }
-    kiln__free(call->mem, queue);
     return KILN_OK;
 }
 

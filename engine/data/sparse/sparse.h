@@ -94,6 +94,20 @@ typedef struct kiln__row_statistics {
 } kiln__row_statistics;
 void kiln__csr_statistics(const kiln__csr *matrix, kiln__row_statistics *statistics);
 
+/* ---- breadth-first search ---- */
+
+/* What a search from a vertex meets: vertices with an edge on a way to it, itself included; edges between them, each
+ * counted once; levels, the source's own included. The graph has each edge in both directions. */
+typedef struct kiln__graph_reach {
+    uint64_t vertices, edges, levels;
+} kiln__graph_reach;
+/* The vertex to begin with: `source`, or where that is negative the one with the most edges, of equals the first. */
+uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
+/* levels[v]: edges of a shortest way from source to v, -1 where there is none. A source that is no vertex reaches
+ * nothing. In all threads; false: no memory. */
+bool kiln__graph_search(const kiln_allocator *mem, const uint32_t *offsets, const uint32_t *index, uint64_t vertices,
+                        uint64_t source, int32_t *levels, kiln__graph_reach *reach);
+
 /* ---- host functions ---- */
 
 /* X(name, uses, function) */
@@ -108,6 +122,7 @@ void kiln__csr_statistics(const kiln__csr *matrix, kiln__row_statistics *statist
     X(sparse_dia, KILN_HOST_INPUT, kiln__host_sparse_dia)                                                              \
     X(sparse_bcsr, KILN_HOST_INPUT, kiln__host_sparse_bcsr)                                                            \
     X(sparse_delta, KILN_HOST_INPUT, kiln__host_sparse_delta)                                                          \
+    X(sparse_popular, KILN_HOST_INPUT, kiln__host_sparse_popular)                                                      \
     X(sparse_add_rest, KILN_HOST_STEP, kiln__host_add_rest)                                                            \
     X(spmv_f64, KILN_HOST_REFERENCE, kiln__host_spmv)                                                                  \
     X(bfs_exact, KILN_HOST_REFERENCE, kiln__host_bfs)

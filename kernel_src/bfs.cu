@@ -1,0 +1,880 @@
+// bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest way to each vertex.
+//
+// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the vertices
+// of a level are the *frontier*, and whoever is first found from it makes the next. An edge costs next to no
+// arithmetic; what counts is how many edges are looked at, how evenly they are shared out among threads, and on graphs
+// with many small levels (roads, grids) nothing but the latency of a level.
+//
+// What the answer is: levels[v], 0 at the source, -1 where no way leads. A source that is no vertex reaches nothing.
+// Levels are exact and the same in every run. Nothing else would be: which of several neighbours finds a vertex, and so
+// a tree of parents, and the order of a frontier depend on time. (Parents that are the same in every run cost an
+// atomicMin for each edge between two levels, in place of one atomic for each vertex.)
+// Loops and edges that a graph has twice do no harm. Directed graphs are searched right by all kernels but
+// bfs_direction_optimised, which needs edges in both directions. Vertices and edges: fewer than 2^32 - 2 each.
+//
+// The tuning parameters are macros. A spec sets them; the defaults are for an editor or a compiler that is given none.
+// A kernel is compiled where its own macro BFS_<NAME> is set, or where BFS_ONE is not.
+
+#include "common.cuh"
+
+#ifndef BLOCK
+#define BLOCK 256 // threads of a block, whole warps
+#endif
+#ifndef CAPACITY
+#define CAPACITY 2048 // vertices that a block's queue in shared memory has room for
+#endif
+#ifndef PER_SM
+#define PER_SM 1 // persistent: blocks that an SM must have room for
+#endif
+#ifndef SOLO
+#define SOLO 128 // persistent: a frontier of at most so many vertices is left to one block; 0: none is
+#endif
+#ifndef LANE
+#define LANE 8 // persistent: edges of a vertex that are left to one lane
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 4 // persistent: edges in flight per lane
+#endif
+#ifndef PIECE
+#define PIECE 1024 // persistent: edges of a piece; a vertex with more becomes several
+#endif
+#ifndef PEEK
+#define PEEK 0 // persistent: 1: look at a vertex's bit before trying to set it
+#endif
+#ifndef EARLY
+#define EARLY 1 // persistent: 1: read where a neighbour's edges lie before it is known whether it is new
+#endif
+#ifndef ALPHA
+#define ALPHA 14 // direction: bottom-up where the frontier has more than 1/ALPHA of the edges not yet explored
+#endif
+#ifndef BETA
+#define BETA 1024 // direction: top-down where it has fewer than 1/BETA of the vertices
+#endif
+#ifndef PROBE
+#define PROBE 2 // direction: neighbours that a lane looks at at once
+#endif
+#ifndef WORDS
+#define WORDS 8 // direction: words of bits that a warp takes at once; at most 8
+#endif
+
+typedef unsigned u32;
+typedef unsigned char u8;
+#define WARPS (BLOCK / WARP)
+
+// ---- a level a launch: the host reads how the frontier is ----
+
+#if defined BFS_START || !defined BFS_ONE
+// levels: -1 but at the source. The first frontier is the source, where it is a vertex.
+extern "C" __global__ void __launch_bounds__(256)
+    bfs_start(int *levels, u32 *frontier, u32 *count, u32 *depth, u32 source, u32 vertices)
+{
+    u32 v = blockIdx.x * 256 + threadIdx.x;
+    if (v < vertices)
+        levels[v] = v == source ? 0 : -1;
+    if (v == 0) {
+        frontier[0] = source;
+        count[0] = source < vertices;
+        depth[0] = 0;
+    }
+}
+#endif
+
+#if defined BFS_VERTEX_PARALLEL || !defined BFS_ONE
+// A thread a vertex, at every level; those of the frontier look at their neighbours. No atomics: whoever writes a level
+// writes the same.
+//
+// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a road
+// or a path does not. A warp takes as long as its vertex with the most edges.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
+                        u32 level, u32 vertices)
+{
+    u32 v = blockIdx.x * BLOCK + threadIdx.x;
+    if (v == 0)
+        depth[0] = level + 1;
+    if (v >= vertices || levels[v] != (int)level)
+        return;
+    bool found = false;
+    for (u32 at = offsets[v], end = offsets[v + 1]; at < end; at++) {
+        u32 to = index[at];
+        if (levels[to] < 0) {
+            levels[to] = (int)level + 1;
+            found = true;
+        }
+    }
+    if (found)
+        *more = 1;
+}
+#endif
+
+// Whether this thread is the first to find the vertex: one is.
+__device__ __forceinline__ bool is_first(int *levels, u32 vertex, u32 level)
+{
+    return *(volatile int *)(levels + vertex) < 0 && atomicCAS(levels + vertex, -1, (int)level + 1) == -1;
+}
+
+#if defined BFS_FRONTIER || !defined BFS_ONE
+// A thread a vertex of the frontier, which is a queue in memory; a new vertex is put at the end of the next one.
+//
+// Against vertex_parallel: work for the frontier only. All places in the queue are taken from one counter, so that its
+// atomics come one after the other.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_frontier(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next, u32 *next_count,
+                 u32 *depth, u32 level, u32 count)
+{
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i == 0)
+        depth[0] = level + 1;
+    if (i >= count)
+        return;
+    u32 v = frontier[i];
+    for (u32 at = offsets[v], end = offsets[v + 1]; at < end; at++) {
+        u32 to = index[at];
+        if (is_first(levels, to, level))
+            next[atomicAdd(next_count, 1)] = to;
+    }
+}
+#endif
+
+#if defined BFS_FRONTIER_BLOCK_QUEUE || defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
+// A block's own queue (privatisation): its counter is in shared memory, and one addition to the counter in memory takes
+// the places of all. What it has no room for goes to memory at once.
+struct block_queue {
+    u32 count, base, vertices[CAPACITY];
+};
+
+__device__ __forceinline__ void put(block_queue &queue, u32 vertex, u32 *next, u32 *next_count)
+{
+    u32 place = atomicAdd(&queue.count, 1);
+    if (place < CAPACITY)
+        queue.vertices[place] = vertex;
+    else
+        next[atomicAdd(next_count, 1)] = vertex;
+}
+
+__device__ __forceinline__ void write_out(block_queue &queue, u32 *next, u32 *next_count)
+{
+    __syncthreads();
+    u32 count = min(queue.count, CAPACITY);
+    if (threadIdx.x == 0 && count > 0)
+        queue.base = atomicAdd(next_count, count);
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < count; i += BLOCK)
+        next[queue.base + i] = queue.vertices[i];
+}
+#endif
+
+#if defined BFS_FRONTIER_BLOCK_QUEUE || !defined BFS_ONE
+// Against frontier: an atomic in memory for each block in place of one for each vertex that is found.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_frontier_block_queue(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
+                             u32 *next_count, u32 *depth, u32 level, u32 count)
+{
+    __shared__ block_queue queue;
+    u32 i = blockIdx.x * BLOCK + threadIdx.x;
+    if (threadIdx.x == 0)
+        queue.count = 0;
+    if (i == 0)
+        depth[0] = level + 1;
+    __syncthreads();
+    if (i < count) {
+        u32 v = frontier[i];
+        for (u32 at = offsets[v], end = offsets[v + 1]; at < end; at++) {
+            u32 to = index[at];
+            if (is_first(levels, to, level))
+                put(queue, to, next, next_count);
+        }
+    }
+    write_out(queue, next, next_count);
+}
+#endif
+
+#if defined BFS_WARP_PER_VERTEX || !defined BFS_ONE
+// A warp a vertex of the frontier: its lanes read neighbours in index, and a vertex with many edges holds up its own
+// warp a thirty-second of the time.
+//
+// Against frontier_block_queue: coalesced and even where vertices have many edges; where they have four, seven lanes of
+// eight do nothing.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_warp_per_vertex(const u32 *offsets, const u32 *index, int *levels, const u32 *frontier, u32 *next,
+                        u32 *next_count, u32 *depth, u32 level, u32 count)
+{
+    __shared__ block_queue queue;
+    u32 i = blockIdx.x * WARPS + warp_id();
+    if (threadIdx.x == 0)
+        queue.count = 0;
+    if (i == 0 && threadIdx.x == 0)
+        depth[0] = level + 1;
+    __syncthreads();
+    if (i < count) {
+        u32 v = frontier[i], begin = offsets[v], edges = offsets[v + 1] - begin;
+        for (u32 at = lane_id(); at < edges; at += WARP) {
+            u32 to = index[begin + at];
+            if (is_first(levels, to, level))
+                put(queue, to, next, next_count);
+        }
+    }
+    write_out(queue, next, next_count);
+}
+#endif
+
+// ---- all levels in one launch ----
+//
+// A cooperative launch: as many blocks as there is room for, all of them there at once. Rounds take the place of
+// launches; a round is a level, or a preparation. What makes a round short:
+//
+// - A vertex has a bit that says that it was found. Its word is the only thing that blocks meet in, and only by atomics.
+// - The end of a round is one addition to a word in memory for each block: the upper half counts the blocks that came,
+//   the lower half what they found. So the addition takes places in the next queue as well, and who sees all blocks
+//   there knows the length of the queue.
+// - There is no fence. A place of the queue is two words of 64 bits, each with the number of its round beside its value
+//   (as notes in decoupled look-back), and who needs a place waits until the number is right. That a block has come
+//   says that its atomics have answered, since its count depends on them.
+// - A place holds where the edges of a vertex lie, so the next round needs not look it up; a vertex of many edges takes
+//   several places, so that its edges are shared out among warps.
+// - A small frontier is left to one block, whose queue lies in shared memory, and whose rounds end with a barrier of the
+//   block. The others wait.
+
+#if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
+
+enum : u32 { ROOM = 2048 };                       // rows in a block's queue
+enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
+enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
+enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
+
+// Edges of a vertex, all or a part. None: no row.
+struct row {
+    u32 begin, count;
+};
+
+// What blocks share; all 0 before the first launch, and again after each but for `rounds`.
+struct control {
+    offset places[2], edges[2]; // of rounds in turn: blocks that came, and how many places and edges they need
+    offset level, last_edges;   // of a round of one block: its number, the level reached, the edges of that frontier
+    u32 rounds, left;           // rounds of all launches; blocks that have left
+};
+
+// The search as each thread knows it. All threads of all blocks take the same decisions.
+struct search {
+    const u32 *offsets, *index;
+    int *levels;
+    u32 *visited;               // a bit a vertex: found, or without edges
+    ulonglong2 *queues;         // two of `length` places
+    control *all;
+    offset length;
+    u32 vertices;
+    u32 turn, tag;              // which queue and counters are this round's; its number, of those of all launches
+    u32 level;                  // of the frontier
+    u32 frontier, leaving;      // places of the frontier, or in bits its vertices; edges that leave it
+    u32 unexplored;             // edges of vertices not found yet
+    u32 found_edges;            // by this thread, in this round
+};
+
+// A block's part of a round, in shared memory.
+struct block_part {
+    offset places_seen[2], edges_seen[2]; // what the counters held before the rounds that they are for
+    u32 count, spilled, base;   // rows here; whether there are more in memory; where the rows here will stand
+    u32 more;                   // places that the rows here need beyond one each
+    u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
+    u32 all_places, all_edges, level, leaving; // what thread 0 tells the others of all blocks' round
+    row found[ROOM];            // one queue; a block alone has two halves that change places
+};
+
+__device__ __forceinline__ u32 warp_sum(u32 mine)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(ALL_LANES, mine);
+#else
+    return warp_all_reduce<Plus<u32>>(mine);
+#endif
+}
+
+__device__ __forceinline__ u32 lanes_before(u32 votes)
+{
+    return __popc(votes & ((1u << lane_id()) - 1));
+}
+
+// ---- the queue in memory ----
+
+__device__ __forceinline__ const ulonglong2 *this_queue(const search &s)
+{
+    return s.queues + (s.turn ? s.length : 0);
+}
+
+__device__ __forceinline__ ulonglong2 *next_queue(const search &s)
+{
+    return s.queues + (s.turn ? 0 : s.length);
+}
+
+// A place of the queue of the next round.
+__device__ __forceinline__ void leave(ulonglong2 *place, u32 tag, row r)
+{
+    const offset upper = (offset)tag << 32;
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(place)),
+                 "l"(upper | r.begin), "l"(upper | r.count)
+                 : "memory");
+}
+
+// A place of the queue of this round, as soon as it is there.
+__device__ __forceinline__ row take(const ulonglong2 *place, u32 tag)
+{
+    offset begin, count;
+    do
+        asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(begin), "=l"(count)
+                     : "l"(__cvta_generic_to_global(place))
+                     : "memory");
+    while ((u32)(begin >> 32) != tag || (u32)(count >> 32) != tag);
+    return {(u32)begin, (u32)count};
+}
+
+__device__ __forceinline__ u32 places_of(u32 count)
+{
+    return count / PIECE + (count % PIECE != 0);
+}
+
+// A row of many edges takes several places, for several warps.
+__device__ __forceinline__ void leave_pieces(ulonglong2 *place, u32 tag, row r)
+{
+#pragma unroll 1
+    for (u32 at = 0; at < r.count; at += PIECE)
+        leave(place++, tag, {r.begin + at, min(PIECE, r.count - at)});
+}
+
+// Rows that the block's queue has no room for: to memory at once.
+__device__ __forceinline__ void spill(const search &s, block_part &mine, row r)
+{
+    u32 places = places_of(r.count), before = warp_scan<Plus<u32>>(places), base = 0;
+    if (lane_id() == WARP - 1) {
+        base = (u32)atomicAdd(&s.all->places[s.turn], (offset)before) - (u32)mine.places_seen[s.turn];
+        mine.spilled = 1;
+    }
+    base = __shfl_sync(ALL_LANES, base, WARP - 1);
+    leave_pieces(next_queue(s) + base + before - places, s.tag + 1, r);
+}
+
+// Puts what the lanes of a warp found into the block's queue, or into memory where that is full.
+template <u32 items> __device__ __forceinline__ void push(search &s, block_part &mine, row *queue, u32 room,
+                                                          const row (&found)[items])
+{
+    u32 votes[items], total = 0, more = 0;
+#pragma unroll
+    for (u32 k = 0; k < items; k++) {
+        votes[k] = __ballot_sync(ALL_LANES, found[k].count > 0);
+        total += __popc(votes[k]);
+        s.found_edges += found[k].count;
+    }
+    if (total == 0)
+        return;
+    u32 first = 0;
+    if (lane_id() == 0)
+        first = atomicAdd(&mine.count, total);
+    first = __shfl_sync(ALL_LANES, first, 0);
+    u32 place = first;
+#pragma unroll
+    for (u32 k = 0; k < items; k++) {
+        const u32 at = place + lanes_before(votes[k]);
+        if (found[k].count > 0 && at < room) {
+            queue[at] = found[k];
+            more += found[k].count > PIECE ? places_of(found[k].count) - 1 : 0;
+        }
+        place += __popc(votes[k]);
+    }
+    if (more)
+        atomicAdd(&mine.more, more);
+    if (place <= room)
+        return;
+#pragma unroll 1
+    for (u32 k = 0; k < items; k++) { // seldom: not as fast as can be, but little code
+        row r = found[0];
+#pragma unroll
+        for (u32 j = 1; j < items; j++)
+            r = j == k ? found[j] : r;
+        const u32 vote = __ballot_sync(ALL_LANES, r.count > 0), at = first + lanes_before(vote);
+        first += __popc(vote);
+        if (first > room)
+            spill(s, mine, {r.begin, at < room ? 0 : r.count});
+    }
+}
+
+// This block's rows to memory, from place mine.base on.
+__device__ __forceinline__ void write_rows(const search &s, block_part &mine, const row *queue, u32 count,
+                                           bool long_ones)
+{
+    if (!long_ones) {
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < count; i += BLOCK)
+            leave(next_queue(s) + mine.base + i, s.tag + 1, queue[i]);
+        return;
+    }
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < count; i += BLOCK)
+        leave_pieces(next_queue(s) + atomicAdd(&mine.base, places_of(queue[i].count)), s.tag + 1, queue[i]);
+}
+
+// ---- top-down ----
+
+// Whether this thread is the first to find the vertex.
+__device__ __forceinline__ bool set_bit(u32 *visited, u32 vertex)
+{
+    u32 *word = visited + vertex / 32, bit = 1u << vertex % 32;
+    if (PEEK && (*(volatile u32 *)word & bit))
+        return false;
+    return !(atomicOr(word, bit) & bit);
+}
+
+// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; all accesses of a kind are under
+// way before the first of them is waited for.
+__device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
+                                      u32 step)
+{
+    u32 to[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
+    bool is_new[AT_ONCE];
+    row found[AT_ONCE];
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++)
+        to[k] = k * step < left ? __ldg(s.index + first + k * step) : 0;
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++) {
+        is_new[k] = k * step < left && set_bit(s.visited, to[k]);
+        if (EARLY && k * step < left) {
+            begin[k] = __ldg(s.offsets + to[k]);
+            end[k] = __ldg(s.offsets + to[k] + 1);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++) {
+        if (!EARLY && is_new[k]) {
+            begin[k] = __ldg(s.offsets + to[k]);
+            end[k] = __ldg(s.offsets + to[k] + 1);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < AT_ONCE; k++) {
+        found[k] = {0, 0};
+        if (is_new[k]) {
+            found[k] = {begin[k], end[k] - begin[k]};
+            s.levels[to[k]] = (int)s.level + 1;
+            prefetch_l2(s.index + begin[k]); // for who goes on from it
+        }
+    }
+    push(s, mine, queue, room, found);
+}
+
+// The edges of a warp's rows: short ones by lanes, the longer ones by all lanes, one after the other.
+__device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
+{
+    const u32 alone = r.count <= LANE ? r.count : 0;
+    u32 longs = __ballot_sync(ALL_LANES, r.count > LANE), at = 0, begin = 0, count = 0;
+    bool by_lanes = __any_sync(ALL_LANES, alone > 0);
+    while (by_lanes || at < count || longs) {
+        if (by_lanes) {
+            visit(s, mine, queue, room, (offset)r.begin + at, at < alone ? alone - at : 0, 1);
+            at += AT_ONCE;
+            by_lanes = __any_sync(ALL_LANES, at < alone);
+            continue;
+        }
+        if (at >= count) {
+            u32 from = __ffs(longs) - 1;
+            longs &= longs - 1;
+            begin = __shfl_sync(ALL_LANES, r.begin, from);
+            count = __shfl_sync(ALL_LANES, r.count, from);
+            at = 0;
+        }
+        u32 here = at + lane_id();
+        visit(s, mine, queue, room, (offset)begin + here, here < count ? count - here : 0, WARP);
+        at += WARP * AT_ONCE;
+    }
+}
+
+// One level, by `warps` warps; `now` is the frontier where it lies in shared memory, else it is in memory. As many rows
+// a warp at once as make all warps busy: one, where the frontier is small, for all its edges to be looked at at once.
+__device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
+                                         row *queue, u32 room)
+{
+    const u32 each = min(max(ceil_div(rows, warps), 1), WARP);
+    for (offset at = (offset)warp * each; at < rows; at += (offset)warps * each) {
+        const u32 i = (u32)at + lane_id();
+        row r = {0, 0};
+        if (lane_id() < each && at + lane_id() < rows)
+            r = now ? now[i] : take(this_queue(s) + i, s.tag);
+        __syncwarp();
+        expand(s, mine, queue, room, r);
+    }
+}
+
+// ---- rounds ----
+
+__device__ __forceinline__ void add_found_edges(search &s, block_part &mine)
+{
+    u32 edges = warp_sum(s.found_edges);
+    s.found_edges = 0;
+    if (lane_id() == 0 && edges)
+        atomicAdd(&mine.edges, edges);
+    __syncthreads();
+}
+
+__device__ __forceinline__ void take_all(search &s, block_part &mine)
+{
+    for (u32 i = threadIdx.x; i < s.frontier; i += BLOCK)
+        mine.found[i] = take(this_queue(s) + i, s.tag);
+}
+
+// Whether this block goes on alone after a level. `rows`: what it found.
+__device__ __forceinline__ bool goes_on(search &s, block_part &mine, u32 *rows)
+{
+    add_found_edges(s, mine);
+    const u32 edges = mine.edges;
+    *rows = mine.count;
+    const bool on = *rows > 0 && *rows <= SOLO && edges <= SOLO_EDGES && mine.spilled == 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        mine.solo_edges += edges;
+        mine.edges = 0;
+        if (on) {
+            mine.count = mine.more = 0;
+        } else {
+            const offset upper = (offset)s.tag << 32;
+            *(volatile offset *)&s.all->level = upper | s.level;
+            *(volatile offset *)&s.all->last_edges = upper | edges;
+        }
+    }
+    __syncthreads();
+    return on;
+}
+
+// A round top-down: one level, or those of a block alone, while the others wait. The queue with what was found.
+__device__ __forceinline__ row *go_down(search &s, block_part &mine, bool alone)
+{
+    row *queue = mine.found;
+    if (alone && blockIdx.x != 0)
+        return queue;
+    const row *now = nullptr;
+    // Warps are numbered so that neighbouring rows go to different SMs.
+    u32 room = ROOM, rows = s.frontier, warp = warp_id() * gridDim.x + blockIdx.x, warps = gridDim.x * WARPS;
+    if (alone) {
+        take_all(s, mine);
+        __syncthreads();
+        room = ROOM / 2;
+        warp = warp_id();
+        warps = WARPS;
+        now = mine.found;
+        queue = mine.found + room;
+    }
+    for (;;) {
+        top_down(s, mine, now, rows, warp, warps, queue, room);
+        s.level++;
+        if (!alone || !goes_on(s, mine, &rows))
+            return queue;
+        row *swapped = (row *)now;
+        now = queue;
+        queue = swapped;
+    }
+}
+
+__device__ __forceinline__ u32 wait_for_note(const offset *note, u32 tag)
+{
+    offset word;
+    do
+        word = *(const volatile offset *)note;
+    while ((u32)(word >> 32) != tag);
+    return (u32)word;
+}
+
+// Thread 0 waits for all blocks.
+__device__ __forceinline__ void wait_for_all(const search &s, block_part &mine, bool alone)
+{
+    offset places, edges;
+    do {
+        places = *(volatile offset *)&s.all->places[s.turn] - mine.places_seen[s.turn];
+        edges = *(volatile offset *)&s.all->edges[s.turn] - mine.edges_seen[s.turn];
+    } while (places >> CAME != gridDim.x || edges >> CAME != gridDim.x);
+    // Counters are not set back within a launch: what a round added is the difference.
+    mine.places_seen[s.turn] += places;
+    mine.edges_seen[s.turn] += edges;
+    mine.all_places = (u32)places;
+    mine.all_edges = (u32)edges;
+    mine.level = alone ? wait_for_note(&s.all->level, s.tag) : s.level;
+    mine.leaving = alone ? wait_for_note(&s.all->last_edges, s.tag) : (u32)edges;
+}
+
+// The end of a round: this block's queue goes to memory, and all blocks learn how much was found. `fence`: what was
+// written without atomics is seen as well. `queued`: what was found is rows in queues; else it is bits of vertices.
+__device__ __forceinline__ void end_round(search &s, block_part &mine, const row *queue, u32 room, bool fence,
+                                          bool queued, bool alone)
+{
+    add_found_edges(s, mine);
+    const u32 count = queued ? min(mine.count, room) : mine.count, more = mine.more;
+    if (threadIdx.x == 0) {
+        const offset came = (offset)1 << CAME;
+        if (fence)
+            __threadfence();
+        atomicAdd(&s.all->edges[s.turn], came | (mine.edges + mine.solo_edges));
+        mine.base = (u32)atomicAdd(&s.all->places[s.turn], came | (count + more)) - (u32)mine.places_seen[s.turn];
+    }
+    __syncthreads();
+    if (queued)
+        write_rows(s, mine, queue, count, more > 0);
+    if (threadIdx.x == 0) {
+        mine.count = mine.more = mine.spilled = mine.edges = mine.solo_edges = 0;
+        wait_for_all(s, mine, alone);
+        if (fence)
+            __threadfence();
+    }
+    __syncthreads();
+    s.frontier = mine.all_places;
+    s.leaving = mine.leaving;
+    s.level = mine.level;
+    s.unexplored -= mine.all_edges;
+    s.turn ^= 1;
+    s.tag++;
+}
+
+// Levels and bits of all vertices, and the first frontier. A vertex without edges has its bit set: nobody looks for it.
+__device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 source)
+{
+    const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * WARPS;
+#pragma unroll 2
+    for (offset w = (offset)blockIdx.x * WARPS + warp_id(); w < words; w += step) {
+        offset v = w * WARP + lane_id();
+        bool done = true;
+        if (v < s.vertices) {
+            done = s.offsets[v] == s.offsets[v + 1] || v == source;
+            s.levels[v] = v == source ? 0 : -1;
+        }
+        u32 bits = __ballot_sync(ALL_LANES, done);
+        if (lane_id() == 0)
+            s.visited[w] = bits;
+    }
+    if (threadIdx.x == 0) {
+        u32 begin = 0, count = 0;
+        if (blockIdx.x == 0 && source < s.vertices) {
+            begin = s.offsets[source];
+            count = s.offsets[source + 1] - begin;
+        }
+        mine.found[0] = {begin, count};
+        mine.count = count > 0;
+        mine.more = count > 0 ? places_of(count) - 1 : 0;
+        mine.edges = count;
+        mine.spilled = mine.solo_edges = 0;
+        for (u32 i = 0; i < 2; i++)
+            mine.places_seen[i] = mine.edges_seen[i] = 0;
+    }
+    __syncthreads();
+}
+
+// The last block to leave makes all as it was.
+__device__ __forceinline__ void end_search(search &s)
+{
+    control *c = s.all;
+    if (threadIdx.x == 0 && is_last_block(&c->left)) {
+        for (u32 i = 0; i < 2; i++) {
+            atomicExch(&c->places[i], 0);
+            atomicExch(&c->edges[i], 0);
+        }
+        atomicExch(&c->rounds, s.tag + 1);
+    }
+}
+
+__device__ __forceinline__ search make_search(const u32 *offsets, const u32 *index, int *levels, u32 *visited,
+                                              ulonglong2 *queues, control *c, offset length, u32 vertices, u32 edges)
+{
+    search s = {offsets, index, levels, visited, queues, c, length, vertices};
+    s.turn = 0;
+    s.tag = *(volatile u32 *)&c->rounds;
+    s.level = s.frontier = s.leaving = s.found_edges = 0;
+    s.unexplored = edges;
+    return s;
+}
+
+__device__ __forceinline__ bool is_for_one(const search &s)
+{
+    return s.frontier <= SOLO && s.leaving <= SOLO_EDGES;
+}
+#endif
+
+#if defined BFS_PERSISTENT || !defined BFS_ONE
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    bfs_persistent(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues, control *c,
+                   offset length, u32 source, u32 vertices, u32 edges)
+{
+    __shared__ block_part mine;
+    search s = make_search(offsets, index, levels, visited, queues, c, length, vertices, edges);
+    const row *queue = mine.found;
+    bool first = true, alone = false;
+    begin_search(s, mine, source);
+    for (;;) {
+        end_round(s, mine, queue, alone ? ROOM / 2 : ROOM, first, true, alone);
+        if (s.frontier == 0)
+            break;
+        first = false;
+        alone = is_for_one(s);
+        queue = go_down(s, mine, alone);
+    }
+    end_search(s);
+}
+#endif
+
+#if defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
+// Vertices not found yet look for a neighbour that is (Beamer, Asanovic, Patterson, SC 2012): one that was found before
+// this level is of the frontier, since any earlier one would have found them. So the bits of found vertices do for the
+// frontier's, if this level's are written to other words: `visited` is read, `next` is written, all of it.
+//
+// Most vertices need one or two looks, where top-down looks at every edge of the frontier. A warp takes WORDS words,
+// lists the vertices whose bits are not set, and gives one to each lane; after SERIAL neighbours in vain it is all
+// lanes' turn.
+__device__ __forceinline__ bool is_set(const u32 *bits, u32 vertex)
+{
+    return bits[vertex / 32] >> vertex % 32 & 1;
+}
+
+struct warp_list {
+    u32 fresh[WORDS]; // bits of vertices found now
+    u8 vertices[WORDS * 32];
+};
+
+// Whether a lane's vertex has a neighbour whose bit is set.
+__device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visited, u32 begin, u32 count)
+{
+    bool hit = false;
+#pragma unroll 1
+    for (u32 at = 0; at < min(count, SERIAL) && !hit; at += PROBE) {
+        u32 to[PROBE];
+#pragma unroll
+        for (u32 k = 0; k < PROBE; k++)
+            to[k] = __ldg(s.index + (offset)begin + min(at + k, count - 1));
+#pragma unroll
+        for (u32 k = 0; k < PROBE; k++)
+            hit |= is_set(visited, to[k]);
+    }
+    for (u32 open = __ballot_sync(ALL_LANES, !hit && count > SERIAL); open; open &= open - 1) {
+        u32 from = __ffs(open) - 1, edges = __shfl_sync(ALL_LANES, count, from);
+        const u32 *row = s.index + __shfl_sync(ALL_LANES, begin, from);
+        bool any = false;
+#pragma unroll 1
+        for (u32 at = SERIAL; at < edges && !any; at += WARP)
+            any = __any_sync(ALL_LANES, at + lane_id() < edges && is_set(visited, __ldg(row + at + lane_id())));
+        if (lane_id() == from)
+            hit = any;
+    }
+    return hit;
+}
+
+__device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32 *visited, u32 *next, warp_list &list)
+{
+    const u32 words = (u32)ceil_div((offset)s.vertices, WARP), lane = lane_id();
+    u32 found = 0;
+#pragma unroll 1
+    for (offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS; first < words;
+         first += (offset)gridDim.x * WARPS * WORDS) {
+        u32 old = lane < WORDS && first + lane < words ? visited[first + lane] : 0xffffffffu, count = 0;
+        if (lane < WORDS)
+            list.fresh[lane] = 0;
+        if (__any_sync(ALL_LANES, ~old != 0)) {
+#pragma unroll
+            for (u32 j = 0; j < WORDS; j++) {
+                u32 open = ~__shfl_sync(ALL_LANES, old, j);
+                if (open >> lane & 1)
+                    list.vertices[count + lanes_before(open)] = (u8)(j * 32 + lane);
+                count += __popc(open);
+            }
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (u32 i = 0; i < count; i += WARP) {
+            u32 place = i + lane < count ? list.vertices[i + lane] : 0, begin = 0, edges = 0;
+            const offset v = first * 32 + place;
+            if (i + lane < count) {
+                begin = __ldg(s.offsets + v);
+                edges = __ldg(s.offsets + v + 1) - begin;
+            }
+            if (has_neighbour(s, visited, begin, edges)) {
+                s.levels[v] = (int)s.level + 1;
+                atomicOr(&list.fresh[place / 32], 1u << place % 32);
+                s.found_edges += edges;
+                found++;
+            }
+        }
+        __syncwarp();
+        if (lane < WORDS && first + lane < words)
+            next[first + lane] = old | list.fresh[lane];
+        __syncwarp();
+    }
+    found = warp_sum(found);
+    if (lane == 0 && found)
+        atomicAdd(&mine.count, found);
+}
+
+// The queue of a frontier that is in bits: set in `now`, not in `before`.
+__device__ __forceinline__ void queue_of_bits(search &s, block_part &mine, const u32 *before, const u32 *now)
+{
+    const offset words = ceil_div((offset)s.vertices, WARP), step = (offset)gridDim.x * BLOCK;
+#pragma unroll 1
+    for (offset first = (offset)blockIdx.x * BLOCK + warp_id() * WARP; first < words; first += step) {
+        offset w = first + lane_id();
+        u32 bits = w < words ? now[w] & ~before[w] : 0;
+        while (__any_sync(ALL_LANES, bits != 0)) {
+            row found[1] = {{0, 0}};
+            if (bits) {
+                offset v = w * 32 + __ffs(bits) - 1;
+                u32 begin = s.offsets[v];
+                found[0] = {begin, s.offsets[v + 1] - begin};
+                bits &= bits - 1;
+            }
+            push(s, mine, mine.found, ROOM, found);
+        }
+    }
+}
+
+// Top-down while the frontier is small, bottom-up where that is likely to look at fewer edges.
+extern "C" __global__ void __launch_bounds__(BLOCK, PER_SM)
+    bfs_direction_optimised(const u32 *offsets, const u32 *index, int *levels, u32 *visited, ulonglong2 *queues,
+                            control *c, offset length, u32 source, u32 vertices, u32 edges)
+{
+    // What a round does. `order`: nothing but a fence, after levels whose bits were set by atomics.
+    enum step { begin, down, order, up, queue_up };
+    __shared__ block_part mine;
+    __shared__ warp_list lists[WARPS];
+    search s = make_search(offsets, index, levels, visited, queues, c, length, vertices, edges);
+    u32 *before = visited + ceil_div((offset)vertices, WARP); // the bits of the level before, after a level bottom-up
+    const row *queue = mine.found;
+    step step = begin;
+    bool in_queue = true, alone = false;
+    begin_search(s, mine, source);
+    for (;;) {
+        const u32 frontier = s.frontier, leaving = s.leaving, unexplored = s.unexplored;
+        end_round(s, mine, queue, alone ? ROOM / 2 : ROOM, step != down, step != up, alone);
+        if (step == order) { // nothing was looked for
+            s.frontier = frontier;
+            s.leaving = leaving;
+        }
+        if (step == queue_up) // edges that are known already
+            s.unexplored = unexplored;
+        if (s.frontier == 0)
+            break;
+        const bool many = s.frontier > vertices / BETA;
+        alone = false;
+        queue = mine.found;
+        if (in_queue && (!many || s.leaving <= s.unexplored / ALPHA)) {
+            step = down;
+            alone = is_for_one(s);
+            queue = go_down(s, mine, alone);
+        } else if (in_queue) {
+            step = order;
+            in_queue = false;
+        } else if (many || step == order) {
+            step = up;
+            bottom_up(s, mine, s.visited, before, lists[warp_id()]);
+            u32 *swapped = s.visited;
+            s.visited = before;
+            before = swapped;
+            s.level++;
+        } else {
+            step = queue_up;
+            queue_of_bits(s, mine, before, s.visited);
+            in_queue = true;
+        }
+    }
+    end_search(s);
+}
+#endif
