@@ -29,11 +29,14 @@
 #ifndef SOLO
 #define SOLO 128 // persistent: a frontier of at most so many vertices is left to one block; 0: none is
 #endif
-#ifndef LANE
-#define LANE 8 // persistent: edges of a vertex that are left to one lane
+#ifndef GROUP
+#define GROUP 4 // persistent: lanes that look at the edges of one vertex: a power of two up to 32
+#endif
+#ifndef LONG
+#define LONG 32 // persistent: a vertex with more edges is looked at by all lanes
 #endif
 #ifndef AT_ONCE
-#define AT_ONCE 4 // persistent: edges in flight per lane
+#define AT_ONCE 1 // persistent: edges in flight per lane
 #endif
 #ifndef PIECE
 #define PIECE 1024 // persistent: edges of a piece; a vertex with more becomes several
@@ -247,9 +250,11 @@ struct row {
     u32 begin, count;
 };
 
-// What blocks share; all 0 before the first launch, and again after each but for `rounds`.
+// What blocks share; all 0 before the first launch, and again after each but for `rounds`. Each counter has a line of the
+// L2 to itself.
 struct control {
-    offset places[2], edges[2]; // of rounds in turn: blocks that came, and how many places and edges they need
+    offset places[2], line[14]; // of rounds in turn: blocks that came, and how many places they need in the next queue;
+    offset edges[2], lines[14]; // blocks that came, and how many edges leave what they found
     offset level, last_edges;   // of a round of one block: its number, the level reached, the edges of that frontier
     u32 rounds, left;           // rounds of all launches; blocks that have left
 };
@@ -273,9 +278,10 @@ struct search {
 // A block's part of a round, in shared memory.
 struct block_part {
     offset places_seen[2], edges_seen[2]; // what the counters held before the rounds that they are for
-    u32 count, spilled, base;   // rows here; whether there are more in memory; where the rows here will stand
-    u32 more;                   // places that the rows here need beyond one each
+    u32 count, more;            // rows here; places that they need beyond one each
+    u32 spilled;                // whether there are more rows in memory
     u32 edges, solo_edges;      // found in this round; of all levels, where a block is alone
+    u32 base;                   // where the rows here will stand
     u32 all_places, all_edges, level, leaving; // what thread 0 tells the others of all blocks' round
     row found[ROOM];            // one queue; a block alone has two halves that change places
 };
@@ -414,46 +420,66 @@ __device__ __forceinline__ void write_rows(const search &s, block_part &mine, co
 
 // ---- top-down ----
 
-// Whether this thread is the first to find the vertex.
-__device__ __forceinline__ bool set_bit(u32 *visited, u32 vertex)
+// Accesses of some lanes without a branch: of several in a row, all are under way before the first is waited for.
+__device__ __forceinline__ u32 load_if(bool is, const u32 *at)
 {
-    u32 *word = visited + vertex / 32, bit = 1u << vertex % 32;
-    if (PEEK && (*(volatile u32 *)word & bit))
-        return false;
-    return !(atomicOr(word, bit) & bit);
+    u32 value;
+    asm("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, 0;\n\t@is ld.global.nc.u32 %0, [%2];\n\t}"
+        : "=r"(value)
+        : "r"((u32)is), "l"(__cvta_generic_to_global(at)));
+    return value;
 }
 
-// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; all accesses of a kind are under
-// way before the first of them is waited for.
+// What the word was; where nothing is done, all ones.
+__device__ __forceinline__ u32 or_if(bool is, u32 *word, u32 bits)
+{
+    u32 value;
+    asm volatile("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, -1;\n\t"
+                 "@is atom.relaxed.gpu.global.or.b32 %0, [%2], %3;\n\t}"
+                 : "=r"(value)
+                 : "r"((u32)is), "l"(__cvta_generic_to_global(word)), "r"(bits)
+                 : "memory");
+    return value;
+}
+
+__device__ __forceinline__ u32 peek_if(bool is, const u32 *word)
+{
+    u32 value;
+    asm volatile("{\n\t.reg .pred is;\n\tsetp.ne.u32 is, %1, 0;\n\tmov.u32 %0, -1;\n\t"
+                 "@is ld.relaxed.gpu.global.u32 %0, [%2];\n\t}"
+                 : "=r"(value)
+                 : "r"((u32)is), "l"(__cvta_generic_to_global(word))
+                 : "memory");
+    return value;
+}
+
+// Looks at up to AT_ONCE edges of each lane, `step` apart, the first of `left`; who sets a vertex's bit has found it.
 __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u32 room, offset first, u32 left,
                                       u32 step)
 {
-    u32 to[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
-    bool is_new[AT_ONCE];
+    u32 to[AT_ONCE], was[AT_ONCE], begin[AT_ONCE], end[AT_ONCE];
     row found[AT_ONCE];
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++)
-        to[k] = k * step < left ? __ldg(s.index + first + k * step) : 0;
+        to[k] = load_if(k * step < left, s.index + first + k * step);
+#pragma unroll
+    for (u32 k = 0; PEEK && k < AT_ONCE; k++)
+        was[k] = peek_if(k * step < left, s.visited + to[k] / 32);
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        is_new[k] = k * step < left && set_bit(s.visited, to[k]);
-        if (EARLY && k * step < left) {
-            begin[k] = __ldg(s.offsets + to[k]);
-            end[k] = __ldg(s.offsets + to[k] + 1);
-        }
+        const u32 bit = 1u << to[k] % 32;
+        was[k] = or_if(PEEK ? !(was[k] & bit) : k * step < left, s.visited + to[k] / 32, bit) & bit;
     }
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        if (!EARLY && is_new[k]) {
-            begin[k] = __ldg(s.offsets + to[k]);
-            end[k] = __ldg(s.offsets + to[k] + 1);
-        }
+        const bool is = EARLY ? k * step < left : !was[k];
+        begin[k] = load_if(is, s.offsets + to[k]);
+        end[k] = load_if(is, s.offsets + to[k] + 1);
     }
 #pragma unroll
     for (u32 k = 0; k < AT_ONCE; k++) {
-        found[k] = {0, 0};
-        if (is_new[k]) {
-            found[k] = {begin[k], end[k] - begin[k]};
+        found[k] = {begin[k], was[k] ? 0 : end[k] - begin[k]};
+        if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
             prefetch_l2(s.index + begin[k]); // for who goes on from it
         }
@@ -461,42 +487,50 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
     push(s, mine, queue, room, found);
 }
 
-// The edges of a warp's rows: short ones by lanes, the longer ones by all lanes, one after the other.
+// The edges of a warp's rows: GROUP lanes a row; of longer rows all lanes, one row after the other.
 __device__ __forceinline__ void expand(search &s, block_part &mine, row *queue, u32 room, row r)
 {
-    const u32 alone = r.count <= LANE ? r.count : 0;
-    u32 longs = __ballot_sync(ALL_LANES, r.count > LANE), at = 0, begin = 0, count = 0;
-    bool by_lanes = __any_sync(ALL_LANES, alone > 0);
-    while (by_lanes || at < count || longs) {
-        if (by_lanes) {
-            visit(s, mine, queue, room, (offset)r.begin + at, at < alone ? alone - at : 0, 1);
-            at += AT_ONCE;
-            by_lanes = __any_sync(ALL_LANES, at < alone);
-            continue;
+    const u32 sub = lane_id() % GROUP, few = r.count <= LONG ? r.count : 0;
+    u32 longs = __ballot_sync(ALL_LANES, sub == 0 && r.count > LONG), at = sub, begin = 0, count = 0;
+    bool by_groups = __any_sync(ALL_LANES, few > 0);
+#pragma unroll 1
+    while (by_groups || longs || at < count) {
+        u32 step = GROUP;
+        offset first = (offset)r.begin + at;
+        u32 left = at < few ? few - at : 0;
+        if (!by_groups) {
+            if (at >= count) { // the same for all lanes
+                u32 from = __ffs(longs) - 1;
+                longs &= longs - 1;
+                begin = __shfl_sync(ALL_LANES, r.begin, from);
+                count = __shfl_sync(ALL_LANES, r.count, from);
+                at = 0;
+            }
+            const u32 here = at + lane_id();
+            step = WARP;
+            first = (offset)begin + here;
+            left = here < count ? count - here : 0;
         }
-        if (at >= count) {
-            u32 from = __ffs(longs) - 1;
-            longs &= longs - 1;
-            begin = __shfl_sync(ALL_LANES, r.begin, from);
-            count = __shfl_sync(ALL_LANES, r.count, from);
-            at = 0;
+        visit(s, mine, queue, room, first, left, step);
+        at += AT_ONCE * step;
+        if (by_groups) {
+            by_groups = __any_sync(ALL_LANES, at < few);
+            at = by_groups ? at : 0; // count is 0: the first long row is next
         }
-        u32 here = at + lane_id();
-        visit(s, mine, queue, room, (offset)begin + here, here < count ? count - here : 0, WARP);
-        at += WARP * AT_ONCE;
     }
 }
 
 // One level, by `warps` warps; `now` is the frontier where it lies in shared memory, else it is in memory. As many rows
-// a warp at once as make all warps busy: one, where the frontier is small, for all its edges to be looked at at once.
+// a warp at once as make all warps busy: one, where the frontier is small.
 __device__ __forceinline__ void top_down(search &s, block_part &mine, const row *now, u32 rows, u32 warp, u32 warps,
                                          row *queue, u32 room)
 {
-    const u32 each = min(max(ceil_div(rows, warps), 1), WARP);
+    const u32 each = rows <= warps ? 1 : min(ceil_div(rows, warps), WARP / GROUP), mine_of = lane_id() / GROUP;
+#pragma unroll 1
     for (offset at = (offset)warp * each; at < rows; at += (offset)warps * each) {
-        const u32 i = (u32)at + lane_id();
+        const offset i = at + mine_of;
         row r = {0, 0};
-        if (lane_id() < each && at + lane_id() < rows)
+        if (mine_of < each && i < rows)
             r = now ? now[i] : take(this_queue(s) + i, s.tag);
         __syncwarp();
         expand(s, mine, queue, room, r);
