@@ -47,6 +47,9 @@
 #ifndef EARLY
 #define EARLY 1 // persistent: 1: read where a neighbour's edges lie before it is known whether it is new
 #endif
+#ifndef AHEAD
+#define AHEAD 0 // persistent: bring to the L2 where the edges of vertices so much before and behind a new one lie; 0: no
+#endif
 #ifndef ALPHA
 #define ALPHA 14 // direction: bottom-up where the frontier has more than 1/ALPHA of the edges not yet explored
 #endif
@@ -240,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
-enum : u32 { ROOM = 2048 };                       // rows in a block's queue
+enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of them
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
 enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
@@ -482,6 +485,10 @@ __device__ __forceinline__ void visit(search &s, block_part &mine, row *queue, u
         if (!was[k]) {
             s.levels[to[k]] = (int)s.level + 1;
             prefetch_l2(s.index + begin[k]); // for who goes on from it
+            if (AHEAD) {                     // where neighbours have near numbers, the search comes there soon
+                prefetch_l2(s.offsets + (to[k] + AHEAD < s.vertices ? to[k] + AHEAD : s.vertices));
+                prefetch_l2(s.offsets + (to[k] > AHEAD ? to[k] - AHEAD : 0));
+            }
         }
     }
     push(s, mine, queue, room, found);
