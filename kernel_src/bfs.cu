@@ -244,6 +244,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
 enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of them
+static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
 enum : u32 { SOLO_EDGES = 8 * SOLO };             // that a frontier which is left to one block may have
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that a lane looks at by itself
 enum : u32 { CAME = 32 };                         // the bit of a counter from which on blocks are counted
@@ -804,11 +805,14 @@ __device__ __forceinline__ bool has_neighbour(const search &s, const u32 *visite
 __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32 *visited, u32 *next, warp_list &list)
 {
     const u32 words = (u32)ceil_div((offset)s.vertices, WARP), lane = lane_id();
-    u32 found = 0;
+    const u32 all_set = 0xffffffffu;
+    const offset step = (offset)gridDim.x * WARPS * WORDS;
+    offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS;
+    u32 found = 0, old = lane < WORDS && first + lane < words ? visited[first + lane] : all_set;
 #pragma unroll 1
-    for (offset first = ((offset)warp_id() * gridDim.x + blockIdx.x) * WORDS; first < words;
-         first += (offset)gridDim.x * WARPS * WORDS) {
-        u32 old = lane < WORDS && first + lane < words ? visited[first + lane] : 0xffffffffu, count = 0;
+    for (; first < words; first += step) {
+        const u32 coming = lane < WORDS && first + step + lane < words ? visited[first + step + lane] : all_set;
+        u32 count = 0;
         if (lane < WORDS)
             list.fresh[lane] = 0;
         if (__any_sync(ALL_LANES, ~old != 0)) {
@@ -821,6 +825,8 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
             }
         }
         __syncwarp();
+        if (~coming != 0) // where the edges of the next vertices lie
+            prefetch_l2(s.offsets + (first + step + lane) * 32);
 #pragma unroll 1
         for (u32 i = 0; i < count; i += WARP) {
             u32 place = i + lane < count ? list.vertices[i + lane] : 0, begin = 0, edges = 0;
@@ -839,6 +845,7 @@ __device__ __forceinline__ void bottom_up(search &s, block_part &mine, const u32
         __syncwarp();
         if (lane < WORDS && first + lane < words)
             next[first + lane] = old | list.fresh[lane];
+        old = coming;
         __syncwarp();
     }
     found = warp_sum(found);
