@@ -1,9 +1,9 @@
 // bfs.cu - breadth-first search from one vertex of a graph: the number of edges of a shortest way to each vertex.
 //
-// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the vertices
-// of a level are the *frontier*, and whoever is first found from it makes the next. An edge costs next to no
-// arithmetic; what counts is how many edges are looked at, how evenly they are shared out among threads, and on graphs
-// with many small levels (roads, grids) nothing but the latency of a level.
+// The graph is in CSR, offsets and index (u32), each edge in both directions. A search goes level by level: the
+// vertices of a level are the *frontier*, and those that are first found from it make the next. An edge costs next to
+// no arithmetic. What counts is how many edges are looked at, how evenly threads share them, and on graphs with many
+// small levels (roads, grids) nothing but the latency of a level.
 //
 // What the answer is: levels[v], 0 at the source, -1 where no way leads. A source that is no vertex reaches nothing.
 // Levels are exact and the same in every run. Nothing else would be: which of several neighbours finds a vertex, and so
@@ -48,7 +48,7 @@
 #define EARLY 1 // persistent: 1: read where a neighbour's edges lie before it is known whether it is new
 #endif
 #ifndef AHEAD
-#define AHEAD 0 // persistent: bring to the L2 where the edges of vertices so much before and behind a new one lie; 0: no
+#define AHEAD 0 // persistent: where the edges of vertices so much before and behind a new one lie goes to the L2; 0: no
 #endif
 #ifndef ALPHA
 #define ALPHA 14 // direction: bottom-up where the frontier has more than 1/ALPHA of the edges not yet explored
@@ -89,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(256)
 // A thread a vertex, at every level; those of the frontier look at their neighbours. No atomics: whoever writes a level
 // writes the same.
 //
-// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a road
-// or a path does not. A warp takes as long as its vertex with the most edges.
+// Every level reads all of levels, so that a search costs vertices times levels: a graph of few levels stands it, a
+// road or a path does not. A warp takes as long as its vertex with the most edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_vertex_parallel(const u32 *offsets, const u32 *index, volatile int *levels, volatile u32 *more, u32 *depth,
                         u32 level, u32 vertices)
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // A cooperative launch: as many blocks as there is room for, all of them there at once. Rounds take the place of
 // launches; a round is a level, or a preparation. What makes a round short:
 //
-// - A vertex has a bit that says that it was found. Its word is the only thing that blocks meet in, and only by atomics.
+// - A vertex has a bit that says that it was found. Its word is all that blocks meet in, and only by atomics.
 // - The end of a round is one addition to a word in memory for each block: the upper half counts the blocks that came,
 //   the lower half what they found. So the addition takes places in the next queue as well, and who sees all blocks
 //   there knows the length of the queue.
@@ -238,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //   says that its atomics have answered, since its count depends on them.
 // - A place holds where the edges of a vertex lie, so the next round needs not look it up; a vertex of many edges takes
 //   several places, so that its edges are shared out among warps.
-// - A small frontier is left to one block, whose queue lies in shared memory, and whose rounds end with a barrier of the
-//   block. The others wait.
+// - A small frontier is left to one block, whose queue lies in shared memory, and whose levels end with a barrier of
+//   the block. The others wait.
 
 #if defined BFS_PERSISTENT || defined BFS_DIRECTION_OPTIMISED || !defined BFS_ONE
 
@@ -254,8 +254,8 @@ struct row {
     u32 begin, count;
 };
 
-// What blocks share; all 0 before the first launch, and again after each but for `rounds`. Each counter has a line of the
-// L2 to itself.
+// What blocks share; all 0 before the first launch, and again after each but for `rounds`. Each counter has a line of
+// the L2 to itself.
 struct control {
     offset places[2], line[14]; // of rounds in turn: blocks that came, and how many places they need in the next queue;
     offset edges[2], lines[14]; // blocks that came, and how many edges leave what they found
