@@ -11,7 +11,10 @@
 #include "base.h"
 #include "kiln.h"
 
-typedef struct check_case { const char *name; void (*run)(void); } check_case;
+typedef struct check_case {
+    const char *name;
+    void (*run)(void);
+} check_case;
 
 /* Fails the test with both texts shown. */
 #define CHECK_TEXT(got, want)                                                                                          \
@@ -34,8 +37,7 @@ typedef struct check_case { const char *name; void (*run)(void); } check_case;
     do {                                                                                                               \
         kiln_status got_ = (status);                                                                                   \
         if (got_ != KILN_OK)                                                                                           \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, kiln_status_name(got_),                             \
-                    kiln_error_message(error));                                                                        \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, kiln_status_name(got_), kiln_error_message(error)); \
         CU_ASSERT_EQUAL(got_, KILN_OK);                                                                                \
         kiln_error_free(error);                                                                                        \
         (error) = NULL;                                                                                                \
@@ -43,7 +45,11 @@ typedef struct check_case { const char *name; void (*run)(void); } check_case;
 
 /* An allocator that fails the n-th allocation and counts what is live: for running each constructor with the 1st, 2nd,
  * ... allocation failing. */
-typedef struct check_oom { long countdown; long live; int failed; } check_oom;
+typedef struct check_oom {
+    long countdown;
+    long live;
+    int failed;
+} check_oom;
 static inline void *check_oom_resize(void *user, void *pointer, size_t size)
 {
     check_oom *oom = user;

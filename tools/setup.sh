@@ -3,7 +3,7 @@
 #
 #   tools/setup.sh           what building and running needs
 #   tools/setup.sh --test    also what the tests need (clang for the fuzz targets, gnuplot, zsh, fish,
-#                            abigail-tools)
+#                            abigail-tools, Python's jsonschema and yaml)
 #   tools/setup.sh --check   only says what is missing; exit 1 if something is
 #
 # Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
@@ -51,6 +51,8 @@ if [ $test = 1 ]; then
     has zsh || want zsh # the completions are typed into each shell
     has fish || want fish
     has abidiff || want abigail-tools # what changed for programs that were built against an earlier library
+    python3 -c 'import jsonschema' 2>/dev/null || want python3-jsonschema # specs against their schema
+    python3 -c 'import yaml' 2>/dev/null || want python3-yaml
     # libFuzzer and the sanitizers of clang are a package of their own.
     if ! has clang || [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-x86_64.a" ] &&
        [ ! -e "$(clang -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer-$(uname -m).a" ] &&

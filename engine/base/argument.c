@@ -1,11 +1,12 @@
-/* argument.c - what every public function checks of its arguments before it does anything. base.h has the macros. */
+/* argument.c - the checks of arguments with which every public function begins. base.h has the macros. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base.h"
 
-/* The largest options struct that a newer header could have: past it a size is taken for a mistake, not read to its end. */
+/* The largest options struct that a newer header could have. A larger size is a mistake of the caller; reading that
+ * many bytes could leave its memory. */
 enum { MOST_BYTES = 4096 };
 
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument)
@@ -27,8 +28,8 @@ kiln_status kiln__fail_flags(const kiln_allocator *mem, kiln_error **error, cons
 kiln_status kiln__fail_enum(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                             unsigned value, unsigned count)
 {
-    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s is %d; it goes from 0 to %u", function, argument, (int)value,
-                      count - 1);
+    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s is %d; it must be 0 to %u", function, argument,
+                      (int)value, count - 1);
 }
 
 kiln_status kiln__fail_number(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
@@ -41,10 +42,12 @@ kiln_status kiln__fail_array(const kiln_allocator *mem, kiln_error **error, cons
                              const char *count_name, size_t count)
 {
     if (count > KILN__MOST_ITEMS)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s is %zu; it is at most %d, and a negative number wraps "
-                                                           "round to a large one", function, count_name, count,
-                          KILN__MOST_ITEMS);
-    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s is %zu, but %s is NULL", function, count_name, count, array);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: %s is %zu; it must be at most %d (a negative number wraps "
+                          "to a large one)",
+                          function, count_name, count, KILN__MOST_ITEMS);
+    return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s is %zu, but %s is NULL", function, count_name, count,
+                      array);
 }
 
 /* ---- lists ---- */
@@ -60,8 +63,8 @@ kiln_status kiln__check_settings(const kiln_allocator *mem, kiln_error **error, 
             return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s[%zu].name is %s", function, array, i,
                               s->name ? "empty" : "NULL");
         if ((unsigned)s->value.kind > KILN_TEXT)
-            return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s[%zu].value.kind is %d; it goes from 0 to %d", function,
-                              array, i, (int)s->value.kind, KILN_TEXT);
+            return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s[%zu].value.kind is %d; it must be 0 to %d",
+                              function, array, i, (int)s->value.kind, KILN_TEXT);
         if (s->value.kind == KILN_TEXT && !s->value.as.text)
             return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s[%zu].value.as.text is NULL", function, array, i);
     }
@@ -100,8 +103,8 @@ kiln_status kiln__check_choice(const kiln_allocator *mem, kiln_error **error, co
 {
     if (!choice)
         return KILN_OK;
-    kiln_status status = kiln__check_settings(mem, error, function, "choice.params", "choice.param_count", choice->params,
-                                              choice->param_count);
+    kiln_status status = kiln__check_settings(mem, error, function, "choice.params", "choice.param_count",
+                                              choice->params, choice->param_count);
     return status == KILN_OK ? kiln__check_settings(mem, error, function, "choice.sizes", "choice.size_count",
                                                     choice->sizes, choice->size_count)
                              : status;
@@ -117,20 +120,25 @@ kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, con
     if (given)
         memcpy(&size, given, sizeof size);
     if (size == 0)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is 0; set %s.size = sizeof %s", function, argument,
-                          argument, argument);
-    /* Members are of at most this size and stand at multiples of theirs, so that such a size cuts none in half. */
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is 0; set %s.size = sizeof %s", function,
+                          argument, argument, argument);
+    /* No member is larger, and each is aligned to its own size, so a multiple of it never ends within a member. */
     if (size % sizeof(uint64_t) != 0 || size < sizeof size)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is %zu, which ends within a member; set %s.size = "
-                          "sizeof %s", function, argument, size, argument, argument);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: %s.size is %zu, which ends within a member; set %s.size = "
+                          "sizeof %s",
+                          function, argument, size, argument, argument);
     if (size > MOST_BYTES)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is %zu, more than any version of it has; set "
-                          "%s.size = sizeof %s", function, argument, size, argument, argument);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: %s.size is %zu, larger than in any version; set "
+                          "%s.size = sizeof %s",
+                          function, argument, size, argument, argument);
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)given)[i] != 0)
-            return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: %s asks for something that this library (" KILN_VERSION
-                              ") does not know: it is older than the header that the caller was compiled with", function,
-                              argument);
+            return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                              "%s: %s uses an option that this library (" KILN_VERSION
+                              ") does not know: it is older than the header that the caller was compiled with",
+                              function, argument);
     if (given)
         memcpy(taken, given, size < known ? size : known);
     memcpy(taken, &known, sizeof known);
@@ -144,8 +152,10 @@ static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, cons
                              const kiln_run_options *run)
 {
     char text[2][64];
-    const struct { const char *name; double value; } numbers[] = {
-        {"budget", run->budget}, {"precision", run->precision}, {"stop_early_above", run->stop_early_above}};
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"budget", run->budget}, {"precision", run->precision}, {"stop_early_above", run->stop_early_above}};
     snprintf(text[0], sizeof text[0], "%s.flags", argument);
     if (run->flags & ~RUN_FLAGS)
         return kiln__fail_flags(mem, error, function, text[0], run->flags & ~RUN_FLAGS);
@@ -178,9 +188,9 @@ kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, con
 {
     kiln_status status = kiln__take_struct(mem, error, function, "filter", given, taken, sizeof *taken);
     if (status == KILN_OK && (taken->failed < -1 || taken->failed > 1))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: filter.failed is %d; it goes from -1 to 1", function,
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: filter.failed is %d; it must be -1 to 1", function,
                           taken->failed);
-    return status == KILN_OK ? kiln__check_settings(mem, error, function, "filter.sizes", "filter.size_count", taken->sizes,
-                                                    taken->size_count)
+    return status == KILN_OK ? kiln__check_settings(mem, error, function, "filter.sizes", "filter.size_count",
+                                                    taken->sizes, taken->size_count)
                              : status;
 }

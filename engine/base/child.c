@@ -1,4 +1,4 @@
-/* child.c - a process of another program from the side that started it: starting, talking, time limits, ending. */
+/* child.c - child processes: starting them, sending and receiving messages, time limits, ending them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,13 +30,14 @@ int kiln__child_start(kiln__child *child, const char *const *arguments)
     failed = posix_spawnattr_init(&attributes);
     if (failed)
         goto no_attributes;
-    /* The socket is the process's standard input; what a library prints is not for the host's terminal. */
+    /* The socket is the child's standard input. Its output goes to /dev/null, as libraries in it may print to the
+     * host's terminal. */
     failed = posix_spawn_file_actions_adddup2(&actions, pair[1], STDIN_FILENO);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     if (!failed)
         failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    /* A process group of its own: Ctrl-C is for the host to handle. No signal stays blocked or ignored. */
+    /* A process group of its own, so that Ctrl-C reaches only the host. No signal stays blocked or ignored. */
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
@@ -67,7 +68,7 @@ int kiln__child_end(kiln__child *child)
         return -1;
     close(child->socket);
     child->socket = -1;
-    /* A host that ignores SIGCHLD lets the number go to another process: the pidfd cannot hit that one. */
+    /* In a host that ignores SIGCHLD the pid may belong to another process by now; the pidfd never does. */
     if (child->pidfd < 0 || pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0) != 0)
         if (child->pidfd < 0)
             kill(child->pid, SIGKILL);
@@ -95,7 +96,7 @@ bool kiln__child_is_gone(const kiln__child *child)
 {
     char byte;
     ssize_t got = recv(child->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return got >= 0 || errno != EAGAIN; /* nothing is due: end of file, an error, or bytes that nobody asked for */
+    return got >= 0 || errno != EAGAIN; /* end of file, an error, or unexpected bytes */
 }
 
 void kiln__child_describe(int how, char *text, size_t room)
@@ -106,10 +107,10 @@ void kiln__child_describe(int how, char *text, size_t room)
     else if (how >= 0 && WIFEXITED(how))
         snprintf(text, room, "it exited with status %d", WEXITSTATUS(how));
     else
-        snprintf(text, room, "how it ended is not known");
+        snprintf(text, room, "its exit status is not known");
 }
 
-/* ---- talking ---- */
+/* ---- messages ---- */
 
 uint64_t kiln__deadline_in(double seconds)
 {
@@ -138,10 +139,7 @@ static kiln__io await(const kiln__child *child, short events, uint64_t deadline)
     }
 }
 
-kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline)
-{
-    return await(child, POLLIN, deadline);
-}
+kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline) { return await(child, POLLIN, deadline); }
 
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent)
 {
@@ -155,7 +153,7 @@ kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *messa
     return KILN__IO_DONE;
 }
 
-/* Reads into `bytes` until `at` is `length`. */
+/* Reads into `bytes` until *at is `length`. */
 static kiln__io receive_some(const kiln__child *child, char *bytes, size_t length, size_t *at)
 {
     while (*at < length) {

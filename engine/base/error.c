@@ -7,8 +7,7 @@ const char *kiln_status_name(kiln_status status)
 {
     switch (status) {
 #define KILN_X(name, value, text, code)                                                                                \
-    case KILN_##name:                                                                                                  \
-        return "KILN_" #name;
+    case KILN_##name: return "KILN_" #name;
         KILN_STATUS_MAP(KILN_X)
 #undef KILN_X
     }
@@ -19,26 +18,19 @@ const char *kiln_status_text(kiln_status status)
 {
     switch (status) {
 #define KILN_X(name, value, text, code)                                                                                \
-    case KILN_##name:                                                                                                  \
-        return text;
+    case KILN_##name: return text;
         KILN_STATUS_MAP(KILN_X)
 #undef KILN_X
     }
     return "an unknown status";
 }
 
-/* What is reported when there is no memory to report with: it has no message of its own and is never freed. */
+/* The error for when no memory is left for an error: its message is a constant, and it is never freed. */
 static const kiln_error out_of_memory = {.status = KILN_ERROR_MEMORY};
 
-static bool is_static(const kiln_error *error)
-{
-    return error == &out_of_memory;
-}
+static bool is_static(const kiln_error *error) { return error == &out_of_memory; }
 
-kiln_status kiln_error_status(const kiln_error *error)
-{
-    return error ? error->status : KILN_OK;
-}
+kiln_status kiln_error_status(const kiln_error *error) { return error ? error->status : KILN_OK; }
 
 const char *kiln_error_message(const kiln_error *error)
 {
@@ -47,28 +39,25 @@ const char *kiln_error_message(const kiln_error *error)
     return is_static(error) ? "out of host memory" : error->message;
 }
 
-int kiln_error_cuda(const kiln_error *error)
-{
-    return error ? error->cuda : 0;
-}
+int kiln_error_cuda(const kiln_error *error) { return error ? error->cuda : 0; }
 
 void kiln_error_free(kiln_error *error)
 {
     if (!error || is_static(error))
         return;
-    kiln_allocator mem = error->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator mem = error->mem_copy; /* a copy: it is in the block that is freed next */
     kiln__free(error->mem ? &mem : NULL, error);
 }
 
-kiln_status (kiln__fail_memory)(kiln_error **error)
+kiln_status(kiln__fail_memory)(kiln_error **error)
 {
     if (error && !*error)
         *error = (kiln_error *)(uintptr_t)&out_of_memory; /* never written through: see is_static() */
     return KILN_ERROR_MEMORY;
 }
 
-static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda,
-                        const char *format, va_list arguments)
+static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, int cuda, const char *format,
+                        va_list arguments)
 {
     if (!error || *error)
         return status;
@@ -94,7 +83,7 @@ static kiln_status fail(const kiln_allocator *mem, kiln_error **error, kiln_stat
     return status;
 }
 
-kiln_status (kiln__fail)(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
+kiln_status(kiln__fail)(const kiln_allocator *mem, kiln_error **error, kiln_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -119,10 +108,7 @@ void kiln__error_mark_passing(kiln_error *error)
         error->passing = true;
 }
 
-bool kiln__error_is_passing(const kiln_error *error)
-{
-    return error && (is_static(error) || error->passing);
-}
+bool kiln__error_is_passing(const kiln_error *error) { return error && (is_static(error) || error->passing); }
 
 /* ---- diagnostics ---- */
 
@@ -137,13 +123,13 @@ static void add_caret(kiln__text *out, kiln__pos pos)
     if (length == 0)
         return;
     kiln__text_puts(out, "  ");
-    for (size_t i = 0; i < length; i++) { /* foreign bytes: nothing that moves a terminal's cursor gets through */
+    for (size_t i = 0; i < length; i++) { /* untrusted text: control characters would reach the terminal */
         unsigned char c = (unsigned char)line[i];
         kiln__text_add(out, c < 0x20 || c == 0x7f ? " " : line + i, 1);
     }
     kiln__text_puts(out, "\n  ");
     for (unsigned column = 1; column < pos.column && column <= length; column++)
-        if (((unsigned char)line[column - 1] & 0xc0) != 0x80) /* continuation bytes of UTF-8 take no room */
+        if (((unsigned char)line[column - 1] & 0xc0) != 0x80) /* continuation bytes of UTF-8 have no width */
             kiln__text_puts(out, " ");
     kiln__text_puts(out, "^\n");
 }
@@ -182,8 +168,8 @@ kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error *
     return status;
 }
 
-/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case; names past 63 bytes
- * are never near. */
+/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes are
+ * never near. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -220,7 +206,7 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
     if (strlen(name) < 2)
-        least = 1; /* every one-letter name is one letter away: only another case is near */
+        least = 1; /* all one-letter names have distance 1: accept only the other case */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

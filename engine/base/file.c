@@ -27,12 +27,12 @@ int kiln__write_all(int fd, const void *data, size_t length)
     return 0;
 }
 
-/* ---- one writer ----
+/* ---- writing a file ----
  *
- * What is written becomes the file only when it is whole: until then it has no name (O_TMPFILE), so that a process that
- * is killed leaves nothing behind; where the file system has no such files, it is NAME.tmp-PID-N beside the target. */
+ * The new file has no name (O_TMPFILE) until it is complete, so that a killed process leaves nothing behind. On file
+ * systems without O_TMPFILE its name is NAME.tmp-PID-N, in the same folder. */
 
-enum { NAME_KEPT = 200, NAME_TRIES = 100 }; /* bytes of a name: with its ending it must fit into 255 */
+enum { NAME_KEPT = 200, NAME_TRIES = 100 }; /* bytes of the name that are kept: with the suffix it must fit into 255 */
 
 static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln_error **error)
 {
@@ -42,20 +42,26 @@ static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln
     kiln_status status;
     to[length > 0 ? length : 0] = '\0';
     if (full && stat(full, &info) == 0 && S_ISREG(info.st_mode))
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s: name that file, or remove the link", path, full);
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link",
+                            path, full);
     else if (full && stat(full, &info) == 0)
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s, which is %s", path, full, kiln__file_kind(info.st_mode));
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s, which is %s",
+                            path, full, kiln__file_kind(info.st_mode));
     else
-        status = kiln__fail(mem, error, KILN_ERROR_IO, "%s: is a symbolic link, and only regular files are written; it "
-                            "leads to %s: name that file, or remove the link", path, to);
+        status = kiln__fail(mem, error, KILN_ERROR_IO,
+                            "%s: is a symbolic link, and only regular files are written; it "
+                            "leads to %s: name that file, or remove the link",
+                            path, to);
     free(full);
     return status;
 }
 
-/* What is there under that name may be replaced: nothing, or a regular file that may be written. *mode: what the new
- * file has, before the umask where there is none yet. */
+/* Checks that `path` may be replaced: it does not exist, or is a regular file that may be written. *mode: the mode of
+ * the new file; without an old file the umask still applies to it. */
 static kiln_status check_target(const kiln_allocator *mem, const char *path, bool *exists, mode_t *mode,
                                 kiln_error **error)
 {
@@ -71,7 +77,7 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
     if (!S_ISREG(info.st_mode))
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, and only regular files are written", path,
                           kiln__file_kind(info.st_mode));
-    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) /* its owner has protected it; rename() would not ask */
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) /* write-protected; rename() would not check that */
         return kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
     *mode = info.st_mode & 0777;
     return KILN_OK;
@@ -79,7 +85,7 @@ static kiln_status check_target(const kiln_allocator *mem, const char *path, boo
 
 static bool temporary_name(const kiln__output *out, kiln__text *name)
 {
-    static atomic_uint serial; /* only makes temporary names differ between threads */
+    static atomic_uint serial; /* makes temporary names differ between threads */
     const char *slash = strrchr(out->path, '/'), *base = slash ? slash + 1 : out->path;
     name->length = 0;
     kiln__text_add(name, out->path, (size_t)(base - out->path));
@@ -99,7 +105,7 @@ static int open_named(kiln__output *out, mode_t mode)
 {
     for (int i = 0; i < NAME_TRIES && temporary_name(out, &out->temporary); i++) {
         int fd = open(out->temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST) /* that of a killed process, or of another machine on the same disk */
+        if (fd >= 0 || errno != EEXIST) /* it exists: a killed process left it, or another machine uses it */
             return fd;
     }
     return -1;
@@ -114,7 +120,7 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
     if (status != KILN_OK)
         return status;
     folder_name(path, folder, sizeof folder);
-    if (access("/proc/self/fd", X_OK) == 0) /* by which it gets its name */
+    if (access("/proc/self/fd", X_OK) == 0) /* needed to give it a name later */
         out->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (out->fd < 0) {
         out->fd = open_named(out, mode);
@@ -125,21 +131,22 @@ kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln
         bool failed = out->temporary.failed;
         kiln__text_free(&out->temporary);
         return failed ? kiln__fail_memory(error)
-                      : kiln__fail(mem, error, KILN_ERROR_IO, "%s: no file can be made in the folder %s: %s", path, folder,
-                                   strerror(why));
+                      : kiln__fail(mem, error, KILN_ERROR_IO, "%s: cannot create a file in the folder %s: %s", path,
+                                   folder, strerror(why));
     }
-    if (out->replaces) /* whatever the umask; a file system without modes is no reason not to write */
+    if (out->replaces) /* ignores the umask; a failure is accepted, as some file systems have no modes */
         (void)!fchmod(out->fd, mode);
     return KILN_OK;
 }
 
 static kiln_status fail_writing(kiln__output *out, int why, kiln_error **error)
 {
-    const char *path = out->path, *kept = out->replaces ? "; the old file is as it was" : "";
-    kiln_status status =
-        why == ENOMEM ? kiln__fail_memory(error)
-                      : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path, strerror(why),
-                                   why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
+    const char *path = out->path, *kept = out->replaces ? "; the old file is unchanged" : "";
+    kiln_status status = why == ENOMEM
+                             ? kiln__fail_memory(error)
+                             : kiln__fail(out->mem, error, KILN_ERROR_IO, "%s: cannot be written: %s%s%s", path,
+                                          strerror(why),
+                                          why == EFBIG ? " (the limit on the size of files: ulimit -f)" : "", kept);
     kiln__output_drop(out);
     return status;
 }
@@ -149,7 +156,7 @@ kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length,
     return kiln__write_all(out->fd, data, length) == 0 ? KILN_OK : fail_writing(out, errno, error);
 }
 
-/* A file without a name gets the temporary one, as link() cannot replace. 0, or errno. */
+/* Gives the file a temporary name, as link() cannot replace an existing one. 0, or errno. */
 static int give_name(kiln__output *out)
 {
     char self[40];
@@ -170,7 +177,7 @@ kiln_status kiln__output_finish(kiln__output *out, kiln_error **error)
     mode_t mode;
     if (fsync(out->fd) != 0)
         return fail_writing(out, errno, error);
-    kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error); /* time has passed */
+    kiln_status status = check_target(out->mem, out->path, &out->replaces, &mode, error); /* it may have changed */
     if (status != KILN_OK) {
         kiln__output_drop(out);
         return status;
@@ -228,7 +235,7 @@ kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsi
             *slash = '\0';
         if (*copy && mkdir(copy, (mode_t)mode) != 0) {
             int why = errno;
-            struct stat info; /* on a read-only or foreign parent mkdir may complain of a folder that is there */
+            struct stat info; /* in a read-only parent mkdir may not say EEXIST */
             bool there = stat(copy, &info) == 0;
             if (!there || !S_ISDIR(info.st_mode)) {
                 status = there ? kiln__fail(mem, error, KILN_ERROR_IO, "%s: is %s, not a folder", copy,
@@ -298,7 +305,7 @@ uint64_t kiln__host_memory(void)
     return v1 < bytes ? v1 : bytes;
 }
 
-/* The number behind `key` at the start of a line of a file of the kernel's; 0: there is none. */
+/* The number after `key`, which starts a line, in a file in /proc or /sys; 0: not found. */
 static uint64_t read_figure(const char *path, const char *key)
 {
     FILE *file = fopen(path, "re");

@@ -11,16 +11,13 @@ void *kiln__realloc(const kiln_allocator *mem, void *pointer, size_t size)
     return mem ? mem->resize(mem->user, pointer, size) : realloc(pointer, size);
 }
 
-void *kiln__alloc(const kiln_allocator *mem, size_t size)
-{
-    return kiln__realloc(mem, NULL, size);
-}
+void *kiln__alloc(const kiln_allocator *mem, size_t size) { return kiln__realloc(mem, NULL, size); }
 
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
         return NULL;
-    if (!mem) /* the system's calloc gets untouched pages without writing them */
+    if (!mem) /* calloc does not write pages that are zero already */
         return calloc(count ? count : 1, size ? size : 1);
     void *pointer = kiln__alloc(mem, count * size);
     if (pointer)

@@ -1,7 +1,7 @@
-/* open.c - opening the files that a spec, a command line or a host names, to be read.
+/* open.c - opens files for reading whose names come from a spec, a command line or a host.
  *
- * A name may lead to anything: a FIFO, which waits for a writer for ever, a terminal, a device whose mere opening does
- * something. Only regular files are read. */
+ * Such a name may be anything: a FIFO, which waits for a writer forever, a terminal, a device on which open() has side
+ * effects. Only regular files are read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,26 +16,18 @@ enum { READ_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 const char *kiln__file_kind(unsigned mode)
 {
     switch (mode & S_IFMT) {
-    case S_IFREG:
-        return "a regular file";
-    case S_IFDIR:
-        return "a folder";
-    case S_IFIFO:
-        return "a FIFO (named pipe)";
-    case S_IFCHR:
-        return "a character device";
-    case S_IFBLK:
-        return "a block device";
-    case S_IFSOCK:
-        return "a socket";
-    case S_IFLNK:
-        return "a symbolic link";
-    default:
-        return "of an unknown kind";
+    case S_IFREG: return "a regular file";
+    case S_IFDIR: return "a folder";
+    case S_IFIFO: return "a FIFO (named pipe)";
+    case S_IFCHR: return "a character device";
+    case S_IFBLK: return "a block device";
+    case S_IFSOCK: return "a socket";
+    case S_IFLNK: return "a symbolic link";
+    default: return "of an unknown kind";
     }
 }
 
-/* The component at *at, which moves past it; NULL at the end. */
+/* Copies the component at *at into `name` and moves *at past it; NULL at the end. */
 static const char *next_component(const char **at, char name[256])
 {
     const char *from = *at + strspn(*at, "/");
@@ -48,8 +40,8 @@ static const char *next_component(const char **at, char name[256])
     return name;
 }
 
-/* A path in which no component is a link: one that was put there since the path was resolved is refused (ELOOP for the
- * file, ENOTDIR for a folder). Component by component, which needs neither /proc nor openat2. */
+/* Opens a resolved path. If a component has become a symbolic link since, it fails (ELOOP for the file, ENOTDIR for a
+ * folder). It opens component by component, which needs neither /proc nor openat2. */
 static int open_resolved(const char *path)
 {
     char name[256];
@@ -85,14 +77,15 @@ kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_e
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *file, kiln_error **error)
 {
     struct stat info;
-    /* Asked first, because opening some devices does something (a watchdog, a tape); asked again of what was opened. */
+    /* Checked before opening, because open() has side effects on some devices (a watchdog, a tape), and again
+     * afterwards for the file that was opened. */
     kiln_status status = kiln__file_check(mem, path, error);
     if (status != KILN_OK)
         return status;
     int fd = resolved ? open_resolved(path) : open(path, READ_FLAGS);
     if (fd < 0 && resolved && (errno == ELOOP || errno == ENOTDIR))
         return kiln__fail(mem, error, KILN_ERROR_REFUSED,
-                          "%s: changed while it was looked for: it is reached by a "
+                          "%s: changed after it was checked: the path contains a "
                           "symbolic link now",
                           path);
     if (fd < 0)
@@ -121,7 +114,7 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
     if (expect > limit)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: %zu bytes, more than the %zu allowed here", path, expect,
                           limit);
-    for (;;) { /* the file may grow or shrink while it is read: what counts is what read() gives */
+    for (;;) { /* the file may grow or shrink meanwhile: only read() says how long it is */
         if (!kiln__grow(mem, &bytes, &capacity, (used < expect ? expect : used) + 2, 1)) {
             status = kiln__fail_memory(error);
             break;
@@ -135,8 +128,8 @@ static kiln_status read_all(const kiln_allocator *mem, const char *path, int fd,
             break;
         used += (size_t)got;
         if (used > limit) {
-            status =
-                kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path, limit);
+            status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: more than the %zu bytes allowed here", path,
+                                limit);
             break;
         }
     }
@@ -184,14 +177,14 @@ kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, c
     bool below = false;
     for (size_t i = 0; i < count && !below; i++)
         below = kiln__path_below(full, folders[i]);
-    kiln_status status =
-        below ? read_path(mem, full, true, limit, data, length, error)
-              : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read", path, full);
+    kiln_status status = below ? read_path(mem, full, true, limit, data, length, error)
+                               : kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: leads to %s, which may not be read",
+                                            path, full);
     free(full);
     return status;
 }
 
-/* ---- where a path lies ---- */
+/* ---- paths ---- */
 
 bool kiln__path_below(const char *path, const char *folder)
 {
@@ -212,7 +205,4 @@ bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *
     return within;
 }
 
-bool kiln__file_exists(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
+bool kiln__file_exists(const char *path) { return access(path, F_OK) == 0; }

@@ -8,25 +8,19 @@ uint64_t kiln__random_mix(uint64_t x) /* splitmix64: Steele, Lea and Flood, OOPS
     return x ^ x >> 31;
 }
 
-uint64_t kiln__random_next(kiln__random *random)
-{
-    return kiln__random_mix(random->state += 0x9e3779b97f4a7c15u);
-}
+uint64_t kiln__random_next(kiln__random *random) { return kiln__random_mix(random->state += 0x9e3779b97f4a7c15u); }
 
 __extension__ typedef unsigned __int128 wide;
 
-uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: divides hardly ever */
+uint64_t kiln__random_below(kiln__random *random, uint64_t bound) /* Lemire, TOMACS 2019: almost never divides */
 {
     wide product = (wide)kiln__random_next(random) * bound;
     if ((uint64_t)product < bound) {
-        uint64_t least = -bound % bound; /* 2^64 mod bound: below it some numbers would come up once more often */
+        uint64_t least = -bound % bound; /* 2^64 mod bound: below it, some numbers would be more likely than others */
         while ((uint64_t)product < least)
             product = (wide)kiln__random_next(random) * bound;
     }
     return (uint64_t)(product >> 64);
 }
 
-double kiln__random_unit(kiln__random *random)
-{
-    return (double)(kiln__random_next(random) >> 11) * 0x1p-53;
-}
+double kiln__random_unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 11) * 0x1p-53; }

@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
-typedef struct kiln__random { uint64_t state; } kiln__random;
+typedef struct kiln__random {
+    uint64_t state;
+} kiln__random;
 uint64_t kiln__random_next(kiln__random *random);
 uint64_t kiln__random_below(kiln__random *random, uint64_t bound); /* bound >= 1 */
 double kiln__random_unit(kiln__random *random);                    /* [0, 1) */

@@ -16,10 +16,7 @@ void kiln__text_add(kiln__text *text, const char *bytes, size_t length)
     text->data[text->length] = '\0';
 }
 
-void kiln__text_puts(kiln__text *text, const char *string)
-{
-    kiln__text_add(text, string, strlen(string));
-}
+void kiln__text_puts(kiln__text *text, const char *string) { kiln__text_add(text, string, strlen(string)); }
 
 void kiln__text_vprintf(kiln__text *text, const char *format, va_list arguments)
 {
@@ -49,10 +46,7 @@ void kiln__text_printf(kiln__text *text, const char *format, ...)
     va_end(arguments);
 }
 
-const char *kiln__text_get(const kiln__text *text)
-{
-    return text->data ? text->data : "";
-}
+const char *kiln__text_get(const kiln__text *text) { return text->data ? text->data : ""; }
 
 void kiln__text_free(kiln__text *text)
 {

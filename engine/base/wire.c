@@ -5,19 +5,13 @@
 
 #include "wire.h"
 
-enum { MOST_ITEMS = 65536 }; /* of a list in a message */
+enum { MOST_ITEMS = 65536 }; /* limit for a list in a message */
 
 /* ---- writing ---- */
 
-void kiln__wire_number(kiln__text *out, uint64_t number)
-{
-    kiln__text_add(out, (const char *)&number, sizeof number);
-}
+void kiln__wire_number(kiln__text *out, uint64_t number) { kiln__text_add(out, (const char *)&number, sizeof number); }
 
-void kiln__wire_real(kiln__text *out, double number)
-{
-    kiln__text_add(out, (const char *)&number, sizeof number);
-}
+void kiln__wire_real(kiln__text *out, double number) { kiln__text_add(out, (const char *)&number, sizeof number); }
 
 void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length)
 {
@@ -25,10 +19,7 @@ void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length)
     kiln__text_add(out, bytes ? bytes : "", length);
 }
 
-void kiln__wire_string(kiln__text *out, const char *text)
-{
-    kiln__wire_bytes(out, text, strlen(text) + 1);
-}
+void kiln__wire_string(kiln__text *out, const char *text) { kiln__wire_bytes(out, text, strlen(text) + 1); }
 
 void kiln__wire_begin(kiln__text *out, uint32_t kind)
 {

@@ -1,7 +1,7 @@
-/* wire.h - messages between the library and the processes that it starts, and those processes.
+/* wire.h - child processes, and messages between them and the library.
  *
- * A message is a header and a body of fields; a field is a 64-bit number, or such a length and that many bytes. Both
- * sides treat what arrives as foreign bytes: whatever they are, reading them ends in a value or in `failed`. */
+ * A message is a header and a body of fields. A field is a 64-bit number, or a length as such a number and that many
+ * bytes. Both sides treat a message as untrusted input: reading any bytes ends with a value or with `failed` set. */
 #ifndef KILN_BASE_WIRE_H
 #define KILN_BASE_WIRE_H
 
@@ -11,17 +11,20 @@
 
 #define KILN__MESSAGE_MAGIC 0x314b574bu /* "KWK1" */
 #define KILN__MESSAGE_MAX ((uint64_t)1 << 30)
-typedef struct kiln__message_header { uint32_t magic, kind; uint64_t length; } kiln__message_header;
+typedef struct kiln__message_header {
+    uint32_t magic, kind;
+    uint64_t length;
+} kiln__message_header;
 
-/* ---- writing (wire.c): a message in memory with its header first; `failed` of the text is looked at once ---- */
+/* ---- writing (wire.c): builds a message in memory, header first; check `failed` of the text once, at the end ---- */
 void kiln__wire_begin(kiln__text *out, uint32_t kind);
 void kiln__wire_number(kiln__text *out, uint64_t number);
 void kiln__wire_real(kiln__text *out, double number);
 void kiln__wire_bytes(kiln__text *out, const void *bytes, size_t length);
-void kiln__wire_string(kiln__text *out, const char *text); /* with its NUL, so that the reader may point into it */
-void kiln__wire_end(kiln__text *out); /* sets the header's length */
+void kiln__wire_string(kiln__text *out, const char *text); /* with its NUL, so the reader may point into it */
+void kiln__wire_end(kiln__text *out);                      /* sets the header's length */
 
-/* ---- reading: a position that fails for good at the first field that does not fit ---- */
+/* ---- reading: after the first field that does not fit, every read fails ---- */
 typedef struct kiln__wire {
     const char *at;
     size_t left;
@@ -31,52 +34,59 @@ uint64_t kiln__wire_read_number(kiln__wire *in);
 double kiln__wire_read_real(kiln__wire *in);
 const char *kiln__wire_read_bytes(kiln__wire *in, size_t *length);
 const char *kiln__wire_read_string(kiln__wire *in);
-size_t kiln__wire_read_count(kiln__wire *in); /* of a list whose items take at least a number each */
+size_t kiln__wire_read_count(kiln__wire *in); /* for a list; each item takes at least one number */
 kiln_status kiln__wire_read_status(kiln__wire *in);
 
-/* ---- the side of the process that was started: a blocking socket ---- */
+/* ---- used in the child: a blocking socket ---- */
 bool kiln__socket_receive(int fd, void *data, size_t length); /* false: it closed */
-bool kiln__socket_send(int fd, const kiln__text *message);    /* false: it closed, or the message is not whole */
-/* The next message; *body is the caller's to free. False: the end of the connection, or no message (*body NULL). */
+bool kiln__socket_send(int fd, const kiln__text *message);    /* false: it closed, or the message is incomplete */
+/* The next message; the caller frees *body. False: the connection ended, or the bytes are not a message (*body is
+ * NULL). */
 bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
 
-/* ---- the side that started it (child.c): a process of another program, whose standard input is a socket ---- */
+/* ---- used by the parent (child.c): a process of another program, whose standard input is a socket ---- */
 typedef struct kiln__child {
     pid_t pid;
-    int socket; /* -1: there is no process */
+    int socket; /* -1: no process */
     int pidfd;
-    int wake;   /* readable: stop waiting; -1: nothing does that */
+    int wake; /* stop waiting when it becomes readable; -1: none */
 } kiln__child;
 
-typedef enum kiln__io { KILN__IO_DONE, KILN__IO_CLOSED, KILN__IO_LATE, KILN__IO_STOPPED, KILN__IO_MALFORMED,
-                        KILN__IO_MEMORY } kiln__io;
+typedef enum kiln__io {
+    KILN__IO_DONE,
+    KILN__IO_CLOSED,
+    KILN__IO_LATE,
+    KILN__IO_STOPPED,
+    KILN__IO_MALFORMED,
+    KILN__IO_MEMORY
+} kiln__io;
 
 /* Starts arguments[0], in a process group of its own and with no signal blocked or ignored; never forks without exec.
- * 0, or an errno. `wake` stays as it is. */
+ * 0, or an errno. Does not change `wake`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
-/* Ends it and says how it ended, as waitpid does; -1 if that cannot be known, or there was none. The second one waits a
- * moment for a process that closed its socket, so that its own end is seen and not our kill. */
+/* Ends it and returns its status as waitpid() gives it; -1: not known, or no process. The second function first waits a
+ * short time for a process that closed its socket, so that the status is its own and not our kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
-/* It ended, or said something unasked, while nothing was due. */
+/* True if it ended, or sent something unexpected, while no answer was awaited. */
 bool kiln__child_is_gone(const kiln__child *child);
 /* "it was ended by signal 11, Segmentation fault" */
 void kiln__child_describe(int how, char *text, size_t room);
 
-/* Deadlines are times of kiln__now_ns(); 0: none. */
-uint64_t kiln__deadline_in(double seconds); /* <= 0: none */
+/* Deadlines are absolute times of kiln__now_ns(); 0: none. */
+uint64_t kiln__deadline_in(double seconds);                              /* <= 0: none */
 kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* until there is something to read */
 kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
-/* *body is the caller's to free. */
+/* The caller frees *body. */
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
                              char **body, size_t *length);
 
-/* The same without waiting, for who waits for several: KILN__IO_LATE where the other side has to do something first.
- * `sent` and `in` are zero before the first call of a message, and keep how far it is. */
+/* The same without waiting, for a caller that serves several children: KILN__IO_LATE if it would have to wait. `sent`
+ * and `in` are zero before the first call for a message, and keep its progress. */
 typedef struct kiln__incoming {
     kiln__message_header header;
-    size_t got;  /* of header and body together */
-    char *body;  /* the caller's to free, also of a message that did not become whole */
+    size_t got; /* of header and body together */
+    char *body; /* the caller frees it, also if the message stays incomplete */
 } kiln__incoming;
 kiln__io kiln__child_send_some(const kiln__child *child, const kiln__text *message, size_t *sent);
 kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator *mem, kiln__incoming *in);

@@ -110,10 +110,7 @@ static void consider_all(kiln__best_search *s)
     }
 }
 
-static int compare_numbers(double a, double b)
-{
-    return (a > b) - (a < b);
-}
+static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
 static int by_nearness(const void *left, const void *right)
 {
@@ -164,8 +161,8 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
                             const kiln_best_options *options, kiln__best_search *s, kiln_error **error)
 {
     static const kiln_choice nothing = {0};
-    *s = (kiln__best_search){.engine = engine, .spec = spec, .choice = choice ? choice : &nothing,
-                             .list.arena.mem = engine->mem};
+    *s = (kiln__best_search){
+        .engine = engine, .spec = spec, .choice = choice ? choice : &nothing, .list.arena.mem = engine->mem};
     kiln_choice sizes = *s->choice; /* params may be those of a variant that was not named */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
@@ -265,8 +262,12 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
 static kiln_status validate(const kiln__best_search *s, const char *variant, const kiln_setting *params, size_t count,
                             kiln__config **config, kiln_error **error)
 {
-    kiln_choice choice = {.variant = variant, .params = params, .param_count = count, .size_set = s->choice->size_set,
-                          .sizes = s->choice->sizes, .size_count = s->choice->size_count};
+    kiln_choice choice = {.variant = variant,
+                          .params = params,
+                          .param_count = count,
+                          .size_set = s->choice->size_set,
+                          .sizes = s->choice->sizes,
+                          .size_count = s->choice->size_count};
     kiln_error *why = NULL;
     kiln_status status = kiln__config_make(s->engine, s->spec, &choice, config, &why);
     kiln_error_free(why);
@@ -427,10 +428,14 @@ kiln_status kiln__best_of_sample(kiln__best_search *s, const kiln_sample *sample
     kiln__config *config = NULL;
     kiln__text cc = {.mem = s->engine->mem};
     kiln__text_printf(&cc, "%d.%d", info->cc_major, info->cc_minor);
-    kiln__known known = {.device = info->name, .cc = kiln__text_get(&cc), .sizes = s->asked->sizes,
-                         .size_count = s->asked->size_count, .seconds = kiln__result_seconds(&sample->result),
-                         .how = sample->result.measured ? KILN__MEASURED : sample->result.estimated ? KILN__ESTIMATED
-                                                                                                    : KILN__SIMULATED,
+    kiln__known known = {.device = info->name,
+                         .cc = kiln__text_get(&cc),
+                         .sizes = s->asked->sizes,
+                         .size_count = s->asked->size_count,
+                         .seconds = kiln__result_seconds(&sample->result),
+                         .how = sample->result.measured    ? KILN__MEASURED
+                                : sample->result.estimated ? KILN__ESTIMATED
+                                                           : KILN__SIMULATED,
                          .verified = sample->result.verified};
     kiln__candidate candidate = {.known = &known, .from = KILN_BEST_TUNED};
     kiln_status status = cc.failed ? kiln__fail_memory(error)

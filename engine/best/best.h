@@ -20,19 +20,20 @@ kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filt
 typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
-    int device_distance;       /* 0: of the same compute capability */
+    int device_distance; /* 0: of the same compute capability */
     double distance;
 } kiln__candidate;
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;
     const kiln_choice *choice;
-    kiln__config *asked;       /* has the sizes */
-    kiln__known_list list;     /* of the spec: from the store and from what the caller knows */
+    kiln__config *asked;   /* has the sizes */
+    kiln__known_list list; /* of the spec: from the store and from what the caller knows */
     kiln__candidate *items;
     size_t count, at;
-    bool ended;                /* the defaults were given too */
-    kiln_error *cut;           /* no valid configuration was found in the time there is to look for one; NULL: it was not so */
+    bool ended;      /* the defaults were given too */
+    kiln_error *cut; /* no valid configuration was found in the time there is to look for one; NULL: it was
+                        not so */
 } kiln__best_search;
 /* The options of a public function, `function`, taken and looked through. */
 kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,

@@ -23,10 +23,20 @@ static kiln_status sweep(kiln__best_search *s, const kiln_best_options *how, uin
     if (!(left > 0))
         return KILN_OK;
     kiln_tune_options options = {
-        .size = sizeof options, .variants = variant ? &variant : NULL, .variant_count = variant ? 1 : 0,
-        .params = params, .param_count = count, .size_set = s->choice->size_set, .sizes = s->choice->sizes,
-        .size_count = s->choice->size_count, .run = how->run, .max_seconds = left, .callback = how->callback,
-        .user = how->user, .isolation = how->isolation, .store = how->store,
+        .size = sizeof options,
+        .variants = variant ? &variant : NULL,
+        .variant_count = variant ? 1 : 0,
+        .params = params,
+        .param_count = count,
+        .size_set = s->choice->size_set,
+        .sizes = s->choice->sizes,
+        .size_count = s->choice->size_count,
+        .run = how->run,
+        .max_seconds = left,
+        .callback = how->callback,
+        .user = how->user,
+        .isolation = how->isolation,
+        .store = how->store,
     };
     kiln_tuning *made = NULL;
     kiln_status status = kiln_tune(s->engine, s->spec, &options, &made, error);
@@ -49,8 +59,8 @@ static void tune(kiln__best_search *s, const kiln_best_options *options, const k
 {
     uint64_t start = kiln__now_ns();
     kiln_error *why = NULL;
-    kiln_status status = sweep(s, options, start, suggestion->variant, suggestion->params, suggestion->param_count, best,
-                               &why);
+    kiln_status status = sweep(s, options, start, suggestion->variant, suggestion->params, suggestion->param_count,
+                               best, &why);
     if (status == KILN_OK)
         status = sweep(s, options, start, s->choice->variant, s->choice->params, s->choice->param_count, best, &why);
     if (status != KILN_OK && status != KILN_ERROR_INTERRUPTED)
@@ -109,8 +119,7 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
 }
 
 kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                                const kiln_best_options *given, kiln_plan **plan, kiln_best **best,
-                                kiln_error **error)
+                                const kiln_best_options *given, kiln_plan **plan, kiln_best **best, kiln_error **error)
 {
     kiln_best_options options;
     KILN__NEEDS(NULL, error, engine);

@@ -20,10 +20,20 @@ static int collect(void *user, const kiln_record *r)
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {
-        .spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes, .params = r->params,
-        .size_count = r->size_count, .param_count = r->param_count,
-        .how = result->measured ? KILN__MEASURED : result->estimated ? KILN__ESTIMATED : KILN__SIMULATED,
-        .seconds = failed ? HUGE_VAL : kiln__result_seconds(result), .verified = result->verified, .made = r->made,
+        .spec = r->spec,
+        .variant = r->variant,
+        .device = r->device,
+        .cc = r->cc,
+        .sizes = r->sizes,
+        .params = r->params,
+        .size_count = r->size_count,
+        .param_count = r->param_count,
+        .how = result->measured    ? KILN__MEASURED
+               : result->estimated ? KILN__ESTIMATED
+                                   : KILN__SIMULATED,
+        .seconds = failed ? HUGE_VAL : kiln__result_seconds(result),
+        .verified = result->verified,
+        .made = r->made,
     };
     c->failed = !kiln__known_add(c->list, &known);
     return c->failed;
@@ -116,12 +126,10 @@ kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_know
     return status;
 }
 
-size_t kiln_knowledge_count(const kiln_knowledge *knowledge)
-{
-    return knowledge ? knowledge->list.count : 0;
-}
+size_t kiln_knowledge_count(const kiln_knowledge *knowledge) { return knowledge ? knowledge->list.count : 0; }
 
-kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written, kiln_error **error)
+kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
+                                kiln_error **error)
 {
     KILN__NEEDS(NULL, error, knowledge);
     KILN__NEEDS_TEXT(knowledge->mem, error, path);

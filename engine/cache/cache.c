@@ -8,7 +8,7 @@
 
 #include "cache_internal.h"
 
-/* A hit only writes the time of use if the one on disk is older than this: it keeps hits cheap and gc exact enough. */
+/* A hit updates the time of use on disk only if it is older than this: hits stay cheap, and gc is exact enough. */
 enum { TOUCH_SECONDS = 3600 };
 
 void kiln__cache_warn(kiln__cache *cache, const char *format, ...)
@@ -32,15 +32,15 @@ static const char *distrust(int fd)
     if (info.st_uid != geteuid())
         return "it belongs to another user";
     if (info.st_mode & (S_IWGRP | S_IWOTH))
-        return "others may write to it (chmod go-w mends that)";
+        return "others may write to it (fix: chmod go-w)";
     return NULL;
 }
 
-/* Opens <folder>/v1, making it where it is missing; -1 with the reason in *why. */
+/* Opens <folder>/v1, and creates it if it is missing; -1 with the reason in *why. */
 static int open_folder(kiln__cache *cache, const char **why)
 {
     kiln_error *ignored = NULL;
-    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored); /* what went wrong, open() says below */
+    kiln__make_folders(cache->mem, cache->folder, 0700, &ignored); /* open() below reports the reason */
     kiln_error_free(ignored);
     int outer = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (outer < 0) {
@@ -86,7 +86,7 @@ kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, cons
         kiln__cache_warn(made, "the cache is off: %s: %s", folder, why);
     bool writable = made->fd >= 0 && faccessat(made->fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
     if (made->fd >= 0 && !writable)
-        kiln__cache_warn(made, "the cache is only read: %s: %s", folder, strerror(errno));
+        kiln__cache_warn(made, "the cache is read-only: %s: %s", folder, strerror(errno));
     atomic_store(&made->writable, writable);
     *cache = made;
     return KILN_OK;
@@ -102,10 +102,7 @@ void kiln__cache_close(kiln__cache *cache)
     kiln__free(cache->mem, cache);
 }
 
-const char *kiln__cache_folder(const kiln__cache *cache)
-{
-    return cache->folder;
-}
+const char *kiln__cache_folder(const kiln__cache *cache) { return cache->folder; }
 
 void kiln__cache_counts(const kiln__cache *cache, uint64_t *hits, uint64_t *misses)
 {
@@ -129,7 +126,8 @@ int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat
     if (fd < 0)
         return -1;
     if (fstat(fd, info) == 0 && S_ISREG(info->st_mode) && info->st_uid == geteuid() &&
-        !(info->st_mode & (S_IWGRP | S_IWOTH)) && info->st_size >= 0 && (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
+        !(info->st_mode & (S_IWGRP | S_IWOTH)) && info->st_size >= 0 &&
+        (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
         return fd;
     close(fd);
     return -1;
@@ -169,11 +167,12 @@ static bool get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit
     char *block = kiln__alloc(cache->mem, length);
     kiln__cache_key stored;
     kiln__unit found;
-    bool whole = block && kiln__cache_read(fd, block, length) && kiln__cache_entry_parse(block, length, &stored, &found);
+    bool whole = block && kiln__cache_read(fd, block, length) &&
+                 kiln__cache_entry_parse(block, length, &stored, &found);
     bool hit = whole && stored.length == key->length && memcmp(stored.material, key->material, key->length) == 0;
     if (hit) {
         if (time(NULL) - info.st_mtim.tv_sec > TOUCH_SECONDS)
-            (void)futimens(fd, NULL); /* a read-only file system keeps the old time: only gc would care */
+            (void)futimens(fd, NULL); /* fails on a read-only file system; only gc uses this time */
         found.block = block;
         found.mem = cache->mem;
         *unit = found;
@@ -195,7 +194,7 @@ bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit 
 
 /* ---- writing ---- */
 
-/* A new file beside the entries, under a name that no other process or thread uses; -1 and errno. */
+/* Creates a file in the cache's folder, under a name that no other process or thread uses; -1 and errno. */
 static int make_temp(kiln__cache *cache, const char *id, char *name, size_t room)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
@@ -234,7 +233,7 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     kiln__free(cache->mem, bytes);
     if (!why)
         return;
-    if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* will not get better by itself */
+    if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */
         atomic_store(&cache->writable, false);
-    kiln__cache_warn(cache, "an entry could not be written to the cache: %s: %s", cache->folder, strerror(why));
+    kiln__cache_warn(cache, "cannot write an entry to the cache: %s: %s", cache->folder, strerror(why));
 }

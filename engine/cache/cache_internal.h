@@ -1,4 +1,4 @@
-/* internal.h - what the files of the cache share. */
+/* cache_internal.h - what the files of the cache share. */
 #ifndef KILN_CACHE_INTERNAL_H
 #define KILN_CACHE_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "cache.h"
 
 enum {
-    KILN__CACHE_ID = 32,         /* hexadecimal digits of an entry's name */
+    KILN__CACHE_ID = 32,           /* hexadecimal digits of an entry's name */
     KILN__CACHE_LABEL_MAX = 65536, /* bytes of one label */
 };
 #define KILN__CACHE_ENTRY_MAX ((uint64_t)1 << 30)
@@ -18,10 +18,10 @@ struct kiln__cache {
     const kiln_allocator *mem;
     kiln__log log;
     char *folder;
-    int fd;              /* of <folder>/v1; -1: the cache is off */
+    int fd; /* descriptor of <folder>/v1; -1: the cache is off */
     atomic_bool writable;
     atomic_bool warned;
-    atomic_uint serial;  /* of temporary names */
+    atomic_uint serial; /* for temporary names */
     atomic_uint_least64_t hits, misses;
 };
 
@@ -31,32 +31,32 @@ enum {
 #define KILN_X(name) KILN__PART_##name,
     KILN__CACHE_PARTS(KILN_X)
 #undef KILN_X
-    KILN__CACHE_PART_COUNT
+        KILN__CACHE_PART_COUNT
 };
 
 typedef struct kiln__cache_header {
     char magic[8];
-    uint32_t version, order; /* `order` reads differently on a machine of the other byte order */
+    uint32_t version, order; /* `order` has another value on a machine with the other byte order */
     uint64_t total;          /* bytes of the file, checksum included */
     uint64_t text_at, text_length;
     uint64_t length[KILN__CACHE_PART_COUNT];
-    uint64_t spare[2];       /* zero */
+    uint64_t spare[2]; /* zero */
 } kiln__cache_header;
 
-/* Checks the header alone and gives where each part starts; what can be known from the first bytes of a file. */
+/* Checks the header only, and gives the offset of each part; needs only the first bytes of a file. */
 bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
                               uint64_t *offsets);
-/* An entry as bytes; NULL if memory is out or a part is too large. */
+/* An entry as bytes; NULL: out of memory, or a part is too large. */
 char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
                              size_t *length);
 void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1]);
 bool kiln__cache_is_id(const char *name, size_t length);
 
-/* Opens an entry for reading if it is one that may be trusted: a regular file of ours that nobody else may write. */
+/* Opens an entry for reading if it can be trusted: a regular file that belongs to us and that nobody else may write. */
 int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat *info);
-/* Reads the first `length` bytes (all, if there are fewer). False on an error or a short read. */
+/* Reads the first `length` bytes. False on an error or if there are fewer. */
 bool kiln__cache_read(int fd, void *data, size_t length);
-/* Removes the entry if its name still stands for the file that `info` describes. */
+/* Removes the entry if its name still refers to the file that `info` describes. */
 bool kiln__cache_remove(const kiln__cache *cache, const char *name, const struct stat *info);
 void kiln__cache_warn(kiln__cache *cache, const char *format, ...) KILN__PRINTF(2, 3);
 

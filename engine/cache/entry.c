@@ -1,4 +1,4 @@
-/* An entry as bytes:
+/* entry.c - an entry as bytes:
  *
  *   header       magic, format version, byte order, the length of each part
  *   labels       source, arch, compiler, options: each NUL-terminated
@@ -9,7 +9,7 @@
  *   material     the whole key
  *   checksum     XXH3-128 of all bytes before it
  *
- * An absent part has length 0 and takes no byte, not even its NUL. */
+ * A missing part has length 0 and takes no bytes, not even its NUL. */
 #include <string.h>
 
 #include "cache_internal.h"
@@ -18,23 +18,14 @@ static const char magic[8] = {'K', 'I', 'L', 'N', '\r', '\n', 0x1a, '\0'};
 enum { VERSION = 1, ALIGN = 16 };
 static const uint32_t byte_order = 0x01020304;
 
-/* Labels are always there, even if empty, and so is their NUL. */
-static bool is_label(int part)
-{
-    return part < KILN__PART_cubin;
-}
+/* Labels are always present, even if empty, each with its NUL. */
+static bool is_label(int part) { return part < KILN__PART_cubin; }
 
-static bool is_text(int part)
-{
-    return part != KILN__PART_cubin && part != KILN__PART_material;
-}
+static bool is_text(int part) { return part != KILN__PART_cubin && part != KILN__PART_material; }
 
-static uint64_t room_of(int part, uint64_t length)
-{
-    return length + (is_text(part) && (length || is_label(part)));
-}
+static uint64_t room_of(int part, uint64_t length) { return length + (is_text(part) && (length || is_label(part))); }
 
-/* Fills offsets[part] and returns where the checksum stands. The lengths have been checked. */
+/* Fills offsets[part] and returns the offset of the checksum. The lengths must have been checked. */
 static uint64_t lay_out(const uint64_t *lengths, uint64_t *offsets)
 {
     uint64_t at = sizeof(kiln__cache_header);
@@ -70,7 +61,7 @@ bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, k
     return lay_out(header->length, offsets) + sizeof(kiln__hash128) == total;
 }
 
-/* "name\0symbol\0" pairs, whole. */
+/* Whether the text is complete "name\0symbol\0" pairs. */
 static bool are_pairs(const char *text, uint64_t length)
 {
     uint64_t texts = 0;
@@ -103,12 +94,21 @@ bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *k
 #define PART(name) (header.length[KILN__PART_##name] ? bytes + offsets[KILN__PART_##name] : NULL)
 #define SIZE(name) ((size_t)header.length[KILN__PART_##name])
 #define LABEL(name) (bytes + offsets[KILN__PART_##name])
-    *key = (kiln__cache_key){.material = bytes + offsets[KILN__PART_material], .length = SIZE(material),
-                             .source = LABEL(source), .arch = LABEL(arch), .compiler = LABEL(compiler),
-                             .options = LABEL(options), .text_at = (size_t)header.text_at,
+    *key = (kiln__cache_key){.material = bytes + offsets[KILN__PART_material],
+                             .length = SIZE(material),
+                             .source = LABEL(source),
+                             .arch = LABEL(arch),
+                             .compiler = LABEL(compiler),
+                             .options = LABEL(options),
+                             .text_at = (size_t)header.text_at,
                              .text_length = (size_t)header.text_length};
-    *unit = (kiln__unit){.ptx = PART(ptx), .ptx_length = SIZE(ptx), .cubin = PART(cubin), .cubin_length = SIZE(cubin),
-                         .lowered = PART(lowered), .lowered_length = SIZE(lowered), .log = PART(log),
+    *unit = (kiln__unit){.ptx = PART(ptx),
+                         .ptx_length = SIZE(ptx),
+                         .cubin = PART(cubin),
+                         .cubin_length = SIZE(cubin),
+                         .lowered = PART(lowered),
+                         .lowered_length = SIZE(lowered),
+                         .log = PART(log),
                          .log_length = SIZE(log)};
 #undef PART
 #undef SIZE

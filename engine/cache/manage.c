@@ -1,5 +1,5 @@
-/* Listing, verifying, showing and collecting. All of it goes by what the folder holds at that moment; other processes
- * may read, write and collect meanwhile, so an entry that is gone when its turn comes is passed over. */
+/* manage.c - listing, verifying, showing and removing entries. Each operation reads the folder as it is at that moment.
+ * Other processes may read, write and remove entries meanwhile, so an entry that no longer exists is skipped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +25,14 @@ typedef struct entry_list {
     size_t count, capacity;
 } entry_list;
 
-/* Calls for each file of ours in the folder: id is NULL for a temporary file. Other files are left alone. */
+/* Calls the function for each file of the cache in the folder; id is NULL for a temporary file. Other files are
+ * ignored. */
 static kiln_status scan(kiln__cache *cache, bool stale_temps_too, entry_list *list, kiln_error **error)
 {
     list->mem = cache->mem;
     if (cache->fd < 0)
         return KILN_OK;
-    int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own read position */
+    int fd = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* has its own read position */
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
     if (!folder) {
         int why = errno;
@@ -90,7 +91,7 @@ static void sort(entry_list *list)
         qsort(list->items, list->count, sizeof *list->items, by_use);
 }
 
-/* Reads an entry whole and parses it. False with *block NULL: gone or out of memory; else damaged. */
+/* Reads and parses an entry. False with *block NULL: it is gone, or out of memory; otherwise it is damaged. */
 static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
 {
     *block = NULL;
@@ -105,7 +106,7 @@ static bool load(kiln__cache *cache, found_entry *entry, char **block, kiln__cac
     return whole;
 }
 
-/* The labels of an entry out of its first bytes. `page` holds what they point into. */
+/* Reads the labels of an entry from its first bytes; they point into `page`. */
 static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size_t room, kiln_cache_entry *shown)
 {
     int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
@@ -131,8 +132,13 @@ static bool load_labels(kiln__cache *cache, found_entry *entry, char *page, size
 
 static kiln_cache_entry shown_entry(const found_entry *entry)
 {
-    return (kiln_cache_entry){.id = entry->id, .source = "", .arch = "", .compiler = "", .options = "",
-                              .bytes = entry->bytes, .used = entry->used};
+    return (kiln_cache_entry){.id = entry->id,
+                              .source = "",
+                              .arch = "",
+                              .compiler = "",
+                              .options = "",
+                              .bytes = entry->bytes,
+                              .used = entry->used};
 }
 
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
@@ -148,7 +154,7 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
         status = kiln__fail_memory(error);
         goto done;
     }
-    for (size_t i = list.count; i-- > 0;) { /* the latest first */
+    for (size_t i = list.count; i-- > 0;) { /* newest first */
         kiln_cache_entry shown = shown_entry(&list.items[i]);
         char *block = NULL;
         if (verify) {
@@ -157,7 +163,7 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
             char id[KILN__CACHE_ID + 1];
             bool whole = load(cache, &list.items[i], &block, &key, &unit);
             if (!whole && !block) {
-                struct stat now; /* gone meanwhile, or there and not to be trusted */
+                struct stat now; /* gone meanwhile, or not to be trusted */
                 if (fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
                     continue;
             }
@@ -193,11 +199,13 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     char *block = NULL;
     if (!load(cache, entry, &block, &key, &unit)) {
         kiln__free(cache->mem, block);
-        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: the entry is damaged or gone; `kiln cache "
-                          "verify` removes damaged entries", entry->id);
+        return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s: the entry is damaged or gone; `kiln cache "
+                          "verify` removes damaged entries",
+                          entry->id);
     }
-    /* Without a note where the source stands the whole material is shown. Its NULs would end the text: they become
-     * line ends. */
+    /* Without the position of the source the whole material is shown. NULs in it would end the text, so they become
+     * newlines. */
     const char *from = (const char *)key.material + key.text_at;
     size_t length = key.text_length ? key.text_length : key.length;
     char *text = kiln__alloc(cache->mem, length + 1);
@@ -239,8 +247,8 @@ kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show
         status = kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND, "%s: no such entry in the cache %s", id,
                             cache->folder);
     else if (matches > 1)
-        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin so; give more digits", id,
-                            matches);
+        status = kiln__fail(cache->mem, error, KILN_ERROR_ARGUMENT, "%s: %zu entries begin with this; give more digits",
+                            id, matches);
     else
         status = show_one(cache, match, show, user, error);
 done:
@@ -264,7 +272,7 @@ kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *rem
                 count++;
                 total -= entry->bytes;
             } else if (faccessat(cache->fd, entry->id, F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
-                total -= entry->bytes; /* somebody else removed it */
+                total -= entry->bytes; /* another process removed it */
             }
         }
         if (removed)

@@ -1,10 +1,10 @@
-/* One compile in this process: the request's options and the engine's own, the attempts, the results. */
+/* build.c - one compile in this process: the options of the request and of the engine, the attempts, the results. */
 #include <stdio.h>
 #include <string.h>
 
 #include "compile_internal.h"
 
-/* When NVRTC asks whether to go on. */
+/* The state of NVRTC's callback that asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
     uint64_t deadline; /* of kiln__now_ns(); 0: none */
@@ -33,12 +33,12 @@ typedef struct attempt {
     bool said_why; /* the log of the last attempt holds an error */
 } attempt;
 
-enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4 }; /* which of the engine's own options an attempt uses */
+enum { EXTRAS = 1, MINIMAL = 2, VERBOSE = 4 }; /* which of the engine's own options an attempt uses (flags) */
 
 /* ---- which options ---- */
 
-/* -minimal leaves out the declarations of textures, surfaces, the device runtime and the CUDA API's types. Sources that
- * may want one of them, judged by words that all of those names contain, are compiled without it. */
+/* -minimal leaves out the declarations of textures, surfaces, the device runtime and the CUDA API's types. A source
+ * that may use one of them is compiled without it; this is decided by words that those names contain. */
 static bool is_minimal_text(const char *text)
 {
     static const char *const words[] = {"cuda", "tex", "surf", "<<<", "__CUDACC"};
@@ -47,7 +47,7 @@ static bool is_minimal_text(const char *text)
             return false;
     for (const char *at = text; (at = strstr(at, "include")) != NULL;) {
         at += strlen("include");
-        if (at[strspn(at, " \t")] != '"') /* a project header's text is judged by itself */
+        if (at[strspn(at, " \t")] != '"') /* the text of a project header is checked separately */
             return false;
     }
     return true;
@@ -58,7 +58,7 @@ static bool is_minimal(const kiln__compile_request *request)
     bool minimal = is_minimal_text(request->source);
     for (size_t i = 0; i < request->include_count; i++)
         minimal = minimal && is_minimal_text(request->includes[i].text);
-    for (size_t i = 0; i < request->option_count; i++) /* a macro's text may bring in a word too */
+    for (size_t i = 0; i < request->option_count; i++) /* the text of a macro may contain such a word too */
         minimal = minimal && is_minimal_text(request->options[i]);
     return minimal;
 }
@@ -91,34 +91,34 @@ static void add_options(const attempt *try, unsigned own, option_list *list)
     if (*try->nvrtc->include) {
         for (size_t i = 0; i < KILN__COUNT(kiln__include_folders); i++) {
             const char *folder = kiln__include_folders[i];
-            size_t length = strlen(folder); /* without the slash at its end */
+            size_t length = strlen(folder); /* without the trailing slash */
             if (strcmp(folder, "cccl/") != 0 || *try->nvrtc->cccl)
                 add_option(list, kiln__arena_printf(&list->arena, "-I%s%s%.*s", try->nvrtc->include, length ? "/" : "",
                                                     (int)(length ? length - 1 : 0), folder));
         }
     }
     if (request->cubin && (own & VERBOSE))
-        add_option(list, "--ptxas-options=-v"); /* the log then says what is spilled */
+        add_option(list, "--ptxas-options=-v"); /* the log then has the spills */
     if (own & EXTRAS) {
-        add_option(list, "--no-source-include"); /* headers come from memory, where the cache key sees them */
-        add_option(list, "--modify-stack-limit=false"); /* a limit of the whole process: not ours to change */
+        add_option(list, "--no-source-include");        /* headers come from memory, where the cache key sees them */
+        add_option(list, "--modify-stack-limit=false"); /* that limit is process-wide: the host's to set */
         if (try->nvrtc->version >= 13000)
-            add_option(list, "--no-cache"); /* the driver's cache: kiln has one of its own */
+            add_option(list, "--no-cache"); /* the driver's cache: Kiln has its own */
     }
     if (own & MINIMAL)
         add_option(list, "-minimal");
 }
 
-/* ---- what a program yields ---- */
+/* ---- results of a program ---- */
 
-/* Results that are about the source or its options; any other says that NVRTC does not work at that moment. */
+/* Results that are caused by the source or its options; any other means that NVRTC itself does not work now. */
 static bool is_of_source(nvrtcResult result)
 {
     return result == NVRTC_SUCCESS || result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION ||
            result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
-/* "", and *result: NVRTC gives none. NULL: no memory. */
+/* Returns "" and sets *result if NVRTC has none. NULL: out of memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -144,7 +144,7 @@ static kiln_status get_names(const attempt *try, kiln__text *lowered, nvrtcResul
         const char *name = try->request->names[i], *symbol = NULL;
         *result = try->nvrtc->nvrtcGetLoweredName(try->program, name, &symbol);
         if (*result != NVRTC_SUCCESS || !symbol)
-            return kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC gives no symbol for the kernel '%s'%s%s",
+            return kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC has no symbol for the kernel '%s'%s%s",
                               try->request->name, name, *result == NVRTC_SUCCESS ? "" : ": ",
                               *result == NVRTC_SUCCESS ? "" : try->nvrtc->nvrtcGetErrorString(*result));
         kiln__text_add(lowered, name, strlen(name) + 1);
@@ -168,15 +168,21 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
         status = kiln__fail_memory(error);
     size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
-        status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE, "%s: NVRTC made no %s; an option may keep it from that",
-                            try->request->name, length ? "machine code" : "PTX");
+        status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE,
+                            "%s: NVRTC made no %s; a compile option may prevent it", try->request->name,
+                            length ? "machine code" : "PTX");
     bool of_source = is_of_source(named) && is_of_source(ptx_result) && is_of_source(cubin_result);
     if (status == KILN_ERROR_COMPILE && error && !of_source)
         kiln__error_mark_passing(*error);
     if (status == KILN_OK) {
         size_t log_length = strlen(try->log);
-        kiln__unit parts = {.ptx = try->ptx, .ptx_length = length, .cubin = cubin, .cubin_length = cubin_size,
-                            .lowered = lowered.data, .lowered_length = lowered.length, .log = try->log,
+        kiln__unit parts = {.ptx = try->ptx,
+                            .ptx_length = length,
+                            .cubin = cubin,
+                            .cubin_length = cubin_size,
+                            .lowered = lowered.data,
+                            .lowered_length = lowered.length,
+                            .log = try->log,
                             .log_length = log_length};
         status = kiln__unit_make(try->mem, &parts, unit, error);
     }
@@ -205,7 +211,7 @@ static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error
     if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_INVALID_OPTION)
         kiln__text_puts(&text, ":\n");
     else if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE)
-        kiln__text_printf(&text, ": NVRTC could not load libnvrtc-builtins, which belongs beside %s\n",
+        kiln__text_printf(&text, ": NVRTC cannot load libnvrtc-builtins, which must be in the folder of %s\n",
                           try->nvrtc->path);
     else
         kiln__text_printf(&text, ": %s\n", try->nvrtc->nvrtcGetErrorString(result));
@@ -256,7 +262,7 @@ static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult
         nvrtcResult told;
         try->log = get_text(try, try->nvrtc->nvrtcGetProgramLogSize, try->nvrtc->nvrtcGetProgramLog, &log_size, &told);
         if (*result == NVRTC_SUCCESS || !is_of_source(told))
-            *result = told; /* what is kept of a compile has its log; without one it is not known what went wrong */
+            *result = told; /* a stored result includes the log; without a log the cause is not known */
         if (!try->log)
             *result = NVRTC_ERROR_OUT_OF_MEMORY;
         else
@@ -279,28 +285,29 @@ static kiln_status run(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult
     return status;
 }
 
-/* ---- the request as a whole ---- */
+/* ---- the whole request ---- */
 
 static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *nvrtc,
                                  const kiln__compile_request *request, kiln_error **error)
 {
-    bool known = nvrtc->arch_count == 0; /* a library that does not say: let it decide */
+    bool known = nvrtc->arch_count == 0; /* the library does not list them: let it decide */
     for (size_t i = 0; i < nvrtc->arch_count; i++)
         known = known || nvrtc->archs[i] == request->arch;
     if (!known) {
         kiln__text list = {.mem = mem};
         for (size_t i = 0; i < nvrtc->arch_count; i++)
             kiln__text_printf(&list, "%s%d", i ? ", " : "", nvrtc->archs[i]);
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
-                                        "NVRTC %d.%d (%s) does not compile for architecture %d; it knows %s",
-                                        nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch,
-                                        kiln__text_get(&list));
+        kiln_status status = kiln__fail(
+            mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) does not support architecture %d; it supports %s",
+            nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path, request->arch, kiln__text_get(&list));
         kiln__text_free(&list);
         return status;
     }
     if (request->cubin && (!nvrtc->nvrtcGetCUBIN || !nvrtc->nvrtcGetCUBINSize))
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "NVRTC %d.%d (%s) makes no machine code; 11.1 and later "
-                          "do", nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "NVRTC %d.%d (%s) cannot make machine code; 11.1 and later "
+                          "do",
+                          nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path);
     for (size_t i = 0; i < request->name_count; i++) {
         const char *name = request->names[i];
         if (!*name || name[strcspn(name, "\n\r")]) /* it becomes a line of source */
@@ -330,11 +337,11 @@ kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, co
         bool stopped = try.flow.cancelled || try.flow.late;
         unsigned fewer = own;
         if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* ours may be the one that this version does not know */
+            fewer &= VERBOSE; /* this version may not know the option that we added */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
-            fewer &= ~(unsigned)VERBOSE; /* 13.0 loses ptxas' "uses too much shared data" behind the statistics */
+            fewer &= ~(unsigned)VERBOSE; /* 13.0 drops ptxas' "uses too much shared data" after the statistics */
         if (status == KILN_OK && !(own & EXTRAS))
             atomic_store(&nvrtc->plain, true);
         if (status == KILN_OK || fewer == own) {
@@ -360,7 +367,7 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
     for (size_t i = 0; i < KILN__COUNT(lengths); i++) {
         if (lengths[i] > KILN__MESSAGE_MAX)
             return kiln__fail(mem, error, KILN_ERROR_COMPILE, "the compiler's result is too large");
-        total += lengths[i] + 1; /* each ends in a NUL that is not counted */
+        total += lengths[i] + 1; /* each ends with a NUL that is not counted */
     }
     char *block = kiln__alloc(mem, (size_t)total), *at = block;
     if (!block)
@@ -373,8 +380,15 @@ kiln_status kiln__unit_make(const kiln_allocator *mem, const kiln__unit *parts, 
         at[lengths[i]] = '\0';
         at += lengths[i] + 1;
     }
-    *unit = (kiln__unit){.cubin = placed[0], .cubin_length = (size_t)lengths[0], .ptx = placed[1],
-                         .ptx_length = (size_t)lengths[1], .lowered = placed[2], .lowered_length = (size_t)lengths[2],
-                         .log = placed[3], .log_length = (size_t)lengths[3], .block = block, .mem = mem};
+    *unit = (kiln__unit){.cubin = placed[0],
+                         .cubin_length = (size_t)lengths[0],
+                         .ptx = placed[1],
+                         .ptx_length = (size_t)lengths[1],
+                         .lowered = placed[2],
+                         .lowered_length = (size_t)lengths[2],
+                         .log = placed[3],
+                         .log_length = (size_t)lengths[3],
+                         .block = block,
+                         .mem = mem};
     return KILN_OK;
 }

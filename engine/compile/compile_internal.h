@@ -1,4 +1,4 @@
-/* internal.h - what the files of the compiler share. */
+/* compile_internal.h - what the files of the compiler share. */
 #ifndef KILN_COMPILE_INTERNAL_H
 #define KILN_COMPILE_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "wire.h"
 #include "compile.h"
 
-/* X(function, needed: 1, or 0 where older libraries lack it) */
+/* X(function, 1: required, 0: missing in older libraries) */
 #define KILN__NVRTC_FUNCTIONS(X)                                                                                       \
     X(nvrtcVersion, 1)                                                                                                 \
     X(nvrtcGetErrorString, 1)                                                                                          \
@@ -26,32 +26,32 @@
     X(nvrtcGetProgramLogSize, 1)                                                                                       \
     X(nvrtcGetProgramLog, 1)
 
-/* Since CUDA 12.8; declared here, because the headers at hand may be older than the library. */
+/* Since CUDA 12.8; declared here, because the headers may be older than the library. */
 typedef int kiln__nvrtc_flow_fn(void *user, void *reserved);
 typedef nvrtcResult kiln__nvrtc_set_flow_fn(nvrtcProgram program, kiln__nvrtc_flow_fn *fn, void *user);
 
 enum { KILN__MAX_ARCHS = 64 };
 
-/* Where NVRTC is told to look, below the folder of CUDA's headers: in it, and where some of them name their neighbours as
- * "info.h". (cccl only if it is there.) */
+/* The include path for NVRTC, below the folder of CUDA's headers: that folder, and folders whose headers include others
+ * of the same folder as "info.h". (cccl only if it exists.) */
 static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "cooperative_groups/details/", "crt/",
                                                     "cccl/"};
 
-typedef struct kiln__toolkit kiln__toolkit; /* what is known of CUDA's headers */
+typedef struct kiln__toolkit kiln__toolkit; /* CUDA's headers as far as they were read */
 void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
 
-/* What the next #include at or after *at asks for (its operand), read as kiln__includes_collect() reads; NULL at the end.
- * *at begins as `text`. */
+/* The operand of the next #include at or after *at, parsed as kiln__includes_collect() does; NULL at the end. *at
+ * starts as `text`. */
 const char *kiln__include_next(const char *text, const char **at);
 
 struct kiln__nvrtc {
     const kiln_allocator *mem;
-    void *library, *builtins; /* what dlopen gave; builtins is loaded ahead, see check_builtins() */
+    void *library, *builtins; /* from dlopen; builtins is loaded before it is needed, see check_builtins() */
     int version;
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
-    pthread_mutex_t lock;     /* of toolkit */
+    pthread_mutex_t lock; /* for toolkit */
     kiln__toolkit *toolkit;
     atomic_bool plain; /* an option of ours is unknown to this version: compile without them */
     kiln__nvrtc_set_flow_fn *set_flow;
@@ -63,30 +63,30 @@ struct kiln__nvrtc {
 /* ---- messages between the library and a worker (base/wire.h) ---- */
 enum { KILN__MESSAGE_HELLO = 1, KILN__MESSAGE_REQUEST, KILN__MESSAGE_RESULT };
 
-/* What a worker says of itself when it is ready. */
+/* A worker's first message, when it is ready. */
 typedef struct kiln__hello {
-    const char *identity; /* of its NVRTC, or why there is none */
-    bool confined;        /* the kernel keeps it from every file but the CUDA headers */
+    const char *identity; /* of its NVRTC, or why it has none */
+    bool confined;        /* the kernel lets it open only the CUDA headers */
     const char *how;      /* by what, or why not */
 } kiln__hello;
 
-/* A message in memory that starts with room for its header. */
+/* Builds messages in memory, with room for the header. */
 void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
-void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why, bool passing); /* passing: kiln__error_is_passing() */
+void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
+                          bool passing); /* passing: kiln__error_is_passing() */
 void kiln__message_hello(kiln__text *message, kiln_status status, const kiln__hello *hello);
-/* Reads bodies. What comes out points into the body or the arena. False: malformed (or memory: arena->failed). */
+/* Reads bodies. The results point into the body or the arena. False: malformed, or out of memory (arena->failed). */
 bool kiln__message_read_request(const char *body, size_t length, kiln__arena *arena, kiln__compile_request *request);
 bool kiln__message_read_result(const char *body, size_t length, kiln_status *status, uint64_t *ns, kiln__unit *unit,
                                const char **why, bool *passing);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
-/* Refuses what nests so deep that NVRTC could overflow this process's stack. For compiles without a worker. */
+/* Refuses a source whose nesting could make NVRTC overflow this process's stack. For compiles without a worker. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
-/* Gives up everything that a compile does not need: files but the `readable` ones (files and folders), writing, programs,
- * connections. For the calling thread and those it starts, for ever. False: it is not confined. `how` says by what, or why
- * not. */
+/* Permanently gives up all rights that a compile does not need: reading files other than `readable` (files and
+ * folders), writing, starting programs, network connections. Holds for the calling thread and the threads that it
+ * starts. False: not confined. `how` names the mechanism, or says why not. */
 bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room);
 
 #endif

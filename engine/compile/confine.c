@@ -1,6 +1,6 @@
-/* What a worker process keeps of the system before it takes a source. NVRTC tokenises as it likes, so a source may name a
- * file that includes.c does not see; the kernel is what keeps the compiler from opening it. All that NVRTC needs has been
- * loaded by then, except the CUDA headers. */
+/* confine.c - limits what a worker process may access, before it gets a source. NVRTC tokenises in its own way, so a
+ * source may name a file that includes.c does not find; only the kernel can prevent the compiler from opening it. By
+ * then everything that NVRTC needs is loaded, except the CUDA headers. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,16 +33,21 @@
 enum { RULE_PATH_BENEATH = 1, CREATE_RULESET_VERSION = 1 };
 enum { FS_READ_FILE = 1 << 2, FS_READ_DIR = 1 << 3 };
 
-/* The fields that later versions added stand behind those that earlier ones know; the size says how many there are. */
-typedef struct ruleset { uint64_t fs, net, scoped; } ruleset;
-typedef struct __attribute__((packed)) path_rule { uint64_t allowed; int32_t folder; } path_rule;
+/* Later versions added fields at the end; the size says how many there are. */
+typedef struct ruleset {
+    uint64_t fs, net, scoped;
+} ruleset;
+typedef struct __attribute__((packed)) path_rule {
+    uint64_t allowed;
+    int32_t folder;
+} path_rule;
 
 static bool allow(int rules, const char *path)
 {
     int fd = open(path, O_PATH | O_CLOEXEC);
     struct stat info;
     bool good = true;
-    if (fd >= 0 && fstat(fd, &info) == 0) { /* what is not there needs no rule */
+    if (fd >= 0 && fstat(fd, &info) == 0) { /* a missing file needs no rule */
         path_rule rule = {.allowed = FS_READ_FILE, .folder = fd};
         if (S_ISDIR(info.st_mode))
             rule.allowed |= FS_READ_DIR;
@@ -55,7 +60,7 @@ static bool allow(int rules, const char *path)
 
 static bool use_landlock(const char *const *readable, size_t count, char *how, size_t room)
 {
-    /* Which rights there are to take away, by version: everything that it knows is taken. */
+    /* All rights that each version can take away; all of them are taken. */
     static const uint64_t files[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (version < 1) {
@@ -76,7 +81,7 @@ static bool use_landlock(const char *const *readable, size_t count, char *how, s
     return good;
 }
 
-/* ---- where there is none: a file system of our own that holds nothing but the readable folders ---- */
+/* ---- without Landlock: a mount namespace that has only the readable folders ---- */
 
 static bool write_text(const char *path, const char *text)
 {
@@ -106,12 +111,13 @@ static bool bind_folder(const char *folder)
     struct stat info;
     struct statvfs flags;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        return true; /* a library, and loaded */
+        return true; /* a library, which is loaded already */
     if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path || *path != '/')
         return false;
     if (!make_folders(path) || mount(folder, path + 1, NULL, MS_BIND, NULL) != 0 || statvfs(path + 1, &flags) != 0)
         return false;
-    /* What the mount had must stay; ST_ and MS_ are the same bits for these. How it keeps times of access stays by itself. */
+    /* The flags of the mount must be kept; ST_ and MS_ are the same bits for these. The mode of access times is kept
+     * automatically. */
     unsigned long kept = flags.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
     return mount(NULL, path + 1, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, NULL) == 0;
 }
@@ -123,7 +129,7 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
     const char *step = "unshare";
     bool good = unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC) == 0;
     if (good) {
-        step = "the map of users";
+        step = "uid_map";
         snprintf(map, sizeof map, "%ld %ld 1", user, user);
         good = write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/uid_map", map);
         snprintf(map, sizeof map, "%ld %ld 1", group, group);
@@ -131,7 +137,7 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
     }
     if (good) {
         step = "mount";
-        /* The folder that the new root is mounted on is hidden by it: "/proc" is one that no header lies in. */
+        /* The new root hides the folder on which it is mounted, so use "/proc", in which there are no headers. */
         good = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
         good = good && mount("kiln", "/proc", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=755") == 0 &&
                chdir("/proc") == 0;
@@ -147,7 +153,7 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
     return good;
 }
 
-/* ---- in either case: no further program, no connection, no other process ---- */
+/* ---- in both cases: no programs, no connections, no other processes ---- */
 
 #if defined(__x86_64__)
 #define THIS_ARCH AUDIT_ARCH_X86_64
@@ -158,7 +164,8 @@ static bool use_namespace(const char *const *readable, size_t count, char *how, 
 static bool refuse_calls(void)
 {
 #ifdef THIS_ARCH
-#define REFUSE(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+#define REFUSE(number)                                                                                                 \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
     static const struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0),
@@ -168,13 +175,23 @@ static bool refuse_calls(void)
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 #endif
-        REFUSE(SYS_socket), REFUSE(SYS_connect), REFUSE(SYS_bind), REFUSE(SYS_execve), REFUSE(SYS_execveat),
-#if !KILN__SANITIZED /* the leak checker's */
+        REFUSE(SYS_socket),
+        REFUSE(SYS_connect),
+        REFUSE(SYS_bind),
+        REFUSE(SYS_execve),
+        REFUSE(SYS_execveat),
+#if !KILN__SANITIZED /* the leak checker needs it */
         REFUSE(SYS_ptrace),
 #endif
-        REFUSE(SYS_process_vm_readv), REFUSE(SYS_process_vm_writev), REFUSE(SYS_unshare),
-        REFUSE(SYS_setns), REFUSE(SYS_mount), REFUSE(SYS_umount2), REFUSE(SYS_pivot_root), REFUSE(SYS_chroot),
-        REFUSE(425 /* io_uring_setup: it opens files past this filter */),
+        REFUSE(SYS_process_vm_readv),
+        REFUSE(SYS_process_vm_writev),
+        REFUSE(SYS_unshare),
+        REFUSE(SYS_setns),
+        REFUSE(SYS_mount),
+        REFUSE(SYS_umount2),
+        REFUSE(SYS_pivot_root),
+        REFUSE(SYS_chroot),
+        REFUSE(425 /* io_uring_setup: it could open files without this filter */),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = KILN__COUNT(filter), .filter = (struct sock_filter *)(uintptr_t)filter};
@@ -184,7 +201,8 @@ static bool refuse_calls(void)
 #endif
 }
 
-/* Landlock and seccomp hold for the thread that asks and those it starts: one that a library started before is outside. */
+/* Landlock and seccomp hold for the calling thread and threads that it starts later, not for those that a library has
+ * started before. */
 static size_t thread_count(void)
 {
     size_t count = 0;
@@ -198,7 +216,7 @@ static size_t thread_count(void)
 
 bool kiln__confine(const char *const *readable, size_t count, char *how, size_t room)
 {
-    const char *forced = getenv("KILN_CONFINE"); /* "namespace", "none": for trials, and if a system's Landlock is at fault */
+    const char *forced = getenv("KILN_CONFINE"); /* "namespace", "none": for tests, or if Landlock does not work */
     char first[128] = "", second[128] = "";
     if (forced && strcmp(forced, "none") == 0) {
         snprintf(how, room, "switched off by KILN_CONFINE");
@@ -209,7 +227,7 @@ bool kiln__confine(const char *const *readable, size_t count, char *how, size_t 
         snprintf(how, room, "NVRTC started %zu threads when it was loaded", threads - 1);
         return false;
     }
-    tzset(); /* reads a file, which NVRTC would do at its first message */
+    tzset(); /* reads a file; NVRTC would do so at its first message */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     bool try_landlock = !forced || strcmp(forced, "namespace") != 0;
     bool good = try_landlock && use_landlock(readable, count, first, sizeof first);

@@ -1,10 +1,11 @@
-/* What a cubin says of its kernels. A cubin is an ELF file; NVIDIA does not document its sections. What is used here was
- * found with the cubins that NVRTC 13.0 makes for sm_75 to sm_121, against ptxas' own statistics:
+/* cubin.c - data about kernels in a cubin. A cubin is an ELF file; NVIDIA does not document its sections. The following
+ * was found from cubins of NVRTC 13.0 for sm_75 to sm_121 and ptxas' own statistics:
  *
  *   .symtab          kernels are FUNC symbols with bit 0x10 of st_other
- *   .nv.info         records, one a kernel and attribute: registers, stack
+ *   .nv.info         records, one per kernel and attribute: registers, stack
  *   .nv.info.KERNEL  records: launch bounds, barriers
- *   .nv.shared.KERNEL    its size is the static shared memory; since sm_90 with 1 KiB of the system's at its start
+ *   .nv.shared.KERNEL    its size is the static shared memory; since sm_90 it includes 1 KiB for the system at its
+ *   start
  *   .nv.constant0.KERNEL bank 0: launch data and parameters;  .nv.constant2.KERNEL  the compiler's constants
  *   .nv.constant3        __constant__ of the module
  *
@@ -35,7 +36,7 @@ typedef struct reader {
     Elf *elf;
     size_t names; /* section of the section names */
     kiln__cubin_kernel *kernels;
-    uint32_t *symbols; /* beside kernels: the symbol's index */
+    uint32_t *symbols; /* parallel to kernels: the symbol's index */
     size_t count, room, symbol_room;
     bool has_system_shared;
 } reader;
@@ -64,10 +65,7 @@ static kiln__cubin_kernel *by_name(reader *in, const char *name)
     return NULL;
 }
 
-static int to_int(uint64_t value)
-{
-    return value > INT32_MAX ? INT32_MAX : (int)value;
-}
+static int to_int(uint64_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
 
 /* ---- records ---- */
 
@@ -87,7 +85,7 @@ static void take_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribu
                         unsigned small)
 {
     uint32_t symbol = 0, number = 0;
-    if (!kernel) { /* of the module: the value names the kernel */
+    if (!kernel) { /* a record of the module: its value names the kernel */
         if (!get_number(value, length, 0, &symbol) || !get_number(value, length, 4, &number))
             return;
         kernel = by_symbol(in, symbol);
@@ -96,7 +94,7 @@ static void take_record(reader *in, kiln__cubin_kernel *kernel, unsigned attribu
         if (attribute == ATTRIBUTE_REGISTERS)
             kernel->registers = to_int(number);
         else if ((attribute == ATTRIBUTE_STACK_SIZE || attribute == ATTRIBUTE_FRAME_SIZE) &&
-                 number > kernel->local_bytes && number < UINT32_MAX) /* all ones: recursion, not known */
+                 number > kernel->local_bytes && number < UINT32_MAX) /* all ones: unknown, because of recursion */
             kernel->local_bytes = number;
         return;
     }
@@ -147,7 +145,7 @@ static kiln_status take_symbols(reader *in, Elf_Scn *section, const GElf_Shdr *h
     return KILN_OK;
 }
 
-/* What stands behind `prefix` in a section's name. */
+/* The rest of a section's name after `prefix`. */
 static const char *behind(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
@@ -176,7 +174,7 @@ static void take_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, 
     }
 }
 
-/* `first` finds the symbols and what must be known before the rest can be read. */
+/* The `first` pass finds the symbols and the data that the second pass needs. */
 static kiln_status walk(reader *in, bool first, kiln_error **error)
 {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(in->elf, section)) != NULL;) {
@@ -205,7 +203,7 @@ kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, si
     reader in = {.mem = mem};
     kiln_status status = KILN_OK;
     GElf_Ehdr header;
-    /* libelf converts some sections in place: it gets a copy, which also sees to the alignment. */
+    /* libelf converts some sections in place: it gets a copy, which is also aligned. */
     char *copy = kiln__alloc(mem, length);
     if (!copy)
         return kiln__fail_memory(error);

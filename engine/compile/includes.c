@@ -1,5 +1,5 @@
-/* The project headers that a source reaches. NVRTC gets them in memory, under the names by which they are included:
- * NVRTC knows nothing of folders there, it compares names. */
+/* includes.c - finds the project headers that a source includes. NVRTC gets them in memory, under the names by which
+ * they are included: it does not know folders there, it only compares names. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 enum { MOST_DEPTH = 64, MOST_HEADERS = 512 };
 static const size_t most_bytes = (size_t)16 << 20;
 
-typedef struct header { const char *name, *path; } header;
+typedef struct header {
+    const char *name, *path;
+} header;
 
 typedef struct collector {
     const kiln_allocator *mem;
@@ -19,20 +21,20 @@ typedef struct collector {
     const char *const *folders;
     size_t folder_count;
     kiln__include *items;
-    header *headers; /* beside items: which file each is */
+    header *headers; /* parallel to items: which file each is */
     size_t count, item_room, header_room, bytes;
-    const char **others; /* names that are not found */
+    const char **others; /* names that were not found */
     size_t other_count, other_room;
     kiln_error **error;
 } collector;
 
 /* ---- finding the directives ----
- * NVRTC and a reader of ours need not agree on where a comment, a string or an #if 0 ends: raw strings, digit separators,
- * trigraphs and the standard that is asked for all move it. So nothing is left out for standing in one of those: whatever
- * begins a line, physical or joined, or follows the end of a block comment, is taken for a directive if it can be read as
- * one. A header too many costs a byte of the key; one too few would be a stale hit. */
+ * NVRTC and a parser of ours may disagree about where a comment, a string or an #if 0 ends: it depends on raw strings,
+ * digit separators, trigraphs and the selected standard. So nothing is skipped because it is inside one of these. Any
+ * text at the start of a line (physical or joined), or after the end of a block comment, counts as a directive if it
+ * can be read as one. A header too many only makes the key longer; a missing one would cause a stale hit. */
 
-/* A line that ends in a backslash, or in its trigraph, goes on in the next: such joints may stand within words too. */
+/* A line that ends with a backslash, or its trigraph, continues on the next line. Such a joint may be inside a word. */
 static const char *joined(const char *at)
 {
     for (;;) {
@@ -45,10 +47,7 @@ static const char *joined(const char *at)
     }
 }
 
-static const char *next(const char *at)
-{
-    return joined(at + 1);
-}
+static const char *next(const char *at) { return joined(at + 1); }
 
 static const char *skip_comment(const char *at)
 {
@@ -58,10 +57,7 @@ static const char *skip_comment(const char *at)
     return *at ? next(next(at)) : at;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
 /* Blanks and block comments within a line. */
 static const char *skip_blank(const char *at)
@@ -76,22 +72,16 @@ static const char *skip_blank(const char *at)
     }
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || (c & 0x80);
 }
 
-static bool is_word(char c)
-{
-    return is_letter(c) || is_digit(c);
-}
+static bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
-/* Reads the letters of a word into `word`, as many as there is room for. */
+/* Reads the letters of a word into `word`, as many as fit. */
 static const char *read_word(const char *at, char *word, size_t room)
 {
     size_t length = 0;
@@ -102,7 +92,7 @@ static const char *read_word(const char *at, char *word, size_t room)
     return at;
 }
 
-/* The joint at or after `at` that stands within a word; NULL: there is none. */
+/* The next joint at or after `at` that is inside a word; NULL: none. */
 static const char *joint_in_word(const char *text, const char *at)
 {
     for (; (at = strpbrk(at, "\\?")) != NULL; at++)
@@ -111,8 +101,8 @@ static const char *joint_in_word(const char *text, const char *at)
     return NULL;
 }
 
-/* False where nothing in the text can name a file. Most sources do not, and reading them line by line would be most of the
- * cost of a cache hit. */
+/* False if nothing in the text can name a file. This is so for most sources, and reading them line by line would be
+ * most of the cost of a cache hit. */
 static bool may_name_file(const char *text)
 {
     return strstr(text, "include") || strstr(text, "import") || strstr(text, "embed") || joint_in_word(text, text);
@@ -120,7 +110,7 @@ static bool may_name_file(const char *text)
 
 typedef enum kind { NONE, INCLUDE, EMBED, IMPORT } kind;
 
-/* What the text at `at`, taken for the start of a line, asks for. *behind is what follows the word. */
+/* The kind of directive at `at`, if a line started there. *behind: the text after the word. */
 static kind directive_at(const char *at, const char **behind)
 {
     char word[16];
@@ -144,7 +134,7 @@ static kind directive_at(const char *at, const char **behind)
     return strcmp(word, "import") == 0 ? IMPORT : NONE;
 }
 
-/* The next place at or after *at where a line begins, or seems to: NULL at the end. */
+/* The next place at or after *at where a line starts, or may start; NULL at the end. */
 static const char *next_start(const char **at)
 {
     const char *p = strpbrk(*at, "\n*");
@@ -156,7 +146,7 @@ static const char *next_start(const char **at)
     return *p == '\n' ? p + 1 : next(next(p));
 }
 
-/* C++20's import of a header: its operand is a name, or a word that may be a macro. Prose goes on with another word. */
+/* C++20's import of a header: its operand is a name, or a word that may be a macro. In prose another word follows. */
 static bool is_import(const char *behind)
 {
     char word[4];
@@ -178,13 +168,14 @@ static bool is_probe(const char *at, const char **behind)
            strcmp(word, "__has_embed") == 0;
 }
 
-/* Whether a name leads to another place than the folder that it is looked for in. */
+/* Whether a name leads outside the folder in which it is searched. */
 static bool leads_away(const char *name, size_t length)
 {
     if (length > 0 && *name == '/')
         return true;
     for (size_t i = 0; i + 1 < length; i++)
-        if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') && (i + 2 == length || name[i + 2] == '/'))
+        if (name[i] == '.' && name[i + 1] == '.' && (i == 0 || name[i - 1] == '/') &&
+            (i + 2 == length || name[i + 2] == '/'))
             return true;
     return false;
 }
@@ -197,7 +188,7 @@ const char *kiln__include_next(const char *text, const char **at)
     for (; start; start = next_start(at)) {
         kind what = directive_at(start, &operand);
         if (*at == text)
-            *at = text + (*text != '\0' && *text != '\n'); /* the first line has been looked at */
+            *at = text + (*text != '\0' && *text != '\n'); /* the first line was read before */
         if (what == INCLUDE && *operand != '\\')
             return operand;
     }
@@ -262,10 +253,11 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
         if (strcmp(all->headers[i].name, name) == 0) {
             if (strcmp(all->headers[i].path, path) == 0 || same_file(all->headers[i].path, path))
                 return KILN_OK;
-            return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                              "#include \"%s\" means %s in one file and %s in another; the compiler tells headers "
-                              "apart by the name they are included by: write one of them with its folder", name,
-                              all->headers[i].path, path);
+            return kiln__fail(
+                all->mem, all->error, KILN_ERROR_REFUSED,
+                "#include \"%s\" is %s in one file and %s in another, and the compiler identifies headers "
+                "by the name in the #include: write one of them with its folder",
+                name, all->headers[i].path, path);
         }
     if (all->count >= MOST_HEADERS)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s: more than %d headers are included", path,
@@ -278,7 +270,7 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
         return status;
     if (memchr(data, '\0', length)) {
         kiln__free(all->mem, data);
-        return kiln__fail(all->mem, all->error, KILN_ERROR_IO, "%s: not a text file: it holds a zero byte", path);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     }
     all->bytes += length;
     const char *text = kiln__arena_strndup(all->arena, data, length);
@@ -291,54 +283,62 @@ static kiln_status add(collector *all, const char *name, const char *path, unsig
     return collect(all, path, text, depth + 1);
 }
 
-/* One #include: `at` stands on what follows the word. */
+/* Handles one #include; `at` is after the word. */
 static kiln_status follow(collector *all, const char *path, const char *text, const char *at, unsigned depth)
 {
-    if (*at == '\\') /* #include \"a.h\": within a string; no directive goes on like that */
+    if (*at == '\\') /* #include \"a.h\": within a string; not a directive */
         return KILN_OK;
     char close = *at == '"' ? '"' : '>';
     size_t length = *at == '"' || *at == '<' ? strcspn(at + 1, close == '"' ? "\"\n" : ">\n") : 0;
     if (length == 0 || at[1 + length] != close)
         return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
-                          "%s:%u: #include of anything but a \"name\" or <name> is not followed, and the cache could "
-                          "not tell what it reads; write the name itself (in a comment or a text, do not begin a line "
-                          "with #include)", path, line_of(text, at));
+                          "%s:%u: only #include \"name\" and #include <name> are supported, because the cache must "
+                          "know what is read; write the name itself (in a comment or a string, do not start a line "
+                          "with #include)",
+                          path, line_of(text, at));
     char *name = kiln__arena_strndup(all->arena, at + 1, length);
     if (!name)
         return kiln__fail_memory(all->error);
     if (*name == '/')
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include of an absolute path (%s): headers "
-                          "are read from the folder of the source", path, line_of(text, at), name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include of an absolute path (%s): headers "
+                          "are read from the folder of the source",
+                          path, line_of(text, at), name);
     if (strstr(name, "??"))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\": the name of a header may not "
-                          "hold ??, which begins a trigraph", path, line_of(text, at), name);
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include \"%s\": the name of a header must not "
+                          "contain ??, which starts a trigraph",
+                          path, line_of(text, at), name);
     const char *found = find(all, path, name, close == '"');
     if (all->arena->failed)
         return kiln__fail_memory(all->error);
     if (found)
         return add(all, name, found, depth);
-    if (leads_away(name, length)) /* CUDA's own headers are not asked for like that */
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #include \"%s\" is not there, or leads out "
-                          "of the folders that may be read", path, line_of(text, at), name);
+    if (leads_away(name, length)) /* not a CUDA header */
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #include \"%s\": not found, or outside "
+                          "the folders that may be read",
+                          path, line_of(text, at), name);
     return add_other(all, name);
 }
 
-/* A __has_include(...) may ask only for what an #include could reach. `at` stands behind the word. */
+/* A __has_include(...) may only name what an #include could. `at` is after the word. */
 static kiln_status check_probe(collector *all, const char *path, const char *text, const char *at)
 {
     if (*at != '(')
         return KILN_OK; /* #ifdef __has_include */
     at = skip_blank(next(at));
     size_t length = *at == '"' ? strcspn(at + 1, "\"\n") : *at == '<' ? strcspn(at + 1, ">\n") : 0;
-    if (!leads_away(at + 1, length)) { /* whether CUDA has such a header belongs to the key */
+    if (!leads_away(at + 1, length)) { /* whether CUDA has this header is part of the key */
         char *name = length ? kiln__arena_strndup(all->arena, at + 1, length) : NULL;
         if (length && !name)
             return kiln__fail_memory(all->error);
         return length ? add_other(all, name) : KILN_OK;
     }
-    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: __has_include of a path that is absolute or holds "
-                      "'..' (%.*s): only headers below the source's folder and CUDA's can be asked for", path,
-                      line_of(text, at), (int)length, at + 1);
+    return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                      "%s:%u: __has_include of a path that is absolute or contains "
+                      "'..' (%.*s): only headers below the source's folder and CUDA's are allowed",
+                      path, line_of(text, at), (int)length, at + 1);
 }
 
 static kiln_status check_probes(collector *all, const char *path, const char *text)
@@ -350,7 +350,7 @@ static kiln_status check_probes(collector *all, const char *path, const char *te
             status = check_probe(all, path, text, behind);
     for (const char *at = text; status == KILN_OK && (at = joint_in_word(text, at)) != NULL; at++)
         for (size_t back = 1; status == KILN_OK && back <= 18 && back <= (size_t)(at - text); back++)
-            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* wherever it begins before the joint */
+            if (at[-(ptrdiff_t)back] == '_' && is_probe(at - back, &behind)) /* it may start before the joint */
                 status = check_probe(all, path, text, behind);
     return status;
 }
@@ -362,11 +362,15 @@ static kiln_status take_directive(collector *all, const char *path, const char *
     if (what == INCLUDE)
         return follow(all, path, text, behind, depth);
     if (what == EMBED)
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: #embed is not followed, and the cache could "
-                          "not tell what it reads", path, line_of(text, behind));
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: #embed is not supported, because the cache must "
+                          "know what is read",
+                          path, line_of(text, behind));
     if (what == IMPORT && is_import(behind))
-        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED, "%s:%u: import of a header or module is not followed, "
-                          "and the cache could not tell what it reads; write #include", path, line_of(text, behind));
+        return kiln__fail(all->mem, all->error, KILN_ERROR_REFUSED,
+                          "%s:%u: import of a header or module is not supported, "
+                          "because the cache must know what is read; write #include",
+                          path, line_of(text, behind));
     return KILN_OK;
 }
 

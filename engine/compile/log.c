@@ -1,4 +1,4 @@
-/* What NVRTC and ptxas say, for a reader, and the figures in it. */
+/* log.c - the messages of NVRTC and ptxas for a person, and the figures in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,9 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
     add_clean(text, line, strcspn(line, "\n"));
 }
 
-/* Errors in the name of a kernel stand in a file of NVRTC's own, "__nv_name_map(2): error: identifier ...", with a line
- * that nobody wrote. Returns what is worth showing of the first line, "" for a mere consequence, NULL for any other. */
+/* Errors in the name of a kernel are reported for a generated file, "__nv_name_map(2): error: identifier ...", with a
+ * line that is in no source. Returns the part of the first line to show, "" for a follow-up error, NULL for any other
+ * line. */
 static const char *name_error(const char *line, size_t length, char *room, size_t size)
 {
     static const char file[] = "__nv_name_map(", mark[] = "): error: ", echo[] = "Error in parsing name expression";
@@ -86,7 +87,7 @@ void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx
         if (name) {
             if (*name && lines++ < MOST_LINES)
                 add_clean(text, name, strlen(name));
-            while (length && *next) { /* the line shown and its caret, up to a blank line */
+            while (length && *next) { /* the source line and its caret, up to a blank line */
                 log = next;
                 length = strcspn(log, "\n");
                 next = log[length] ? log + length + 1 : log + length;

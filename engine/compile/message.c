@@ -25,8 +25,8 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
     kiln__wire_end(message);
 }
 
-void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit,
-                          const char *why, bool passing)
+void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
+                          bool passing)
 {
     static const kiln__unit nothing;
     if (!unit)

@@ -1,16 +1,16 @@
-/* How deep a source nests, for compiles in the host's own process: NVRTC's parser recurses for each level, and a stack that
- * overflows ends the process. Macros are not expanded: what they multiply is not seen. */
+/* nest.c - measures how deep a source nests, for compiles in the host's own process: NVRTC's parser recurses for each
+ * level, and a stack overflow ends the process. Macros are not expanded, so nesting that they produce is not found. */
 #include <string.h>
 
 #include "compile_internal.h"
 
-enum { MOST_DEPTH = 256 }; /* what C++ asks of every compiler */
+enum { MOST_DEPTH = 256 }; /* the C++ standard's minimum for compilers */
 
 typedef struct nest {
     unsigned line, depth, signs; /* signs: operators in a row, as in !!!!x */
 } nest;
 
-/* Behind the comment, text or constant that begins at `at`; `at` itself where none does. */
+/* The end of the comment, string or constant that starts at `at`; `at` itself if none does. */
 static const char *skip(const char *at, unsigned *line)
 {
     const char *from = at;
@@ -65,7 +65,8 @@ kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_r
         name = is_too_deep(request->includes[i].text, &line) ? request->includes[i].name : NULL;
     if (!name)
         return KILN_OK;
-    return kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s:%u: nested more than %d deep: without a worker process NVRTC "
-                      "could overflow the stack of this one; compile with workers (kiln-worker)", name, line,
-                      (int)MOST_DEPTH);
+    return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                      "%s:%u: nested more than %d deep: without a worker process NVRTC "
+                      "could overflow the stack of this one; compile with workers (kiln-worker)",
+                      name, line, (int)MOST_DEPTH);
 }

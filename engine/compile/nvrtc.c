@@ -9,12 +9,12 @@
 
 #include "compile_internal.h"
 
-/* Raised when the options that the engine adds by itself change what is compiled. */
+/* Increment it when the options that the engine adds change what is compiled. */
 #define OPTION_SET "1"
 
 static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
 
-/* What a search tried, for the message if nothing is found. */
+/* What the search has tried, for the message if nothing is found. */
 typedef struct search {
     kiln__nvrtc *nvrtc;
     kiln__text tried;
@@ -35,7 +35,7 @@ static bool has_headers(kiln__arena *arena, const char *folder)
     return probe && is_file(probe);
 }
 
-/* The folder that the library's own file lies in, and those of the toolkit it may be part of. */
+/* Searches the folder of the library's file, and those of the toolkit that it may belong to. */
 static const char *find_include(kiln__nvrtc *nvrtc, kiln__arena *arena)
 {
     const char *forced = getenv("KILN_CUDA_INCLUDE");
@@ -76,7 +76,7 @@ const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena)
         kiln__arena_printf(arena, "%s/lib64/%s", home, name),
         kiln__arena_printf(arena, "%s/lib/%s", home, name),
 #if defined(__x86_64__)
-        kiln__arena_printf(arena, "/usr/lib/x86_64-linux-gnu/%s", name), /* Debian's own package of the toolkit */
+        kiln__arena_printf(arena, "/usr/lib/x86_64-linux-gnu/%s", name), /* Debian's package of the toolkit */
 #endif
     };
     for (size_t i = 0; i < KILN__COUNT(candidates); i++)
@@ -96,9 +96,9 @@ static const char *builtins_path(kiln__nvrtc *nvrtc, kiln__arena *arena)
     return beside && is_file(beside) ? beside : NULL;
 }
 
-/* NVRTC loads this library by its bare name at the first compile, and where the loader does not find it only says
- * "builtin operation failure". The wheels put it beside libnvrtc, where the loader does not look: loaded here by its
- * path, it is already there when NVRTC asks. */
+/* NVRTC loads this library by its file name at the first compile; if the loader does not find it, NVRTC only reports
+ * "builtin operation failure". The Python wheels put it beside libnvrtc, where the loader does not look. So it is
+ * loaded here by its path, and NVRTC then finds it loaded. */
 static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
 {
     const char *beside = builtins_path(nvrtc, &found->arena);
@@ -110,7 +110,7 @@ static bool check_builtins(search *found, kiln__nvrtc *nvrtc)
         nvrtc->builtins = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (nvrtc->builtins)
         return true;
-    kiln__text_printf(&found->tried, "  %s: found, but %s is neither beside it nor on the loader's path\n",
+    kiln__text_printf(&found->tried, "  %s: found, but %s is neither in its folder nor on the loader's path\n",
                       nvrtc->path, name ? name : "libnvrtc-builtins");
     return false;
 }
@@ -141,11 +141,11 @@ static void unload(kiln__nvrtc *nvrtc)
 static bool load(search *found, const char *name)
 {
     kiln__nvrtc *nvrtc = found->nvrtc;
-    /* Never unloaded: it has a C++ run-time of its own inside, whose memory would be lost with each unloading. */
+    /* Never unloaded: it contains its own C++ run-time, whose memory would leak at each unloading. */
     nvrtc->library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!nvrtc->library) {
         const char *why = dlerror();
-        kiln__text_printf(&found->tried, "  %s: %s\n", name, why ? why : "not loadable");
+        kiln__text_printf(&found->tried, "  %s: %s\n", name, why ? why : "cannot be loaded");
         return false;
     }
     const char *missing = NULL;
@@ -159,7 +159,7 @@ static bool load(search *found, const char *name)
     nvrtc->path = path_of(nvrtc->mem, nvrtc->library, name);
     int major = 0, minor = 0;
     if (missing)
-        kiln__text_printf(&found->tried, "  %s: it has no %s\n", name, missing);
+        kiln__text_printf(&found->tried, "  %s: it lacks %s\n", name, missing);
     else if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS || major < 11)
         kiln__text_printf(&found->tried, "  %s: version %d.%d is older than 11.0\n", name, major, minor);
     else if (!nvrtc->path)
@@ -185,7 +185,7 @@ static bool load_from(search *found, const char *folder)
     return false;
 }
 
-/* Folders that lie where this library or program was installed to: a toolkit may have been put beside it. */
+/* Searches folders near this library or program: a toolkit may be installed there. */
 static bool load_from_ours(search *found)
 {
     static const char *const places[] = {"../lib/kiln/cuda/lib", "kiln/cuda/lib", "cuda/lib"};
@@ -205,7 +205,7 @@ static bool load_by_name(search *found)
         size_t before = found->tried.length;
         if (load(found, sonames[i]))
             return true;
-        if (found->tried.length > before && !found->tried.failed) /* four lines of "no such file" help nobody */
+        if (found->tried.length > before && !found->tried.failed) /* one line instead of four "no such file" */
             if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
                 found->tried.length = before;
                 found->tried.data[before] = '\0';
@@ -241,7 +241,7 @@ static void read_archs(kiln__nvrtc *nvrtc)
         nvrtc->nvrtcGetSupportedArchs(all) == NVRTC_SUCCESS)
         for (int i = 0; i < count && nvrtc->arch_count < KILN__MAX_ARCHS; i++)
             nvrtc->archs[nvrtc->arch_count++] = all[i];
-    for (size_t i = 1; i < nvrtc->arch_count; i++) /* they come ascending today; nothing promises it */
+    for (size_t i = 1; i < nvrtc->arch_count; i++) /* ascending in practice, but not documented */
         for (size_t j = i; j > 0 && nvrtc->archs[j - 1] > nvrtc->archs[j]; j--) {
             int swap = nvrtc->archs[j];
             nvrtc->archs[j] = nvrtc->archs[j - 1];
@@ -293,14 +293,16 @@ static kiln_status open_nvrtc(const kiln_allocator *mem, const char *path, const
     if (path && *path) {
         if (!load(&found, path))
             status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
-                                "the NVRTC that was asked for cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
-                                "unset it to have one looked for.", kiln__text_get(&found.tried));
+                                "the requested NVRTC cannot be used:\n%sSet KILN_NVRTC to a libnvrtc.so, or "
+                                "unset it to search for one.",
+                                kiln__text_get(&found.tried));
     } else if (!look(&found)) {
         status = kiln__fail(mem, error, KILN_ERROR_NO_COMPILER,
-                            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sLooked on the loader's "
-                            "path, in $CUDA_HOME and in /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
+                            "no NVRTC (libnvrtc.so, the CUDA run-time compiler) was found.\n%sSearched: the loader's "
+                            "path, $CUDA_HOME and /usr/local/cuda. Install the CUDA toolkit or the Python wheels "
                             "nvidia-cuda-nvrtc and nvidia-cuda-runtime, run tools/setup.sh, or set KILN_NVRTC to the "
-                            "file.", kiln__text_get(&found.tried));
+                            "file.",
+                            kiln__text_get(&found.tried));
     }
     if (status == KILN_OK)
         status = finish(&found, include, error);
@@ -325,8 +327,8 @@ kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kil
     return open_nvrtc(mem, getenv("KILN_NVRTC"), NULL, nvrtc, error);
 }
 
-kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include,
-                                  kiln__nvrtc **nvrtc, kiln_error **error)
+kiln_status kiln__nvrtc_open_file(const kiln_allocator *mem, const char *path, const char *include, kiln__nvrtc **nvrtc,
+                                  kiln_error **error)
 {
     return open_nvrtc(mem, path, include, nvrtc, error);
 }
@@ -344,25 +346,13 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     kiln__free(nvrtc->mem, nvrtc);
 }
 
-int kiln__nvrtc_version(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->version;
-}
+int kiln__nvrtc_version(const kiln__nvrtc *nvrtc) { return nvrtc->version; }
 
-const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->path;
-}
+const char *kiln__nvrtc_path(const kiln__nvrtc *nvrtc) { return nvrtc->path; }
 
-const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->identity;
-}
+const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc) { return nvrtc->identity; }
 
-const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc)
-{
-    return nvrtc->include;
-}
+const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc) { return nvrtc->include; }
 
 size_t kiln__nvrtc_archs(const kiln__nvrtc *nvrtc, int *archs, size_t room)
 {

@@ -1,5 +1,5 @@
-/* Occupancy of a kernel on an architecture that need not be at hand: cuda_occupancy.h does the arithmetic, the table
- * gives it the device. */
+/* occupancy.c - the occupancy of a kernel on any architecture, without the device: cuda_occupancy.h computes it, the
+ * table has the devices' limits. */
 #include <limits.h>
 
 #include <cuda_occupancy.h>
@@ -7,7 +7,8 @@
 #include "compile.h"
 
 /* CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability".
- * X(architecture, threads an SM, KiB of shared memory an SM, KiB a block may opt in to, KiB the system takes a block) */
+ * X(architecture, threads per SM, KiB of shared memory per SM, KiB that a block may opt in to, KiB that the system
+ * reserves per block) */
 #define ARCHITECTURES(X)                                                                                               \
     X(70, 2048, 96, 96, 0)                                                                                             \
     X(72, 2048, 96, 96, 0)                                                                                             \
@@ -24,13 +25,16 @@
     X(120, 1536, 100, 99, 1)                                                                                           \
     X(121, 1536, 100, 99, 1)
 
-typedef struct limits { int arch, threads; size_t shared, shared_block, reserved; } limits;
+typedef struct limits {
+    int arch, threads;
+    size_t shared, shared_block, reserved;
+} limits;
 static const limits table[] = {
 #define KILN_X(arch, threads, shared, block, reserved) {arch, threads, 1024 * shared, 1024 * block, 1024 * reserved},
     ARCHITECTURES(KILN_X)
 #undef KILN_X
 };
-/* Of all of these; the most registers are a thread's. */
+/* The same for all of these. MOST_REGISTERS is per thread. */
 enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, MOST_REGISTERS = 255, SHARED_WITHOUT_OPT_IN = 48 * 1024 };
 
 static const limits *find(int arch)
@@ -54,21 +58,20 @@ static const char *limit_name(unsigned factors)
     return factors & OCC_LIMIT_BARRIERS ? "barriers" : "nothing";
 }
 
-kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel,
-                               unsigned threads, uint64_t dynamic_shared, kiln__occupancy *occupancy,
-                               kiln_error **error)
+kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
+                               uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error)
 {
     const limits *device = find(arch);
     if (!device)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy: the limits of sm_%d are not known", arch);
     if (threads == 0 || threads > MOST_THREADS)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "no occupancy: a block of %u threads", threads);
-    if (kernel->registers > MOST_REGISTERS) { /* a cubin may say anything, and the header multiplies it */
+    if (kernel->registers > MOST_REGISTERS) { /* a cubin may contain any number, and the header multiplies it */
         *occupancy = (kiln__occupancy){.limited_by = "registers"};
         return KILN_OK;
     }
     if (dynamic_shared > INT_MAX / 2 || kernel->static_shared > INT_MAX / 2 || kernel->registers < 0) {
-        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* far beyond what any device has */
+        *occupancy = (kiln__occupancy){.limited_by = "shared memory"}; /* far more than any device has */
         return KILN_OK;
     }
     cudaOccDeviceProp properties = {0};

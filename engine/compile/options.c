@@ -1,10 +1,10 @@
-/* Which compile options a spec may give. An allow-list: an option that is not known here is refused, so that a new
- * NVRTC's new way to write a file is refused too. */
+/* options.c - the compile options that a spec may give. It is an allow-list: an unknown option is refused, so a new
+ * option of NVRTC that writes a file is refused too. */
 #include <string.h>
 
 #include "compile.h"
 
-/* What may stand behind an option: nothing; a word of letters, digits and a few signs; a macro; a list of ptxas. */
+/* What may follow an option: nothing; a word of letters, digits and a few signs; a macro; a list of ptxas options. */
 typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
 
 /* X(long name, short name, value). The meaning of each is in the documentation of NVRTC. */
@@ -44,7 +44,7 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--brief-diagnostics", "-brief-diag", WORD)                                                                      \
     X("--ptxas-options", "-Xptxas", PTXAS)
 
-/* The same for ptxas. NVRTC hands the whole value on as one option, so a comma cannot smuggle in another. */
+/* The same for ptxas. NVRTC passes the whole value as one option, so a comma cannot add another option. */
 #define ALLOWED_PTXAS(X)                                                                                               \
     X("--verbose", "-v", NOTHING)                                                                                      \
     X("--opt-level", "-O", WORD)                                                                                       \
@@ -67,12 +67,12 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--warn-on-double-precision-use", "-warn-double-usage", NOTHING)
 
 /* Known and refused, with the reason. X(long name, short name, reason) */
-#define OURS "the engine gives this one itself"
+#define OURS "the engine sets this one itself"
 #define WRITES "it writes a file"
-#define READS "it reads files that the cache does not see; headers come from the folder of the source"
-#define NO_PTX "what it makes cannot be loaded without a further link step"
+#define READS "it reads files that the cache does not know of; headers are read from the folder of the source"
+#define NO_PTX "its output cannot be loaded without another link step"
 #define REFUSED(X)                                                                                                     \
-    X("--gpu-architecture", "-arch", "the engine chooses the architecture by the device or --arch")                    \
+    X("--gpu-architecture", "-arch", "the architecture is that of the device or of --arch")                            \
     X("--include-path", "-I", READS)                                                                                   \
     X("--pre-include", "-include", READS)                                                                              \
     X("--options-file", "-optf", READS)                                                                                \
@@ -93,10 +93,16 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--no-source-include", "-no-source-include", OURS)                                                               \
     X("--modify-stack-limit", "-modify-stack-limit", OURS)                                                             \
     X("--no-cache", "-no-cache", OURS)                                                                                 \
-    X("--split-compile", "-split-compile", "the compile workers already use the cores")
+    X("--split-compile", "-split-compile", "the compile workers already use all cores")
 
-typedef struct allowed { const char *names[2]; value_kind value; } allowed;
-typedef struct refused { const char *names[2]; const char *why; } refused;
+typedef struct allowed {
+    const char *names[2];
+    value_kind value;
+} allowed;
+typedef struct refused {
+    const char *names[2];
+    const char *why;
+} refused;
 #define KILN_X(full, brief, value) {{full, brief}, value},
 static const allowed options[] = {ALLOWED(KILN_X)};
 static const allowed ptxas_options[] = {ALLOWED_PTXAS(KILN_X)};
@@ -125,7 +131,7 @@ static bool is_word(const char *text)
     return true;
 }
 
-/* Finds an option in a table. *value is what stands behind the '='. */
+/* Finds an option in a table. *value: the text after '='. */
 static const allowed *find(const allowed *table, size_t count, const char *option, const char **value)
 {
     for (size_t i = 0; i < count; i++)
@@ -158,11 +164,13 @@ static kiln_status check_ptxas(const kiln_allocator *mem, const char *option, co
     const char *inner = "";
     const allowed *match = find(ptxas_options, KILN__COUNT(ptxas_options), value, &inner);
     if (!match)
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' is not among the "
-                          "options of ptxas that a spec may give", option, value);
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "the compile option '%s' is refused: '%s' is not among the "
+                          "options of ptxas that a spec may give",
+                          option, value);
     if ((match->value == NOTHING) != (*inner == '\0') || (*inner && !is_word(inner)))
         return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: '%s' %s", option, value,
-                          match->value == NOTHING ? "takes no value" : "wants a word or a number behind '='");
+                          match->value == NOTHING ? "takes no value" : "needs a word or a number after '='");
     return KILN_OK;
 }
 
@@ -170,11 +178,13 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 {
     for (const char *at = option; *at; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "a compile option holds a control character");
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "a compile option contains a control character");
     if (option[0] != '-')
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is refused: it does not begin with "
-                          "'-'; give an option and its value as one text, with '=' between them", option);
-    /* Longer names first: "-include" must not be taken for "-I" or "-D..." for "-Dx" before the exact names. */
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                          "the compile option '%s' is refused: it does not begin with "
+                          "'-'; give an option and its value as one text, with '=' between them",
+                          option);
+    /* Longer names first: "-include" must not match "-I", nor "-D..." match "-Dx", before the exact names are tried. */
     const char *value = "";
     const allowed *match = NULL;
     for (size_t i = 0; i < KILN__COUNT(refused_options); i++)
@@ -189,7 +199,7 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
         if (length < sizeof name)
             memcpy(name, option, length);
         const char *near = known(name);
-        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is not one that a spec may give%s%s%s",
+        return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' is not allowed in a spec%s%s%s",
                           option, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     switch (match->value) {
@@ -198,20 +208,21 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
             return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' takes no value", option);
         return KILN_OK;
     case WORD:
-        /* these two stand alone as well */
+        /* these two may have no value */
         if (!*value && !strchr(option, '=') && strstr(match->names[0], "-stack-protector"))
             return KILN_OK;
         if (!is_word(value))
-            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' wants a word or a number behind "
-                              "'='", option);
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                              "the compile option '%s' needs a word or a number after "
+                              "'='",
+                              option);
         return KILN_OK;
     case MACRO:
         if (!(*value == '_' || (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z')))
-            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' wants the name of a macro",
+            return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the compile option '%s' needs the name of a macro",
                               option);
         return KILN_OK;
-    case PTXAS:
-        return check_ptxas(mem, option, value, error);
+    case PTXAS: return check_ptxas(mem, option, value, error);
     }
     return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the compile option '%s'", option);
 }

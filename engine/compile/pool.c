@@ -1,6 +1,6 @@
-/* The queue of compiles and the threads that serve it. One thread a worker: it takes the oldest job, hands it to its
- * worker, waits for the answer. Between calls of the host the workers go on, which pumping inside poll and wait would
- * not allow. All threads are joined in kiln__compiler_close(). */
+/* pool.c - the queue of compiles and the threads that serve it, one thread per worker: it takes the oldest job, passes
+ * it to its worker and waits for the answer. Thus the workers also run between calls of the host. All threads are
+ * joined in kiln__compiler_close(). */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,8 +17,8 @@ struct kiln__compile_job {
     kiln__compiler *compiler;
     kiln__compile_job *next;
     int state;
-    bool abandoned;      /* cancelled while it ran */
-    kiln__text message;  /* the request: the copy that outlives the caller's */
+    bool abandoned;     /* cancelled while it ran */
+    kiln__text message; /* the request: our own copy */
     kiln__outcome outcome;
 };
 
@@ -34,17 +34,17 @@ struct kiln__compiler {
     kiln__nvrtc *nvrtc;
     char *worker, *library; /* worker NULL: compile in this process */
     double timeout;
-    uint64_t share;         /* of memory, a worker's */
-    int wake;               /* an eventfd that becomes readable when the compiler closes */
-    int ended;              /* one that is readable when a job ended since it was last read */
-    atomic_bool closing, warned; /* warned: that the workers are not confined */
+    uint64_t share;              /* memory of one worker */
+    int wake;                    /* an eventfd: readable when the compiler closes */
+    int ended;                   /* an eventfd: readable if a job has ended since it was last read */
+    atomic_bool closing, warned; /* warned: "the workers are not confined" was logged */
 
     pthread_mutex_t lock;
     pthread_cond_t work, done, quiet;
     kiln__compile_job *first, *last; /* queued */
     size_t queued, idle;
-    size_t running;                  /* compiles under way */
-    bool lone;                       /* one is tried again alone, or waits for that: no other begins */
+    size_t running; /* running compiles */
+    bool lone;      /* a job is retried alone, or waits for that: no other starts */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -57,7 +57,7 @@ static void free_job(kiln__compile_job *job)
     kiln__free(job->compiler->mem, job);
 }
 
-/* An eventfd that is too full to take more is readable all the same. */
+/* A failed write is fine: an eventfd that is full is readable. */
 static void ring(int fd)
 {
     uint64_t one = 1;
@@ -84,8 +84,8 @@ static void compile_here(kiln__compiler *compiler, const kiln__text *message, ki
     kiln__arena_free(&arena);
 }
 
-/* With the lock held, after a compile. A worker that died may have been killed for want of memory, which says nothing of
- * its source: the job is tried once more, while no other compiles. */
+/* With the lock held, after a compile. A worker that died may have been killed for lack of memory, whose cause need not
+ * be its source: the job is retried once, while no other compiles. */
 static void try_alone(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -100,7 +100,7 @@ static void try_alone(slot *self, kiln__compile_job *job)
     compiler->running++;
     if (mine && !job->abandoned && !atomic_load(&compiler->closing)) {
         pthread_mutex_unlock(&compiler->lock);
-        kiln__logf(&compiler->log, KILN_LOG_WARNING, "%s; it is tried once more, with nothing compiling beside it",
+        kiln__logf(&compiler->log, KILN_LOG_WARNING, "%s; retrying it once, while nothing else compiles",
                    kiln_error_message(job->outcome.error));
         kiln_error_free(job->outcome.error);
         job->outcome = (kiln__outcome){0};
@@ -154,27 +154,33 @@ static void *serve(void *user)
     return NULL;
 }
 
-/* With the lock held. The host's signals are none of our threads' business: they start with all of them blocked. */
+/* With the lock held. Our threads must not handle the host's signals, so they start with all signals blocked. */
 static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
     self->compiler = compiler;
-    self->worker = (kiln__worker){.mem = compiler->mem, .log = compiler->log, .program = compiler->worker,
-                                  .library = compiler->library, .include = kiln__nvrtc_include(compiler->nvrtc),
-                                  .identity = kiln__nvrtc_identity(compiler->nvrtc), .timeout = compiler->timeout,
-                                  .memory = compiler->share, .warned = &compiler->warned,
+    self->worker = (kiln__worker){.mem = compiler->mem,
+                                  .log = compiler->log,
+                                  .program = compiler->worker,
+                                  .library = compiler->library,
+                                  .include = kiln__nvrtc_include(compiler->nvrtc),
+                                  .identity = kiln__nvrtc_identity(compiler->nvrtc),
+                                  .timeout = compiler->timeout,
+                                  .memory = compiler->share,
+                                  .warned = &compiler->warned,
                                   .child = {.socket = -1, .pidfd = -1, .wake = compiler->wake}};
     pthread_attr_t attributes;
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply; a thread that only waits for a worker needs next to nothing. Pages count once they are used. */
+    /* NVRTC recurses deeply; a thread that only waits for a worker needs a small stack. Pages take memory only when
+     * used. */
     pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     failed = pthread_create(&self->thread, &attributes, serve, self);
-    if (failed && !compiler->worker) { /* a host with a limit on its address space */
+    if (failed && !compiler->worker) { /* perhaps the host has a limit on its address space */
         pthread_attr_setstacksize(&attributes, (size_t)64 << 20);
         failed = pthread_create(&self->thread, &attributes, serve, self);
     }
@@ -222,8 +228,8 @@ static bool init_sync(kiln__compiler *compiler)
     return good;
 }
 
-/* Every worker may use its share and no more, so that sources which make NVRTC swell end their compiles and not the host.
- * Where memory is short there are fewer workers: NVRTC needs some to work at all. */
+/* Every worker may use its share of memory and no more, so that a source on which NVRTC needs too much fails alone and
+ * does not end the host. With little memory there are fewer workers, as NVRTC needs a minimum. */
 static void divide_memory(kiln__compiler *compiler, uint64_t memory)
 {
     static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
@@ -233,7 +239,7 @@ static void divide_memory(kiln__compiler *compiler, uint64_t memory)
     if (possible < 1)
         possible = 1;
     if (possible < wanted) {
-        kiln__logf(&compiler->log, KILN_LOG_INFO, "memory for compiles is short (%.1f GB): %llu workers rather than %llu",
+        kiln__logf(&compiler->log, KILN_LOG_INFO, "little memory for compiles (%.1f GB): %llu workers instead of %llu",
                    (double)memory * 1e-9, (unsigned long long)possible, (unsigned long long)wanted);
         compiler->slot_room = (size_t)possible;
     }
@@ -259,7 +265,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     const char *worker = options->worker;
     if (worker && access(worker, X_OK) != 0) {
         kiln__logf(&made->log, KILN_LOG_WARNING,
-                   "the compile worker %s cannot be used (%s): compiling one after another in this process", worker,
+                   "the compile worker %s cannot be used (%s): compiling in this process, one at a time", worker,
                    strerror(errno));
         worker = NULL;
     }
@@ -279,7 +285,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     made->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (made->wake < 0 || made->ended < 0 || !init_sync(made)) {
-        kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "the compile queue cannot be set up: %s",
+        kiln_status status = kiln__fail(mem, error, KILN_ERROR_IO, "cannot create the compile queue: %s",
                                         strerror(errno));
         free_compiler(made);
         return status;
@@ -307,15 +313,12 @@ void kiln__compiler_close(kiln__compiler *compiler)
     free_compiler(compiler);
 }
 
-int kiln__compiler_ended(const kiln__compiler *compiler)
-{
-    return compiler->ended;
-}
+int kiln__compiler_ended(const kiln__compiler *compiler) { return compiler->ended; }
 
 /* ---- jobs ---- */
 
-kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request,
-                                kiln__compile_job **job, kiln_error **error)
+kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
+                                kiln_error **error)
 {
     kiln__compile_job *made = kiln__calloc(compiler->mem, 1, sizeof *made);
     if (!made)
@@ -337,7 +340,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         if (failed && compiler->slot_count == 0) {
             pthread_mutex_unlock(&compiler->lock);
             free_job(made);
-            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "no thread could be started: %s", strerror(failed));
+            return kiln__fail(compiler->mem, error, KILN_ERROR_IO, "cannot start a thread: %s", strerror(failed));
         }
     }
     if (compiler->last)
@@ -352,10 +355,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     return KILN_OK;
 }
 
-bool kiln__compile_done(kiln__compile_job *job)
-{
-    return kiln__compile_wait(job, 0);
-}
+bool kiln__compile_done(kiln__compile_job *job) { return kiln__compile_wait(job, 0); }
 
 bool kiln__compile_wait(kiln__compile_job *job, double seconds)
 {
@@ -385,7 +385,7 @@ bool kiln__compile_wait(kiln__compile_job *job, double seconds)
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error)
 {
     if (!kiln__compile_wait(job, -1))
-        return kiln__fail(job->compiler->mem, error, KILN_ERROR_INTERNAL, "a compile job cannot be waited for");
+        return kiln__fail(job->compiler->mem, error, KILN_ERROR_INTERNAL, "cannot wait for a compile job");
     kiln_status status = job->outcome.status;
     if (ns)
         *ns = job->outcome.ns;

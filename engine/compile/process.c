@@ -1,4 +1,4 @@
-/* A worker process from the library's side: starting, talking, time limits, ending. */
+/* process.c - the library's side of a worker process: starting, messages, time limits, ending. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,17 +14,14 @@ static int start(kiln__worker *worker)
     char parent[32], memory[32];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)worker->memory);
-    const char *arguments[] = {worker->program, "--parent", parent, "--nvrtc", worker->library, "--include",
-                               worker->include, "--memory", memory, NULL};
+    const char *arguments[] = {worker->program, "--parent",      parent,     "--nvrtc", worker->library,
+                               "--include",     worker->include, "--memory", memory,    NULL};
     return kiln__child_start(&worker->child, arguments);
 }
 
-void kiln__worker_end(kiln__worker *worker)
-{
-    kiln__child_end(&worker->child);
-}
+void kiln__worker_end(kiln__worker *worker) { kiln__child_end(&worker->child); }
 
-/* A message of the kind that is due; *body is the caller's to free. */
+/* Receives a message of the expected kind; the caller frees *body. */
 static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char **body, size_t *length,
                                 uint64_t deadline)
 {
@@ -33,7 +30,7 @@ static kiln__io receive_message(const kiln__worker *worker, uint32_t kind, char 
     return result == KILN__IO_DONE && got != kind ? KILN__IO_MALFORMED : result;
 }
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 /* The name of the source in a request, for messages: its first field. */
 static const char *name_of(const kiln__text *message)
@@ -41,23 +38,24 @@ static const char *name_of(const kiln__text *message)
     return message->data + sizeof(kiln__message_header) + sizeof(uint64_t);
 }
 
-/* A process that ended by itself or was killed: by the system, where memory ran out, or by a defect of NVRTC. Which of
- * the two cannot be known from here, so it is never kept as an answer to the source. */
+/* A process that ended by itself or was killed: because the system ran out of memory, or by a bug of NVRTC. The two
+ * cannot be told apart, so the failure is never stored as a result for the source. */
 static kiln_status explain_end(kiln__worker *worker, const char *name, bool again, kiln__outcome *outcome)
 {
     char how[256];
     int ended = kiln__child_end_closed(&worker->child);
     kiln__child_describe(ended, how, sizeof how);
     outcome->died = true;
-    const char *twice = again ? ", and so did another one, with nothing compiling beside it" : "";
+    const char *twice = again ? ", and so did another one, while nothing else compiled" : "";
     kiln_status status;
-    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* how NVRTC takes it */
-        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler gave up (%s)%s: that is what "
-                            "it does when the %.1f GB of memory that it may use are not enough", name, how, twice,
-                            (double)worker->memory * 1e-9);
+    if (worker->memory && ended >= 0 && WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT) /* out of memory */
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
+                            "%s: the compiler aborted (%s)%s: it does so "
+                            "when its limit of %.1f GB of memory is not enough",
+                            name, how, twice, (double)worker->memory * 1e-9);
     else
-        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name, twice,
-                            how);
+        status = kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compile worker died%s: %s", name,
+                            twice, how);
     kiln__error_mark_passing(outcome->error);
     return status;
 }
@@ -75,16 +73,15 @@ static kiln_status explain(kiln__worker *worker, kiln__io what, const kiln__text
     case KILN__IO_STOPPED:
         kiln__worker_end(worker);
         return kiln__fail(worker->mem, error, KILN_ERROR_INTERRUPTED, "%s: the compile was stopped", name);
-    case KILN__IO_MEMORY:
-        kiln__worker_end(worker);
-        return kiln__fail_memory(error);
+    case KILN__IO_MEMORY: kiln__worker_end(worker); return kiln__fail_memory(error);
     case KILN__IO_MALFORMED:
         kiln__worker_end(worker);
-        return kiln__fail(worker->mem, error, KILN_ERROR_INTERNAL, "%s: the worker %s answered with something else "
-                          "than a result; is it of this version of kiln?", name, worker->program);
+        return kiln__fail(worker->mem, error, KILN_ERROR_INTERNAL,
+                          "%s: the worker %s sent an invalid answer; "
+                          "is it the kiln-worker of this version?",
+                          name, worker->program);
     case KILN__IO_CLOSED:
-    case KILN__IO_DONE:
-        break;
+    case KILN__IO_DONE: break;
     }
     return explain_end(worker, name, again, outcome);
 }
@@ -95,8 +92,9 @@ static void note_confinement(const kiln__worker *worker, const kiln__hello *hell
 {
     if (!hello->confined && worker->warned && !atomic_exchange(worker->warned, true))
         kiln__logf(&worker->log, KILN_LOG_WARNING,
-                   "compile workers are not confined (%s): a source that hides an #include can make the compiler read "
-                   "any file of yours; see kiln doctor", hello->how);
+                   "compile workers are not confined (%s): a source with a hidden #include can make the compiler read "
+                   "any of your files; see kiln doctor",
+                   hello->how);
 }
 
 kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
@@ -104,7 +102,7 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
 {
     int failed = start(worker);
     if (failed)
-        return kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s cannot be started: %s",
+        return kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "cannot start the compile worker %s: %s",
                           worker->program, strerror(failed));
     char *body = NULL, how[256];
     size_t length = 0;
@@ -122,13 +120,13 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
         *died = true;
     } else if (result != KILN__IO_DONE || !kiln__message_read_hello(body, length, &its, &hello)) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
-                            "the compile worker %s does not answer as one; is it the kiln-worker of this version?",
+                            "the compile worker %s sent an invalid answer; is it the kiln-worker of this version?",
                             worker->program);
     } else if (its != KILN_OK) {
         status = kiln__fail(worker->mem, error, its, "the compile worker: %s", hello.identity);
     } else if (strcmp(hello.identity, worker->identity) != 0) {
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER,
-                            "the compile worker loaded another NVRTC than this process did (%s; here %s)", hello.identity,
+                            "the compile worker loaded another NVRTC (%s) than this process (%s)", hello.identity,
                             worker->identity);
     }
     if (status == KILN_OK) {
@@ -147,8 +145,11 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
 {
     char text[256] = "";
     bool died = false;
-    kiln__worker worker = {.mem = mem, .program = program, .library = kiln__nvrtc_path(nvrtc),
-                           .include = kiln__nvrtc_include(nvrtc), .identity = kiln__nvrtc_identity(nvrtc),
+    kiln__worker worker = {.mem = mem,
+                           .program = program,
+                           .library = kiln__nvrtc_path(nvrtc),
+                           .include = kiln__nvrtc_include(nvrtc),
+                           .identity = kiln__nvrtc_identity(nvrtc),
                            .child = {.socket = -1, .pidfd = -1, .wake = -1}};
     kiln_status status = kiln__worker_greet(&worker, confined, text, sizeof text, &died, error);
     kiln__worker_end(&worker);
@@ -162,7 +163,7 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
 
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool again, kiln__outcome *outcome)
 {
-    /* An idle worker may have been ended by the system since its last job: that is no fault of this one. */
+    /* The system may have ended an idle worker since its last job; this job is not the cause. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
         kiln__logf(&worker->log, KILN_LOG_INFO, "a compile worker ended while it was idle; starting another");
         kiln__worker_end(worker);
@@ -192,10 +193,10 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, bool 
     } else if (outcome->status == KILN_OK) {
         outcome->status = kiln__unit_make(worker->mem, &parts, &outcome->unit, &outcome->error);
     } else if (outcome->status == KILN_ERROR_MEMORY) {
-        kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
-                   "%s: the compiler ran out of memory", name_of(message));
-        kiln__error_mark_passing(outcome->error); /* how much a worker may have depends on the machine */
-        outcome->status = KILN_ERROR_COMPILE; /* the worker's limit, not the host's memory */
+        kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE, "%s: the compiler ran out of memory",
+                   name_of(message));
+        kiln__error_mark_passing(outcome->error); /* a worker's limit depends on the machine */
+        outcome->status = KILN_ERROR_COMPILE;     /* the worker's limit, not the host's memory */
     } else {
         kiln__fail(worker->mem, &outcome->error, outcome->status, "%s", why);
         if (passing)

@@ -1,5 +1,6 @@
-/* What of CUDA's own headers a source reaches, as a digest for cache keys. NVRTC reads these by itself from their folder, so
- * nothing else tells that one has changed. Each file is read and hashed once and stays known by what stat() says of it. */
+/* toolkit.c - the CUDA headers that a source includes, as a digest for cache keys. NVRTC reads them itself from their
+ * folder, so only this notices that one has changed. Each file is read and hashed once, and again when stat() shows a
+ * change. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,27 +20,27 @@ typedef struct stamp {
 } stamp;
 
 typedef struct file {
-    char *path;             /* below the folder of the headers, so that the folder's own place does not matter */
-    uint64_t hash;          /* of the path */
-    bool there, opaque;     /* opaque: it includes something by a macro */
+    char *path;         /* relative to the folder of the headers, whose location must not matter */
+    uint64_t hash;      /* of the path */
+    bool there, opaque; /* opaque: it includes something by a macro */
     stamp stamp;
-    kiln__hash128 digest;   /* of the text */
-    size_t *children;       /* files that its includes may mean */
+    kiln__hash128 digest; /* of the text */
+    size_t *children;     /* files that its includes may refer to */
     size_t child_count, child_room;
-    uint64_t seen;          /* the last question that met it */
+    uint64_t seen; /* the last query that reached it */
 } file;
 
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots;          /* by the hash of the path: 1 + the place in files, 0: free */
+    size_t *slots; /* hash table by path: 1 + the index in files, 0: free */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
     uint64_t question;
-    /* The last answer: a sweep asks the same a hundred times a second, and CUB is a thousand files. */
+    /* The last answer: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files. */
     kiln__hash128 asked;
-    uint64_t answered;      /* when, of kiln__now_ns(); 0: never */
+    uint64_t answered; /* time of kiln__now_ns(); 0: never */
     char answer[33];
 };
 
@@ -71,7 +72,10 @@ static void look(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path,
     char *full = kiln__arena_printf(arena, "%s/%s", nvrtc->include, path);
     *there = full && stat(full, &info) == 0 && S_ISREG(info.st_mode);
     if (*there)
-        *found = (stamp){.device = info.st_dev, .inode = info.st_ino, .size = info.st_size, .written = info.st_mtim,
+        *found = (stamp){.device = info.st_dev,
+                         .inode = info.st_ino,
+                         .size = info.st_size,
+                         .written = info.st_mtim,
                          .changed = info.st_ctim};
 }
 
@@ -82,7 +86,7 @@ static bool is_same(const stamp *a, const stamp *b)
            a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* The file's place in the table; what is not there has one too, so that it is asked for once. SIZE_MAX: no memory. */
+/* The file's index in the table. A missing file has one too, so that it is looked up once. SIZE_MAX: out of memory. */
 static size_t place_of(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -126,7 +130,7 @@ static bool add_child(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, con
     return true;
 }
 
-/* All that the name may mean, rather than the one that NVRTC takes: versions differ in the order in which they look. */
+/* Adds every file that the name may refer to, as the order of the search differs between versions of NVRTC. */
 static bool add_name(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t parent, const char *name)
 {
     bool good = true;
@@ -148,7 +152,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
     if (!full)
         return false;
     kiln_status status = kiln__file_read(nvrtc->mem, full, MOST_BYTES, &text, &length, NULL);
-    if (status != KILN_OK) { /* nor can NVRTC read it */
+    if (status != KILN_OK) { /* NVRTC cannot read it either */
         kit->files[place].there = status == KILN_ERROR_MEMORY;
         return status != KILN_ERROR_MEMORY;
     }
@@ -158,7 +162,9 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
     const char *at = text, *operand;
     bool good = true;
     while (good && (operand = kiln__include_next(text, &at)) != NULL) {
-        size_t size = *operand == '"' ? strcspn(operand + 1, "\"\n") : *operand == '<' ? strcspn(operand + 1, ">\n") : 0;
+        size_t size = *operand == '"'   ? strcspn(operand + 1, "\"\n")
+                      : *operand == '<' ? strcspn(operand + 1, ">\n")
+                                        : 0;
         if (size == 0) {
             kit->files[place].opaque = true;
         } else {
@@ -172,10 +178,7 @@ static bool read_file(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t place)
 
 /* ---- the digest ---- */
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* For headers that include by macros: every file of the folder, by name, size and time. */
 static bool add_tree(const kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path, kiln__text *text, int depth)
@@ -236,7 +239,7 @@ static bool collect(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, kiln__
             good = read_file(nvrtc, arena, place);
             at = &kit->files[place]; /* the table may have moved */
             if (good)
-                at->stamp = now; /* from before the text was read: what changes meanwhile is read again */
+                at->stamp = now; /* taken before reading, so that a change meanwhile is noticed */
         }
         if (!at->there || !good)
             continue;
@@ -296,8 +299,8 @@ static bool answer(kiln__nvrtc *nvrtc, const char *const *names, size_t count, b
     return good;
 }
 
-kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh,
-                                char digest[33], kiln_error **error)
+kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
+                                kiln_error **error)
 {
     *digest = '\0';
     if (count == 0 || !*nvrtc->include)

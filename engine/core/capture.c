@@ -1,4 +1,4 @@
-/* Which launches are to be written down: what the application or its environment asked for. */
+/* capture.c - which launches to capture, as requested by the application or the environment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
     return order->folder != NULL;
 }
 
-/* Takes the texts over. */
+/* Takes ownership of the texts. */
 static void give_order(kiln_engine *engine, char *what, char *folder, unsigned count, uint64_t limit)
 {
     pthread_mutex_lock(&engine->lock);
@@ -80,7 +80,7 @@ kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *given,
     return KILN_OK;
 }
 
-/* WHAT:COUNT, where WHAT may be a name of C++ with colons of its own. */
+/* WHAT:COUNT, where WHAT may be a C++ name that contains colons. */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
 {
     uint64_t bytes;
@@ -88,8 +88,10 @@ kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
     if (!text)
         return KILN_OK;
     if (limit && !read_bytes(limit, &bytes))
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "KILN_CAPTURE_LIMIT=%s is no number of bytes such as 512M or 8G; "
-                                                   "the limit is 4 GiB", limit);
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "KILN_CAPTURE_LIMIT=%s must be a number of bytes such as 512M or 8G; "
+                   "the limit is 4 GiB",
+                   limit);
     size_t length = strlen(text);
     unsigned long count = 1;
     const char *colon = strrchr(text, ':');
@@ -98,8 +100,10 @@ kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
         length = (size_t)(colon - text);
     }
     if (count == 0 || count > UINT32_MAX) {
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "KILN_CAPTURE=%s: nothing is captured: the count is not within 1 .. "
-                                                   "4294967295", text);
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "KILN_CAPTURE=%s: nothing is captured: the count must be 1 to "
+                   "4294967295",
+                   text);
         return KILN_OK;
     }
     char *what = kiln__strdup(engine->mem, text);

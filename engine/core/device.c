@@ -1,4 +1,4 @@
-/* The engine's device: which one, opening it, its names in expressions, its context, its memory. */
+/* device.c - the engine's device: choosing and opening it, its names in expressions, its context, its memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,7 @@ static bool is_simulated(const char *name)
     return name && (strcmp(name, "sim") == 0 || strncmp(name, "sim:", 4) == 0);
 }
 
-static const char *profile_of(const char *name)
-{
-    return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL;
-}
+static const char *profile_of(const char *name) { return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL; }
 
 /* The N of "cuda:N"; 0 for "cuda"; -1 for anything else. */
 static int ordinal_of(const char *name)
@@ -54,8 +51,10 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);
     const char *near = kiln__nearest(wanted, known, count);
-    return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such profile%s%s%s; `kiln devices` "
-                      "lists them", name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
+    return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                      "device '%s': unknown profile%s%s%s; `kiln devices` "
+                      "lists them",
+                      name, near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
 }
 
 /* ---- opening ---- */
@@ -68,14 +67,16 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     if (!engine->context && !kiln__driver_simulator()->profile(profile))
         return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE,
                           "the simulated device of this process is in use as sim:%s and cannot be sim:%s at the same "
-                          "time", kiln__driver_simulator()->profile_name(), profile ? profile : "generic");
+                          "time",
+                          kiln__driver_simulator()->profile_name(), profile ? profile : "generic");
     return KILN_OK;
 }
 
-/* Fills engine->driver as the name asks; where nothing is asked for, a GPU that works or else the simulated one. */
+/* Fills engine->driver for the device's name. Without a name it is a working GPU, or else the simulated device. */
 static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
 {
-    if (is_simulated(engine->device_name) || (engine->context && kiln__driver_simulator()->has_context(engine->context)))
+    if (is_simulated(engine->device_name) ||
+        (engine->context && kiln__driver_simulator()->has_context(engine->context)))
         return open_simulated(engine, profile_of(engine->device_name), error);
     if (engine->device_name || engine->context)
         return kiln__driver_open_cuda(engine->mem, &engine->driver, error);
@@ -112,9 +113,10 @@ static kiln_status retain_primary(kiln_engine *engine, kiln_error **error)
     if (result != CUDA_SUCCESS)
         return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGetCount", name);
     if (ordinal >= count)
-        return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s: this machine has %d GPU%s, "
-                          "cuda:0 to cuda:%d; `kiln devices` lists them", name, count, count == 1 ? "" : "s",
-                          count - 1);
+        return kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE,
+                          "there is no device %s: this machine has %d GPU%s, "
+                          "cuda:0 to cuda:%d; `kiln devices` lists them",
+                          name, count, count == 1 ? "" : "s", count - 1);
     result = driver->cuDeviceGet_(&engine->device, ordinal);
     if (result != CUDA_SUCCESS)
         return kiln__driver_fail(driver, engine->mem, result, error, "device %s: cuDeviceGet", name);
@@ -135,7 +137,7 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
     if (kiln__driver_uuid(&engine->driver, engine->device, uuid))
         engine->nvml = kiln__nvml_open(engine->mem, uuid, &why);
     if (why.length)
-        kiln__logf(&engine->log, KILN_LOG_DEBUG, "clocks and power are not seen: %s", kiln__text_get(&why));
+        kiln__logf(&engine->log, KILN_LOG_DEBUG, "clocks and power are not available: %s", kiln__text_get(&why));
     kiln__text_free(&why);
     return engine->nvml;
 }
@@ -144,7 +146,10 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
 static void name_settings(kiln_engine *engine)
 {
     const kiln_device_info *info = &engine->info;
-    const struct { const char *name; uint64_t value; } values[] = {
+    const struct {
+        const char *name;
+        uint64_t value;
+    } values[] = {
         {"device.sm_count", (uint64_t)info->sm_count},
         {"device.warp_size", (uint64_t)info->warp_size},
         {"device.max_threads_per_block", (uint64_t)info->max_threads_per_block},
@@ -177,7 +182,7 @@ static int choose_arch(kiln_engine *engine)
 {
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
     if (kiln__engine_nvrtc_locked(engine, NULL) != KILN_OK)
-        return cc; /* whoever compiles will hear why */
+        return cc; /* the compile will report why */
     int archs[64];
     size_t count = kiln__nvrtc_archs(engine->nvrtc, archs, KILN__COUNT(archs));
     if (count > KILN__COUNT(archs))
@@ -202,7 +207,7 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     CUresult asked = status == KILN_OK ? kiln__driver_device_info(&engine->driver, engine->device, &engine->info)
                                        : CUDA_SUCCESS;
     if (asked != CUDA_SUCCESS) {
-        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "asking for the properties of %s",
+        status = kiln__driver_fail(&engine->driver, engine->mem, asked, error, "reading the properties of %s",
                                    engine->info.id);
         if (engine->owns_context)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
@@ -217,9 +222,10 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs on devices of its own major generation only; what is older than that goes as PTX. The simulated
-     * device runs none, but an estimate of times wants to know its registers. */
-    engine->want_cubin = engine->arch / 10 == cc / 10 && (!engine->driver.simulator || kiln__driver_simulator()->has_model());
+    /* Machine code runs only on devices of its own major generation; older architectures use PTX. The simulated device
+     * does not run machine code, but an estimate of times needs its register count. */
+    engine->want_cubin = engine->arch / 10 == cc / 10 &&
+                         (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
     kiln__logf(&engine->log, KILN_LOG_DEBUG, "device %s: %s, compute capability %d.%d", engine->info.id,
                engine->info.name, engine->info.cc_major, engine->info.cc_minor);
@@ -252,8 +258,10 @@ kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_er
     if (status != KILN_OK)
         return status;
     if (atomic_load(&engine->stuck))
-        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "a kernel that went over its time limit still has %s, and "
-                          "will until this process ends", engine->info.id);
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
+                          "a kernel that exceeded its time limit still runs on %s, and "
+                          "will until this process ends",
+                          engine->info.id);
     CUcontext current = NULL;
     CUresult result = engine->driver.cuCtxGetCurrent_(&current);
     if (result == CUDA_SUCCESS && current != engine->context)
@@ -322,8 +330,11 @@ static kiln_status find_simulated(kiln_engine *engine, const char *name, kiln__a
             *device = (CUdevice)i;
             return KILN_OK;
         }
-    return status == KILN_OK ? kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': there is no such "
-                                          "profile; `kiln devices` lists them", name) : status;
+    return status == KILN_OK ? kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                                          "device '%s': unknown "
+                                          "profile; `kiln devices` lists them",
+                                          name)
+                             : status;
 }
 
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
@@ -337,18 +348,20 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
         status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
                             name);
     else if (is_simulated(name) != (driver->simulator != NULL))
-        status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s and %s: a simulated device and a GPU cannot "
-                            "take part in the same", name, engine->info.id);
+        status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                            "%s and %s: a simulated device and a GPU cannot "
+                            "take part in the same",
+                            name, engine->info.id);
     else if (driver->simulator)
         status = find_simulated(engine, name, &arena, device, error);
     else if (driver->cuDeviceGetCount_(&count) != CUDA_SUCCESS || ordinal >= count ||
              driver->cuDeviceGet_(device, ordinal) != CUDA_SUCCESS)
-        status = kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE, "there is no device %s; `kiln devices` lists them",
-                            name);
+        status = kiln__fail(engine->mem, error, KILN_ERROR_NO_DEVICE,
+                            "there is no device %s; `kiln devices` lists them", name);
     kiln__arena_free(&arena);
     CUresult asked = status == KILN_OK ? kiln__driver_device_info(driver, *device, info) : CUDA_SUCCESS;
     if (asked != CUDA_SUCCESS)
-        status = kiln__driver_fail(driver, engine->mem, asked, error, "asking for the properties of %s", name);
+        status = kiln__driver_fail(driver, engine->mem, asked, error, "reading the properties of %s", name);
     return status;
 }
 
@@ -357,9 +370,11 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* gigabytes would show zeros */
-        return kiln__fail(engine->mem, error, status, "%s: %llu bytes of buffers on the %s, where at most %llu may be "
-                          "used; %s", what, (unsigned long long)bytes, where, (unsigned long long)most, remedy);
+    if (most < 1000000 && bytes < 1000000000) /* in gigabytes they would be shown as 0 */
+        return kiln__fail(engine->mem, error, status,
+                          "%s: %llu bytes of buffers on the %s, where at most %llu may be "
+                          "used; %s",
+                          what, (unsigned long long)bytes, where, (unsigned long long)most, remedy);
     return kiln__fail(engine->mem, error, status,
                       "%s: %.3f GB of buffers on the %s, where at most %.3f GB may be used; %s", what,
                       (double)bytes * 1e-9, where, (double)most * 1e-9, remedy);
@@ -373,9 +388,10 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
         return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
                         "choose smaller sizes or raise the memory limit", error);
     if (host) {
-        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for everything else */
-        return bytes <= most ? KILN_OK : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED,
-                                                  "choose smaller sizes", error);
+        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for other uses */
+        return bytes <= most
+                   ? KILN_OK
+                   : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED, "choose smaller sizes", error);
     }
     CUcontext previous;
     kiln_status status = kiln__engine_enter(engine, &previous, error);

@@ -1,10 +1,7 @@
-/* The public face of the disk cache. */
+/* disk.c - the public functions of the disk cache. */
 #include "core_internal.h"
 
-const char *kiln_cache_dir(kiln_engine *engine)
-{
-    return engine ? engine->cache_dir : NULL;
-}
+const char *kiln_cache_dir(kiln_engine *engine) { return engine ? engine->cache_dir : NULL; }
 
 static kiln_status open_cache(kiln_engine *engine, kiln__cache **cache, kiln_error **error)
 {

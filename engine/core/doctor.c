@@ -1,4 +1,4 @@
-/* kiln doctor: what was found on this machine, what is missing, and what to do about it. */
+/* doctor.c - kiln doctor: what was found on this machine, what is missing, and what to do about it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@ typedef struct doctor {
     kiln_engine *engine;
     kiln_finding_fn report;
     void *user;
-    bool failed;                /* memory was out for a line */
-    bool ended;                 /* by the caller */
-    bool gpu;                   /* a GPU works */
+    bool failed; /* out of memory for a line */
+    bool ended;  /* the caller ended it */
+    bool gpu;    /* a GPU works */
     int driver_version;
 } doctor;
 
 typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: works without it */
 
-/* The format makes the text of what was found; `remedy` is a whole sentence. */
+/* The format gives the text of the finding; `remedy` is a complete sentence. */
 static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
     KILN__PRINTF(5, 6);
 static void say(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
@@ -33,14 +33,17 @@ static void say(doctor *check, const char *topic, grade how, const char *remedy,
     if (found.failed) {
         check->failed = true;
     } else {
-        kiln_finding finding = {.topic = topic, .ok = how == FINE, .needed = how == BROKEN,
-                                .found = kiln__text_get(&found), .remedy = how == FINE ? "" : remedy};
+        kiln_finding finding = {.topic = topic,
+                                .ok = how == FINE,
+                                .needed = how == BROKEN,
+                                .found = kiln__text_get(&found),
+                                .remedy = how == FINE ? "" : remedy};
         check->ended = check->ended || check->report(check->user, &finding) != 0;
     }
     kiln__text_free(&found);
 }
 
-/* Splits "what is wrong. What to do." at the first sentence's end, as the driver's and NVRTC's messages are written. */
+/* Splits "what is wrong. What to do." after the first sentence, as messages of the driver and of NVRTC are written. */
 static void say_error(doctor *check, const char *topic, grade how, const kiln_error *error, const char *remedy)
 {
     const char *message = kiln_error_message(error), *end = strstr(message, ". ");
@@ -53,12 +56,13 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     char uuid[KILN__UUID_TEXT];
     kiln__text found = {.mem = check->engine->mem};
     if (!kiln__driver_uuid(driver, device, uuid))
-        kiln__text_puts(&found, "the driver tells no identity of the device");
+        kiln__text_puts(&found, "the driver gives no UUID of the device");
     kiln__nvml *nvml = *uuid ? kiln__nvml_open(check->engine->mem, uuid, &found) : NULL;
     if (nvml)
         kiln__nvml_describe(nvml, &found);
-    say(check, "nvml", nvml ? FINE : POORER, "Clocks, throttling and energy of measurements are not known without NVML: "
-        "install libnvidia-ml.so.1 of the driver's version, or have the container given it (the capability 'utility').",
+    say(check, "nvml", nvml ? FINE : POORER,
+        "Clocks, throttling and energy of measurements are not known without NVML: "
+        "install libnvidia-ml.so.1 of the driver's version, or give it to the container (the capability 'utility').",
         "cuda:%d: %s", ordinal, kiln__text_get(&found));
     check->failed |= found.failed;
     kiln__text_free(&found);
@@ -112,34 +116,40 @@ static void look_at_simulator(doctor *check)
     kiln__driver_close(&driver);
 }
 
-/* PTX of a newer toolkit is more than an older driver understands; machine code it takes within a major version. */
+/* An older driver rejects PTX of a newer toolkit; it accepts machine code of the same major version. */
 static void compare_versions(doctor *check, int nvrtc)
 {
     int driver = check->driver_version;
     if (!check->gpu)
         return;
     if (nvrtc / 1000 > driver / 1000)
-        say(check, "versions", BROKEN, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.", "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
-            "code", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        say(check, "versions", BROKEN,
+            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.",
+            "NVRTC %d.%d is a major version newer than the driver (CUDA %d.%d), which cannot load its "
+            "code",
+            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else if (nvrtc > driver)
-        say(check, "versions", POORER, "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
-            "CUDA version.", "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
-            "is used", nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
+        say(check, "versions", POORER,
+            "Update the NVIDIA driver, or set KILN_NVRTC to a libnvrtc of the driver's "
+            "CUDA version.",
+            "NVRTC %d.%d is newer than the driver (CUDA %d.%d): it would reject the PTX, machine code "
+            "is used",
+            nvrtc / 1000, nvrtc % 1000 / 10, driver / 1000, driver % 1000 / 10);
     else
-        say(check, "versions", FINE, "", "the driver (CUDA %d.%d) takes what NVRTC %d.%d makes", driver / 1000,
+        say(check, "versions", FINE, "", "the driver (CUDA %d.%d) accepts the output of NVRTC %d.%d", driver / 1000,
             driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
 }
 
-/* NVRTC loads libnvrtc-builtins by itself and fails at the first compile without it: that is what is tried. */
+/* NVRTC loads libnvrtc-builtins itself, and without it fails at the first compile. So a compile is tried. */
 static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
 {
     static const char source[] = "extern \"C\" __global__ void probe(float *x) { x[threadIdx.x] = sqrtf(x[0]); }\n";
     static const char *const names[] = {"probe"};
     int archs[64];
     size_t count = kiln__nvrtc_archs(nvrtc, archs, KILN__COUNT(archs));
-    kiln__compile_request request = {.name = "probe.cu", .source = source, .arch = count ? archs[0] : 75,
-                                     .names = names, .name_count = 1};
+    kiln__compile_request request = {
+        .name = "probe.cu", .source = source, .arch = count ? archs[0] : 75, .names = names, .name_count = 1};
     kiln__unit unit = {0};
     uint64_t ns = 0;
     kiln_error *why = NULL;
@@ -148,9 +158,10 @@ static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
         kiln__unit_free(&unit);
     } else {
         const char *message = kiln_error_message(why);
-        say(check, "compile", BROKEN, "Reinstall NVRTC whole (libnvrtc and libnvrtc-builtins of one version in one "
-            "folder), or run tools/setup.sh.", "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"),
-            message);
+        say(check, "compile", BROKEN,
+            "Reinstall NVRTC completely (libnvrtc and libnvrtc-builtins of one version in one "
+            "folder), or run tools/setup.sh.",
+            "a small kernel does not compile: %.*s", (int)strcspn(message, "\n"), message);
     }
     kiln_error_free(why);
 }
@@ -181,23 +192,25 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc_close(nvrtc);
 }
 
-/* What the kernel keeps a worker from: asked of one, because a container may forbid what the kernel offers. */
+/* How workers are confined. A worker is asked, because a container may forbid what the kernel offers. */
 static void look_at_confinement(doctor *check)
 {
-    static const char remedy[] = "Compile only sources that you trust: one that hides an #include can make the compiler "
-        "read any file of yours. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user namespaces.";
+    static const char remedy[] =
+        "Compile only sources that you trust: one with a hidden #include can make the compiler "
+        "read any of your files. Confinement needs Landlock (kernel 5.13, not forbidden to the container) or user namespaces.";
     kiln_engine *engine = check->engine;
     kiln_error *why = NULL;
     char *how = NULL;
     bool confined = false;
     if (kiln__engine_nvrtc(engine, NULL) != KILN_OK)
-        return; /* said already */
+        return; /* reported already */
     if (kiln__worker_look(engine->mem, engine->worker, engine->nvrtc, &confined, &how, &why) != KILN_OK)
-        say_error(check, "confined", BROKEN, why, "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
+        say_error(check, "confined", BROKEN, why,
+                  "Install the kiln-worker of this version, or set KILN_WORKER to its path.");
     else if (confined)
-        say(check, "confined", FINE, "", "workers read the CUDA headers and no other file (%s)", how);
+        say(check, "confined", FINE, "", "workers can read the CUDA headers and no other files (%s)", how);
     else
-        say(check, "confined", POORER, remedy, "workers can read every file of yours (%s)", how);
+        say(check, "confined", POORER, remedy, "workers can read all your files (%s)", how);
     kiln__free(engine->mem, how);
     kiln_error_free(why);
 }
@@ -206,10 +219,10 @@ static void look_at_worker(doctor *check)
 {
     const char *worker = check->engine->worker;
     if (check->engine->flags & KILN_NO_WORKERS)
-        say(check, "worker", FINE, "", "not wanted: compiles run in this process");
+        say(check, "worker", FINE, "", "switched off: compiles run in this process");
     else if (!worker)
         say(check, "worker", POORER, "Install kiln-worker, or set KILN_WORKER to its path.",
-            "kiln-worker was not found: compiles run one after another and without a time limit");
+            "kiln-worker was not found: compiles run one at a time and without a time limit");
     else if (access(worker, X_OK) != 0)
         say(check, "worker", BROKEN, "Correct KILN_WORKER (or the worker option), or unset it.", "%s: %s", worker,
             strerror(errno));
@@ -218,8 +231,9 @@ static void look_at_worker(doctor *check)
         look_at_confinement(check);
         return;
     }
-    say(check, "confined", POORER, "Have compiles run in worker processes (kiln-worker).", "compiles in this process can "
-        "read every file of yours");
+    say(check, "confined", POORER, "Use worker processes for compiles (kiln-worker).",
+        "compiles in this process can "
+        "read all your files");
 }
 
 static void look_at_cache(doctor *check)
@@ -228,8 +242,8 @@ static void look_at_cache(doctor *check)
     struct stat info;
     if (!folder) {
         say(check, "cache", check->engine->flags & KILN_NO_CACHE ? FINE : POORER,
-            "Set KILN_CACHE_DIR to a folder of yours.", "switched off");
-    } else if (!kiln__engine_cache(check->engine)) { /* makes the folder */
+            "Set KILN_CACHE_DIR to a folder of your own.", "switched off");
+    } else if (!kiln__engine_cache(check->engine)) { /* creates the folder */
         check->failed = true;
     } else if (stat(folder, &info) != 0) {
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.", "%s: %s", folder,
@@ -241,11 +255,11 @@ static void look_at_cache(doctor *check)
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder of your own.",
             "%s belongs to another user and is not trusted", folder);
     } else if (info.st_mode & (S_IWGRP | S_IWOTH)) {
-        say(check, "cache", POORER, "Take the right to write from others: chmod go-w on that folder.",
-            "%s may be written to by others and is not trusted", folder);
+        say(check, "cache", POORER, "Remove the write permission of others: chmod go-w on that folder.",
+            "%s can be written by others and is not trusted", folder);
     } else if (access(folder, W_OK) != 0) {
         say(check, "cache", POORER, "Set KILN_CACHE_DIR to a folder that you may write to.",
-            "%s can only be read: nothing new is kept", folder);
+            "%s is read-only: nothing new is stored", folder);
     } else {
         say(check, "cache", FINE, "", "%s", folder);
     }
@@ -263,7 +277,7 @@ static void look_at_specs(doctor *check)
         say(check, "specs", FINE, "", "by name in ., specs, %s", kiln__text_get(&list));
     else
         say(check, "specs", POORER, "Set KILN_PATH to the folder of the specs.",
-            "the installed specs were not found: only . and specs are looked in");
+            "the installed specs were not found: only . and specs are searched");
     kiln__text_free(&list);
 }
 
@@ -271,7 +285,7 @@ static void look_at_host(doctor *check)
 {
     double gigabytes = (double)kiln__host_memory() * 1e-9;
     unsigned cores = kiln__cpu_count();
-    const char *vectors = "baseline vectors";
+    const char *vectors = "baseline vector instructions";
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw"))
         vectors = "AVX-512";

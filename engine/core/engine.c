@@ -1,4 +1,4 @@
-/* Opening and closing an engine, and what it opens on first need. */
+/* engine.c - opening and closing an engine, and what it opens on first use. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,10 +7,7 @@
 
 enum { DEFAULT_TIMEOUT = 120 };
 
-const char *kiln_version(void)
-{
-    return KILN_VERSION;
-}
+const char *kiln_version(void) { return KILN_VERSION; }
 
 static const char *environment(const char *name)
 {
@@ -18,7 +15,7 @@ static const char *environment(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Strings and folders; all in the arena, whose `failed` says whether memory was out. */
+/* Sets strings and folders, all in the arena. Out of memory: its `failed` is set. */
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;
@@ -27,8 +24,9 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
     if (!(engine->flags & KILN_NO_CACHE)) {
         engine->cache_dir = kiln__cache_folder_find(arena, options->cache_dir);
         if (!engine->cache_dir && !arena->failed)
-            kiln__logf(&engine->log, KILN_LOG_WARNING, "the cache is off: there is no home folder to put it in; set "
-                                                       "KILN_CACHE_DIR");
+            kiln__logf(&engine->log, KILN_LOG_WARNING,
+                       "the cache is off: there is no home folder for it; set "
+                       "KILN_CACHE_DIR");
     }
     if (!(engine->flags & KILN_NO_WORKERS))
         engine->worker = kiln__worker_find(arena, options->worker);
@@ -109,7 +107,7 @@ void kiln_engine_close(kiln_engine *engine)
         if (engine->owns_context && !stuck)
             engine->driver.cuDevicePrimaryCtxRelease_(engine->device);
         kiln__nvml_close(engine->nvml);
-        if (!stuck) /* the process still has the library when it ends */
+        if (!stuck) /* the library stays loaded until the process ends */
             kiln__driver_close(&engine->driver);
     }
     if (engine->exclusive >= 0)
@@ -119,7 +117,7 @@ void kiln_engine_close(kiln_engine *engine)
     kiln__free(engine->mem, engine->capture_what);
     kiln__free(engine->mem, engine->capture_folder);
     kiln__arena_free(&engine->arena);
-    kiln_allocator mem = engine->mem_copy; /* the block that holds it is about to go */
+    kiln_allocator mem = engine->mem_copy; /* a copy: it is in the block that is freed next */
     kiln__free(engine->mem ? &mem : NULL, engine);
 }
 
@@ -148,10 +146,14 @@ static kiln_status open_compiler(kiln_engine *engine, kiln_error **error)
     if (status != KILN_OK)
         return status;
     if (!engine->worker && !(engine->flags & KILN_NO_WORKERS))
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "kiln-worker was not found, so kernels compile one after another in "
-                                                   "this process, without a time limit; set KILN_WORKER to its path");
-    kiln__compiler_options options = {.worker = engine->worker, .nvrtc = kiln__nvrtc_path(engine->nvrtc),
-                                      .jobs = engine->jobs, .timeout = engine->compile_timeout, .log = &engine->log};
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "kiln-worker was not found, so kernels compile one at a time in "
+                   "this process, without a time limit; set KILN_WORKER to its path");
+    kiln__compiler_options options = {.worker = engine->worker,
+                                      .nvrtc = kiln__nvrtc_path(engine->nvrtc),
+                                      .jobs = engine->jobs,
+                                      .timeout = engine->compile_timeout,
+                                      .log = &engine->log};
     return kiln__compiler_open(engine->mem, &options, engine->nvrtc, &engine->compiler, error);
 }
 
@@ -185,20 +187,23 @@ kiln_status kiln_register_host(kiln_engine *engine, const char *name, unsigned u
     KILN__NEEDS(engine->mem, error, name);
     KILN__NEEDS(engine->mem, error, function);
     if (!kiln__name_valid(name))
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "kiln_register_host: '%s' is no name: it takes a "
-                          "letter or '_', then letters, digits and '_', and no word of the expression language", name);
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_register_host: '%s' is not a valid name: it needs a "
+                          "letter or '_', then letters, digits and '_', and must not be a reserved word of expressions",
+                          name);
     if (uses == 0 || (uses & ~(KILN_HOST_REFERENCE | KILN_HOST_INPUT | KILN_HOST_STEP)))
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                           "kiln_register_host: the uses of '%s' are 0x%x; give KILN_HOST_REFERENCE, KILN_HOST_INPUT or "
-                          "KILN_HOST_STEP", name, uses);
+                          "KILN_HOST_STEP",
+                          name, uses);
     kiln_status status = KILN_OK;
     pthread_mutex_lock(&engine->lock);
     for (size_t i = 0; i < engine->host_count && status == KILN_OK; i++)
         if (strcmp(engine->hosts[i].name, name) == 0)
             status = kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                                "kiln_register_host: there is a host function '%s' already", name);
+                                "kiln_register_host: a host function '%s' is registered already", name);
     if (status == KILN_OK && engine->host_count == engine->host_capacity) {
-        /* The old array stays in the arena: other threads may be looking at entries of it. */
+        /* The old array stays in the arena: other threads may be reading its entries. */
         kiln__host *grown = kiln__arena_alloc(&engine->arena, engine->host_capacity * 2 * sizeof *grown);
         if (grown) {
             memcpy(grown, engine->hosts, engine->host_count * sizeof *grown);

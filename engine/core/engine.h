@@ -1,5 +1,5 @@
-/* engine.h - what a kiln_engine holds: a device through the driver table, the compiler, the cache, the host functions
- * and the search path. The device, NVRTC and the cache are opened on first need, once, under the lock. */
+/* engine.h - the parts of a kiln_engine: a device through the driver table, the compiler, the cache, the host functions
+ * and the search path. The device, NVRTC and the cache are opened once, on first use, under the lock. */
 #ifndef KILN_CORE_ENGINE_H
 #define KILN_CORE_ENGINE_H
 
@@ -18,86 +18,90 @@
 
 struct kiln_engine {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem;         /* NULL: malloc */
-    kiln__arena arena;                 /* strings of the options */
+    const kiln_allocator *mem; /* NULL: malloc */
+    kiln__arena arena;         /* strings of the options */
     kiln__log log;
     unsigned flags, jobs;
     double compile_timeout;
-    uint64_t memory_limit;             /* 0: what device and host have */
-    const char *device_name;           /* as asked for; NULL: choose */
-    const char *device_given;          /* the same before a profile's file became its name */
-    const char *cache_dir, *worker;    /* resolved at open; NULL: none */
-    const char **search_path;          /* folders, in order */
+    uint64_t memory_limit;          /* 0: all that device and host have */
+    const char *device_name;        /* as requested; NULL: choose */
+    const char *device_given;       /* the same, before the path of a profile was replaced by its name */
+    const char *cache_dir, *worker; /* resolved at open; NULL: none */
+    const char **search_path;       /* folders, in order */
     size_t search_count;
 
-    pthread_mutex_t lock;              /* of everything below */
-    kiln__host *hosts; size_t host_count, host_capacity;
+    pthread_mutex_t lock; /* for everything below */
+    kiln__host *hosts;
+    size_t host_count, host_capacity;
 
-    bool device_open, owns_context;    /* owns: retained the primary context */
-    atomic_bool stuck;                 /* a kernel has a GPU and does not end: whatever waits for it would wait for ever */
+    bool device_open, owns_context; /* owns: retained the primary context */
+    atomic_bool stuck;              /* a kernel on the GPU does not end: waiting for it would not end either */
     kiln__driver driver;
     CUdevice device;
     CUcontext context;
     kiln_device_info info;
     kiln_setting device_settings[KILN__DEVICE_NAME_COUNT]; /* "device.sm_count", ... */
     size_t device_setting_count;
-    int arch;                          /* 90: what to compile for */
-    bool want_cubin;                   /* a real device: machine code rather than PTX */
+    int arch;        /* 90: the architecture to compile for */
+    bool want_cubin; /* a real device: machine code instead of PTX */
 
     kiln__nvrtc *nvrtc;
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
     /* serial measurement: one at a time on a device */
-    pthread_mutex_t measuring;         /* of the two below, too */
+    pthread_mutex_t measuring; /* also for the two below */
     kiln__nvml *nvml;
     bool nvml_looked;
 
-    atomic_uint capture_left;          /* launches still to be written down; changed under the lock, read without */
-    char *capture_what, *capture_folder; /* NULL: any, the default */
-    uint64_t capture_limit;            /* bytes */
-    /* the same among processes (exclusive.c) */
-    int exclusive;                     /* descriptor of the device's lock file, -1: none */
-    unsigned exclusive_depth;          /* runs of this engine that have it */
+    atomic_uint capture_left;            /* launches still to capture; changed under the lock, read without */
+    char *capture_what, *capture_folder; /* NULL: any launch, the default folder */
+    uint64_t capture_limit;              /* bytes */
+    /* the same between processes (exclusive.c) */
+    int exclusive;            /* descriptor of the device's lock file, -1: none */
+    unsigned exclusive_depth; /* runs of this engine that hold it */
     bool exclusive_sought, exclusive_told;
 };
 
-/* Each opens what it names if it is not open, and may be called from any thread. */
+/* Each opens its part if it is not open yet, and may be called from any thread. */
 kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
-/* Of the open device, under the engine's `measuring`; NULL: it tells nothing. */
+/* NVML for the open device; to be used under the engine's `measuring`. NULL: not available. */
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
-kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off or no memory */
+kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off, or out of memory */
 
-/* Another device of the engine's driver (the engine's must be open) by a name as in kiln_options, or the same. */
+/* A device of the engine's driver by name, as in kiln_options; it may be the engine's own, which must be open. */
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
                               kiln_error **error);
 
-/* Around whatever is measured on a GPU: no other process of Kiln measures there meanwhile. `waits` (NULL: the engine's
- * log, once) hears for whom this one has to wait, and NULL when that is over. */
+/* To be called around every measurement on a GPU: no other process of Kiln measures on it meanwhile. `waits` (NULL:
+ * logs once) is called with the process for which this one waits, and with NULL when the wait is over. */
 void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const char *why), void *user);
 void kiln__engine_include(kiln_engine *engine);
 
-/* What that is made of: a lock file, -1 with errno; whether it can be had at once; the process that had it last, 0: not
- * known; waiting for it. Closing the file gives it back too. */
+/* The lock behind it: opens the lock file (-1 with errno); tries to take the lock; the process that took it last (0:
+ * not known); waits for it. Closing the file releases it too. */
 int kiln__exclusive_open(const char *folder, const char *name);
 bool kiln__exclusive_try(int fd);
 long kiln__exclusive_holder(int fd);
 void kiln__exclusive_take(int fd);
 void kiln__exclusive_give(int fd);
 
-/* Makes the engine's context current in this thread, and back. Cheap where it is current already. */
+/* Makes the engine's context current in this thread, and restores the previous one. Cheap if it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
 
-/* ---- launches to be written down (capture.c); plan/ writes them ---- */
-kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* what $KILN_CAPTURE asks for */
-typedef struct kiln__capture_order { const char *folder; uint64_t limit; } kiln__capture_order;
-/* True, with the count one lower, where a launch of what `matches` says yes to is wanted. The folder lives in `arena`. */
+/* ---- launches to capture (capture.c); plan/ captures them ---- */
+kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error); /* reads $KILN_CAPTURE */
+typedef struct kiln__capture_order {
+    const char *folder;
+    uint64_t limit;
+} kiln__capture_order;
+/* True if a launch that `matches` accepts is to be captured; this lowers the count. The folder lives in `arena`. */
 bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
                          kiln__arena *arena, kiln__capture_order *order);
-/* The defaults, for `folder` where it is not NULL. False: no memory. */
+/* The defaults, with `folder` unless it is NULL. False: out of memory. */
 bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order);
 
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use); /* NULL: none */
@@ -105,14 +109,15 @@ kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* The name of the first host function that the application registered; NULL: none. */
 const char *kiln__engine_own_host(const kiln_engine *engine);
 
-/* Finds a file that `spec_folder`'s spec names (an absolute one has its links resolved): below that folder or a folder of the search path (links resolved),
- * anywhere under KILN_READ_ANYWHERE. KILN_ERROR_REFUSED says where it may lie. The path lives in `arena`. */
+/* Finds a file that the spec in `spec_folder` names (links are resolved): below that folder or a folder of the search
+ * path; with KILN_READ_ANYWHERE anywhere. The message of KILN_ERROR_REFUSED says where it may be. The path lives in
+ * `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
-/* The same for a kernel source or header: also kernel_src beside or above the spec's folder. */
-kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
-                                     kiln__arena *arena, const char **path, kiln_error **error);
-/* Fails where `bytes` of buffers on the device, or on the host, are more than may be used; `what` names them. */
+/* The same for a kernel source or header: also in kernel_src in the spec's folder or beside it. */
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                     const char **path, kiln_error **error);
+/* Fails if `bytes` of buffers on the device, or on the host, are more than allowed; `what` names them. */
 kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool host, const char *what,
                                       kiln_error **error);
 #endif

@@ -1,7 +1,7 @@
-/* Measuring has a GPU to itself, also among processes: an advisory lock on a file for each GPU, by its uuid.
+/* exclusive.c - only one process at a time measures on a GPU: an advisory lock on a file for each GPU, by its uuid.
  *
- * Two bytes of it are locked. Byte 0 is the device. Byte 1 is the place of whoever is next: it is held while waiting for
- * byte 0, so that two sweeps take turns instead of the one that has the device taking it again and again. */
+ * Two bytes of the file are locked. Byte 0 is the device. Byte 1 is the right to be next: it is held while waiting for
+ * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { DEVICE = 0, NEXT = 1 };
 
-/* Of an open file, not of a process: two engines of one process exclude each other too. */
+/* The lock belongs to an open file, not to a process: two engines of one process exclude each other too. */
 static bool set(int fd, short type, off_t byte, bool wait)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
@@ -25,8 +25,8 @@ static bool set(int fd, short type, off_t byte, bool wait)
     return result == 0;
 }
 
-/* The file may be another user's, so it is for all to write; in a folder that all may write to, only an existing file is
- * opened without O_CREAT, which the kernel may refuse there (fs.protected_regular), and no link is followed. */
+/* Users share the file, so everybody may write to it. In a world-writable folder the kernel may refuse to open another
+ * user's file with O_CREAT (fs.protected_regular), so an existing file is opened without it. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];
@@ -38,8 +38,8 @@ int kiln__exclusive_open(const char *folder, const char *name)
     if (fd < 0 && errno == ENOENT) {
         fd = open(path, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
-            fchmod(fd, 0666); /* whatever the umask */
-        else if (errno == EEXIST) /* somebody else was faster */
+            fchmod(fd, 0666);     /* ignores the umask */
+        else if (errno == EEXIST) /* another process has just created it */
             fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     }
     struct stat info;
@@ -51,7 +51,7 @@ int kiln__exclusive_open(const char *folder, const char *name)
     return fd;
 }
 
-/* Who has it, as they wrote there; 0: not known. Only for a message: anybody may write there. */
+/* The process that holds it, from the file; 0: not known. Only for a message, as any user can write to the file. */
 long kiln__exclusive_holder(int fd)
 {
     char text[16] = "";
@@ -60,12 +60,9 @@ long kiln__exclusive_holder(int fd)
     return pid > 0 ? pid : 0;
 }
 
-bool kiln__exclusive_try(int fd)
-{
-    return set(fd, F_WRLCK, NEXT, false) && set(fd, F_WRLCK, DEVICE, false);
-}
+bool kiln__exclusive_try(int fd) { return set(fd, F_WRLCK, NEXT, false) && set(fd, F_WRLCK, DEVICE, false); }
 
-/* A lock that cannot be had for another reason than its holder is no reason not to measure. */
+/* If locking fails for another reason than a holder, measure all the same. */
 void kiln__exclusive_take(int fd)
 {
     char text[16];
@@ -74,15 +71,12 @@ void kiln__exclusive_take(int fd)
     set(fd, F_UNLCK, NEXT, false);
     int length = snprintf(text, sizeof text, "%-11ld\n", (long)getpid());
     if (pwrite(fd, text, (size_t)length, 0) != length)
-        return; /* the next one to wait does not learn for whom */
+        return; /* a waiting process then does not know for whom it waits */
 }
 
-void kiln__exclusive_give(int fd)
-{
-    set(fd, F_UNLCK, DEVICE, false);
-}
+void kiln__exclusive_give(int fd) { set(fd, F_UNLCK, DEVICE, false); }
 
-/* ---- the engine's ---- */
+/* ---- the engine's lock ---- */
 
 /* Under the engine's lock. -1: measuring is not exclusive here. */
 static int lock_of(kiln_engine *engine)
@@ -92,13 +86,14 @@ static int lock_of(kiln_engine *engine)
     if (engine->exclusive_sought)
         return engine->exclusive;
     engine->exclusive_sought = true;
-    if (!engine->info.simulated) /* that one's times are no measurements */
+    if (!engine->info.simulated) /* times of a simulated device are not measurements */
         kiln__driver_uuid(&engine->driver, engine->device, uuid);
     if (!*uuid)
         return -1;
     engine->exclusive = kiln__exclusive_open(folder && *folder ? folder : "/tmp", uuid);
     if (engine->exclusive < 0)
-        kiln__logf(&engine->log, KILN_LOG_WARNING, "measurements on %s may be disturbed by other processes of Kiln: no "
+        kiln__logf(&engine->log, KILN_LOG_WARNING,
+                   "other processes of Kiln may disturb measurements on %s: no "
                    "lock file in %s: %s; set KILN_LOCK_DIR to a folder that all of them may write to",
                    engine->info.id, folder && *folder ? folder : "/tmp", strerror(errno));
     return engine->exclusive;
@@ -111,13 +106,14 @@ void kiln__engine_exclude(kiln_engine *engine, void (*waits)(void *user, const c
     int fd = lock_of(engine);
     bool first = fd >= 0 && engine->exclusive_depth++ == 0;
     pthread_mutex_unlock(&engine->lock);
-    if (!first) /* a thread of this engine has it, or takes it; `measuring` keeps them apart */
+    if (!first) /* a thread of this engine has it, or takes it; `measuring` makes them take turns */
         return;
     bool waited = !kiln__exclusive_try(fd);
     if (waited) {
         long holder = kiln__exclusive_holder(fd);
-        snprintf(why, sizeof why, holder ? "%s is measured on by process %ld: measurements take turns"
-                                         : "%s is measured on by another process: measurements take turns",
+        snprintf(why, sizeof why,
+                 holder ? "%s is in use: process %ld is measuring on it; measurements take turns"
+                        : "%s is in use: another process is measuring on it; measurements take turns",
                  engine->info.id, holder);
         if (waits)
             waits(user, why);

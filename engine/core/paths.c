@@ -1,4 +1,4 @@
-/* Where specs, sources, the worker and the cache are, and which files a spec may read. */
+/* paths.c - where specs, sources, the worker and the cache are, and which files a spec may read. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 
 #include "core_internal.h"
 
-/* Where an install puts things; CMake sets both. Beside them every place is also looked for relative to the running
- * program, so that an install can be moved and the build tree works. */
+/* Folders of an installation, set by CMake. Every place is also searched relative to the running program, so that an
+ * installation can be moved and the build tree works. */
 #ifndef KILN_DATADIR
 #error "KILN_DATADIR must be the folder for read-only data (/usr/local/share)"
 #endif
@@ -33,10 +33,7 @@ static const char *folder_of(kiln__arena *arena, const char *path)
     return folder;
 }
 
-const char *kiln__executable_folder(kiln__arena *arena)
-{
-    return folder_of(arena, "/proc/self/exe");
-}
+const char *kiln__executable_folder(kiln__arena *arena) { return folder_of(arena, "/proc/self/exe"); }
 
 const char *kiln__library_folder(kiln__arena *arena)
 {
@@ -55,7 +52,10 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-typedef struct folder_list { const char **folders; size_t count, capacity; } folder_list;
+typedef struct folder_list {
+    const char **folders;
+    size_t count, capacity;
+} folder_list;
 
 static bool add_folder(kiln_engine *engine, folder_list *list, const char *folder)
 {
@@ -86,7 +86,7 @@ static bool add_folders(kiln_engine *engine, folder_list *list, const char *text
     return true;
 }
 
-/* Installed places: only those that are there, each once (links resolved). */
+/* Adds an installed folder if it exists and is not in the list yet (links resolved). */
 static bool add_installed(kiln_engine *engine, folder_list *list, const char *base, const char *below)
 {
     if (!base)
@@ -128,10 +128,12 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 {
     if (!option)
         option = environment("KILN_WORKER");
-    if (option) /* as told, even where it is missing: starting it will say so */
+    if (option) /* as given, even if it is missing: starting it reports that */
         return kiln__arena_strdup(arena, option);
     const char *executable = kiln__executable_folder(arena), *library = kiln__library_folder(arena);
-    const struct { const char *base, *below; } places[] = {
+    const struct {
+        const char *base, *below;
+    } places[] = {
         {executable, "kiln-worker"},
         {executable, "../libexec/kiln/kiln-worker"},
         {executable, "../tools/kiln-worker"}, /* the build tree's tests */
@@ -152,7 +154,7 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 
 /* ---- the cache and the store ---- */
 
-/* $VARIABLE/below of the XDG specification, else below the home folder. NULL: there is no home. */
+/* $VARIABLE/below of the XDG specification, else in the home folder. NULL: there is no home folder. */
 static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
 {
     const char *base = environment(variable);
@@ -185,12 +187,12 @@ const char *kiln__store_path_find(kiln__arena *arena, const char *option)
 
 /* ---- the files that a spec names ---- */
 
-/* Where a spec's files may lie: folders, with their links resolved once, before anything is looked for in them. For
- * sources each folder brings its kernel_src, inside and beside it. */
+/* The folders in which a spec's files may be, with their links resolved once, before any search. For sources each
+ * folder adds kernel_src inside it and beside it. */
 typedef struct root {
-    const char *shown; /* as it was given, for messages */
-    const char *real;  /* NULL: it is not there */
-    bool leads_out;    /* a kernel_src that is a link to elsewhere: it allows nothing */
+    const char *shown; /* as given, for messages */
+    const char *real;  /* NULL: it does not exist */
+    bool leads_out;    /* a kernel_src that is a link to another place: nothing in it is allowed */
 } root;
 
 typedef struct roots {
@@ -201,9 +203,9 @@ typedef struct roots {
     size_t count;
 } roots;
 
-enum { PLACES = 3 }; /* of a folder: itself, ./kernel_src, ../kernel_src */
+enum { PLACES = 3 }; /* per folder: itself, ./kernel_src, ../kernel_src */
 
-/* NULL with arena->failed unset: it is not there. */
+/* NULL with arena->failed unset: it does not exist. */
 static const char *resolve(kiln__arena *arena, const char *path)
 {
     char *full = path ? realpath(path, NULL) : NULL;
@@ -214,8 +216,8 @@ static const char *resolve(kiln__arena *arena, const char *path)
     return copy;
 }
 
-/* Whoever gives away a spec may put a link beside it. So a link named kernel_src is a root only if it leads to somewhere
- * in the folder that the spec may read anyway. */
+/* The author of a spec may put a link beside it. So a link named kernel_src counts only if it leads to a place that the
+ * spec may read in any case. */
 static void add_kernel_src(roots *where, const char *shown, const char *base, const char *real, kiln__arena *arena)
 {
     root *made = &where->items[where->count++];
@@ -231,7 +233,7 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     where->items = kiln__arena_alloc(arena, folders * PLACES * sizeof *where->items);
     for (size_t i = 0; where->items && i < folders; i++) {
         const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
-        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* a spec's is resolved already */
+        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* resolved already */
         where->items[where->count++] = (root){.shown = shown, .real = real};
         if (!where->sources)
             continue;
@@ -242,7 +244,7 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     return arena->failed || !where->items ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Does `path` (resolved) lie in one of the folders? */
+/* Whether `path` (resolved) is in one of the folders. */
 static bool is_allowed(const roots *where, const char *path)
 {
     if (where->engine->flags & KILN_READ_ANYWHERE)
@@ -262,22 +264,24 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
             kiln__text_printf(&list, "%s%s", list.length ? ", " : "", where->items[i].shown);
     for (size_t i = 0; i < where->count; i++)
         if (where->items[i].leads_out)
-            kiln__text_printf(&list, "; %s is a link that leads elsewhere and is not used", where->items[i].shown);
+            kiln__text_printf(&list, "; %s is a link to another place and is not used", where->items[i].shown);
     kiln_status status;
     if (list.failed)
         status = kiln__fail_memory(error);
     else if (refused)
-        status = kiln__fail(mem, error, KILN_ERROR_REFUSED, "%s: a spec may only read files below %s; allow more with "
-                            "--read-anywhere (KILN_READ_ANYWHERE)", name, kiln__text_get(&list));
+        status = kiln__fail(mem, error, KILN_ERROR_REFUSED,
+                            "%s: a spec may only read files below %s; allow more with "
+                            "--read-anywhere (KILN_READ_ANYWHERE)",
+                            name, kiln__text_get(&list));
     else
-        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; looked in %s", name,
+        status = kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s: not found; searched %s", name,
                             kiln__text_get(&list));
     kiln__text_free(&list);
     return status;
 }
 
-/* The path handed out has its links resolved, and whoever opens it follows no link (kiln__file_open): what is opened is
- * what was checked, whatever happens to the folders in between. */
+/* The returned path has its links resolved, and kiln__file_open() then follows no link: the file that is opened is the
+ * one that was checked, even if the folders change meanwhile. */
 static kiln_status find(roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
 {
     if (!*name)
@@ -311,8 +315,8 @@ kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder,
     return find(&where, name, arena, path, error);
 }
 
-kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name,
-                                     kiln__arena *arena, const char **path, kiln_error **error)
+kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
+                                     const char **path, kiln_error **error)
 {
     roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     return find(&where, name, arena, path, error);

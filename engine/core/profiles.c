@@ -1,5 +1,5 @@
-/* Device profiles for the simulated device: files NAME.profile, in the current folder, in the folders of the search path
- * and in `devices` beside them. */
+/* profiles.c - device profiles for the simulated device: files NAME.profile, in the current folder, in the folders of
+ * the search path and in `devices` beside them. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "core_internal.h"
 
-enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 }; /* bytes of a file; of a name: kiln_device_info.id has "sim:NAME" */
+enum { PROFILE_LIMIT = 1 << 20, NAME_MOST = 27 }; /* bytes; kiln_device_info.id holds "sim:NAME" */
 static const char ending[] = ".profile";
 
 static bool is_known(const char *name)
@@ -24,7 +24,7 @@ static bool is_path(const char *text)
     return strchr(text, '/') || (length > tail && strcmp(text + length - tail, ending) == 0);
 }
 
-/* A file's name without folder and ending. */
+/* A file's name without folder and suffix. */
 static const char *name_of(kiln__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -38,16 +38,15 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     char *text = NULL;
     size_t length = 0;
     if (!*name || strlen(name) > NAME_MOST)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: the name of a device profile has 1 to %d characters",
-                          path, NAME_MOST);
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "%s: the name of a device profile has 1 to %d characters", path, NAME_MOST);
     kiln_status status = kiln__file_read(engine->mem, path, PROFILE_LIMIT, &text, &length, error);
     if (status != KILN_OK)
         return status;
     kiln__text log = {.mem = engine->mem};
     switch (kiln__driver_simulator()->profile_add(name, text, length, &log)) {
     case KILN__SIM_ADDED:
-    case KILN__SIM_KNOWN:
-        break;
+    case KILN__SIM_KNOWN: break;
     case KILN__SIM_BAD_PROFILE:
         status = log.failed ? kiln__fail_memory(error)
                             : kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s: not a device profile:\n%s", path,
@@ -62,7 +61,7 @@ static kiln_status add_file(const kiln_engine *engine, const char *path, const c
     return status;
 }
 
-/* The folders in which profiles are: here, the search path's, and `devices` in each of these. */
+/* The folders of profiles: the current one, those of the search path, and `devices` in each of these. */
 static const char *folder_at(const kiln_engine *engine, size_t index, kiln__arena *arena)
 {
     if (index == 0)
@@ -93,12 +92,9 @@ kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, ki
     return arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* The paths of the folder's profiles, by name. */
+/* Lists the paths of the folder's profiles, sorted by name. */
 static size_t list_folder(const kiln_engine *engine, kiln__arena *arena, const char *folder, const char ***paths)
 {
     size_t count = 0, capacity = 0;

@@ -1,8 +1,9 @@
-/* samples.c - opening a store where the engine's user keeps it. */
+/* samples.c - opening the user's store. */
 #include "core_internal.h"
 #include "store.h"
 
-kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store, kiln_error **error)
+kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
+                            kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, store);
@@ -15,8 +16,9 @@ kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flag
     else if (arena.failed)
         status = kiln__fail_memory(error);
     else
-        status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "there is no home folder to keep samples in; set KILN_STORE "
-                                                               "to a file");
+        status = kiln__fail(engine->mem, error, KILN_ERROR_IO,
+                            "there is no home folder for the store; set KILN_STORE "
+                            "to a file");
     kiln__arena_free(&arena);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Specs by path, by name and from memory. */
+/* specs.c - loading specs by path, by name and from memory. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* The folders in which a spec is looked for by name: here, ./specs, the search path. */
+/* The folders in which a spec is searched by name: the current one, ./specs, the search path. */
 static const char *folder_at(const kiln_engine *engine, size_t index)
 {
     static const char *const near[] = {".", "specs"};
@@ -37,13 +37,16 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 
 /* ---- listing ---- */
 
-typedef struct entry { const char *name, *path; bool here; } entry; /* here: in the current folder, any YAML file */
-typedef struct listing { entry *entries; size_t count, capacity; } listing;
+typedef struct entry {
+    const char *name, *path;
+    bool here;
+} entry; /* here: in the current folder, any YAML file */
+typedef struct listing {
+    entry *entries;
+    size_t count, capacity;
+} listing;
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
 
 static bool listed(const listing *list, const char *name, size_t length)
 {
@@ -53,13 +56,13 @@ static bool listed(const listing *list, const char *name, size_t length)
     return false;
 }
 
-/* Adds the folder's specs whose names an earlier folder does not have. False: no memory. */
+/* Adds the folder's specs whose names are not in an earlier folder. False: out of memory. */
 static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *list, const char *folder, bool here)
 {
     DIR *directory = opendir(folder);
     bool fine = true;
     if (!directory)
-        return true; /* a folder of the search path need not be there */
+        return true; /* folders of the search path may be missing */
     for (const struct dirent *item; fine && (item = readdir(directory));) {
         size_t length = strlen(item->d_name);
         if (item->d_name[0] == '.' || !ends_with(item->d_name, ".yaml") || listed(list, item->d_name, length - 5))
@@ -69,7 +72,8 @@ static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *
             break;
         entry made = {kiln__arena_strndup(arena, item->d_name, length - 5),
                       strcmp(folder, ".") == 0 ? kiln__arena_strdup(arena, item->d_name)
-                                               : kiln__arena_printf(arena, "%s/%s", folder, item->d_name), here};
+                                               : kiln__arena_printf(arena, "%s/%s", folder, item->d_name),
+                      here};
         fine = made.name && made.path;
         if (fine)
             list->entries[list->count++] = made;
@@ -104,7 +108,7 @@ kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length
     kiln_status status = kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, &made, error);
     if (status != KILN_OK)
         return status;
-    char *full = realpath(made->folder, NULL); /* once: where its files may lie does not change later */
+    char *full = realpath(made->folder, NULL); /* once, so that the folder for its files cannot change later */
     const char *copy = full ? kiln__arena_strdup(&made->arena, full) : made->folder;
     free(full);
     if (!copy) {
@@ -128,7 +132,7 @@ static kiln_status load_path(kiln_engine *engine, const char *path, kiln_spec **
     return status;
 }
 
-/* "there is no spec 'matmull'; did you mean 'matmul'? Looked in ., specs, ..." */
+/* "there is no spec 'matmull'; did you mean 'matmul'? Searched ., specs, ..." */
 static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -145,7 +149,7 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     kiln__text_printf(&text, "there is no spec '%s'", name);
     if (near)
         kiln__text_printf(&text, "; did you mean '%s'?", near);
-    kiln__text_printf(&text, "%s in", near ? " Looked" : "; looked");
+    kiln__text_printf(&text, "%s", near ? " Searched" : "; searched");
     for (size_t i = 0; (folder = folder_at(engine, i)); i++)
         kiln__text_printf(&text, "%s %s", i ? "," : "", folder);
     status = text.failed || !names ? kiln__fail_memory(error)
@@ -161,7 +165,7 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, path_or_name);
     KILN__NEEDS(engine->mem, error, spec);
-    if (!*path_or_name) /* what a user of the command gives as it stands */
+    if (!*path_or_name) /* may come directly from the command line */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
         return load_path(engine, path_or_name, spec, error);
@@ -187,7 +191,7 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
                                  : fail_name(engine, path_or_name, error);
 }
 
-/* The YAML files of the current folder may be anything, so those that are no specs are passed over in silence. */
+/* YAML files in the current folder need not be specs, so those that are not are silently skipped. */
 kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);

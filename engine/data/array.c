@@ -4,21 +4,18 @@
 
 #include "data.h"
 
-static const struct { const char *name; size_t bytes; } types[KILN_TYPE_COUNT] = {
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[KILN_TYPE_COUNT] = {
 #define KILN_X(name, bytes, code) {#name, bytes},
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
 };
 
-size_t kiln__type_bytes(kiln_type type)
-{
-    return types[type].bytes;
-}
+size_t kiln__type_bytes(kiln_type type) { return types[type].bytes; }
 
-const char *kiln__type_name(kiln_type type)
-{
-    return types[type].name;
-}
+const char *kiln__type_name(kiln_type type) { return types[type].name; }
 
 bool kiln__type_find(const char *name, kiln_type *type)
 {
@@ -53,7 +50,7 @@ kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "an array has 0 to %d dimensions, not %d", KILN_MAX_DIMS,
                           dims);
     if (!kiln__array_bytes(type, dims, shape, &bytes))
-        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "an array of more than 2^63 bytes was asked for");
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "an array of more than 2^63 bytes is not possible");
     kiln_array made = {.type = type, .dims = dims};
     for (int i = 0; i < dims; i++)
         made.shape[i] = shape[i];
@@ -77,16 +74,10 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array)
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
     switch (type) {
-    case KILN_f16:
-        *width = 2;
-        return 0x7EA5;
+    case KILN_f16: *width = 2; return 0x7EA5;
     case KILN_f32:
-    case KILN_f64:
-        *width = 4;
-        return 0x7FFDA5A5;
-    default:
-        *width = 1;
-        return 0xA5;
+    case KILN_f64: *width = 4; return 0x7FFDA5A5;
+    default: *width = 1; return 0xA5;
     }
 }
 
@@ -165,15 +156,14 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
         for (size_t i = 0; i < count; i++)
             out[i] = kiln__half_to_double(((const uint16_t *)data)[first + i]);
         break;
-    case KILN_TYPE_COUNT:
-        break;
+    case KILN_TYPE_COUNT: break;
     }
 #undef KILN_CONVERT
 }
 
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in)
 {
-/* `past` is the first double above the range: the largest integers of 64 bits are no doubles themselves. */
+/* `past` is the first double above the range: the largest 64-bit integers cannot be represented as doubles. */
 #define KILN_CONVERT(tag, ctype, least, past, most)                                                                    \
     case KILN_##tag: {                                                                                                 \
         ctype *to = (ctype *)data + first;                                                                             \
@@ -182,7 +172,7 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
             to[i] = value >= past            ? (ctype)most                                                             \
                     : value >= (double)least ? (ctype)value                                                            \
                     : isnan(value)           ? 0                                                                       \
-                                             : (ctype)least;                                                           \
+                                             : (ctype)least;                                                                     \
         }                                                                                                              \
         break;                                                                                                         \
     }
@@ -203,11 +193,8 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
         for (size_t i = 0; i < count; i++)
             ((float *)data)[first + i] = (float)in[i];
         break;
-    case KILN_f64:
-        memcpy((double *)data + first, in, count * sizeof *in);
-        break;
-    case KILN_TYPE_COUNT:
-        break;
+    case KILN_f64: memcpy((double *)data + first, in, count * sizeof *in); break;
+    case KILN_TYPE_COUNT: break;
     }
 #undef KILN_CONVERT
 }

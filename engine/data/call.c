@@ -4,9 +4,9 @@
 
 #include "data.h"
 
-/* ---- what a host function calls ---- */
+/* ---- functions for host functions ---- */
 
-/* A call has no kiln_error of its own: what is wrong with the arguments is the reason that it fails for. */
+/* A call has no kiln_error parameter: a wrong argument becomes the reason for the failure of the call. */
 static kiln_status null_argument(kiln_call *call, const char *function, const char *argument)
 {
     kiln_call_fail(call, "%s: %s is NULL", function, argument);
@@ -24,7 +24,7 @@ kiln_status kiln_call_fail(kiln_call *call, const char *format, ...)
         return KILN_ERROR_ARGUMENT;
     NEEDS(format);
     if (call->failure)
-        return KILN_ERROR_HOST_FUNCTION; /* the first reason stands */
+        return KILN_ERROR_HOST_FUNCTION; /* the first reason is kept */
     kiln__text text = {.mem = call->mem};
     va_list arguments;
     va_start(arguments, format);
@@ -135,7 +135,7 @@ kiln_status kiln_call_output(kiln_call *call, const char *name, kiln_array **arr
     if (arg->kind != KILN__CALL_ARRAY)
         return other_kind(call, arg, "an array");
     if (!arg->writable)
-        return kiln_call_fail(call, "argument '%s' may be read but not written here", name);
+        return kiln_call_fail(call, "argument '%s' is an input: it cannot be written", name);
     arg->written = true;
     *array = arg->array;
     return KILN_OK;
@@ -147,7 +147,7 @@ kiln_status kiln_call_file(kiln_call *call, const char *name, const char **path)
     NEEDS(name);
     NEEDS(path);
     if (!call->file)
-        return kiln_call_fail(call, "no file may be read here: '%s'", name);
+        return kiln_call_fail(call, "cannot read '%s': no file may be read here", name);
     return call->file(call->file_user, &call->arena, name, path, &call->failure);
 }
 
@@ -171,12 +171,12 @@ void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports)
     }
 }
 
-/* A new export at the end of the list, its name in the same block. */
+/* Adds an export at the end of the list; its name is in the same allocation. */
 static kiln__export *add_export(kiln_call *call, const char *name)
 {
     size_t length = strlen(name);
     if (length == 0 || kiln__export_find(call->exports, name)) {
-        kiln_call_fail(call, length ? "exports '%s' twice" : "exports something without a name%s", name);
+        kiln_call_fail(call, length ? "exports '%s' twice" : "exports a value without a name%s", name);
         return NULL;
     }
     kiln__export *made = kiln__calloc(call->mem, 1, sizeof *made + length + 1), **end = &call->exports;

@@ -7,10 +7,10 @@
 
 enum { CHUNK = 1024, PART = 1 << 18, PARTS_MOST = 256 };
 
-/* What one part found; parts are joined in order, so the result does not depend on the threads. */
+/* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
     uint64_t wrong, unwritten, worst_index;
-    double worst_error, worst_distance; /* by distance where the tolerance is zero and every error infinite */
+    double worst_error, worst_distance; /* distance: used if the tolerance is 0, where every error is infinite */
 } finding;
 
 typedef struct comparison {
@@ -21,10 +21,7 @@ typedef struct comparison {
     finding found[PARTS_MOST];
 } comparison;
 
-static bool is_float(kiln_type type)
-{
-    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
-}
+static bool is_float(kiln_type type) { return type == KILN_f16 || type == KILN_f32 || type == KILN_f64; }
 
 static bool is_poison(const kiln_array *array, uint64_t index)
 {
@@ -37,7 +34,7 @@ static bool is_poison(const kiln_array *array, uint64_t index)
     return true;
 }
 
-/* |got - want|, whole where doubles would round both to the same value. */
+/* |got - want|, computed in integers where doubles would round both to the same value. */
 static double distance_of(const comparison *c, uint64_t index, double got, double want)
 {
     if (c->got->type == KILN_i64) {
@@ -103,13 +100,11 @@ static int print_element(char *out, size_t room, const kiln_array *array, uint64
 {
     double value;
     switch (array->type) {
-    case KILN_i64:
-        return snprintf(out, room, "%" PRId64, ((const int64_t *)array->data)[index]);
-    case KILN_u64:
-        return snprintf(out, room, "%" PRIu64, ((const uint64_t *)array->data)[index]);
+    case KILN_i64: return snprintf(out, room, "%" PRId64, ((const int64_t *)array->data)[index]);
+    case KILN_u64: return snprintf(out, room, "%" PRIu64, ((const uint64_t *)array->data)[index]);
     default:
         kiln__to_doubles(array->type, array->data, index, 1, &value);
-        if (isnan(value)) /* the sign of a NaN says nothing */
+        if (isnan(value)) /* the sign of a NaN has no meaning */
             return snprintf(out, room, "nan");
         return snprintf(out, room, "%.*g", array->type == KILN_f64 ? 17 : array->type == KILN_f16 ? 5 : 10, value);
     }
@@ -172,5 +167,5 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
     if (all.wrong)
         describe(name, &c, &all, difference->text, sizeof difference->text);
     else
-        snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements right", name, c.count);
+        snprintf(difference->text, sizeof difference->text, "%.80s: %" PRIu64 " elements are right", name, c.count);
 }

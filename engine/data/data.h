@@ -1,4 +1,4 @@
-/* data.h - host arrays: fills, .npy files, comparison, and the calls of host functions.
+/* data.h - host arrays: fills, .npy files, comparison; and calls of host functions.
  * Knows nothing of launching. */
 #ifndef KILN_DATA_H
 #define KILN_DATA_H
@@ -12,32 +12,38 @@ const char *kiln__type_name(kiln_type type);
 bool kiln__type_find(const char *name, kiln_type *type);
 /* The number of bytes of an array; false on overflow of 64 bits (or of size_t). */
 bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t *bytes);
-/* Zeroed data from mem; KILN_ERROR_MEMORY names the size asked for. */
+/* Zeroed data from mem. The message of KILN_ERROR_MEMORY names the requested size. */
 kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
                              kiln_array *array, kiln_error **error);
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
 
-/* Elements first .. first+count of an array of `type` as doubles, and back (rounded to nearest even; to integers also
- * saturated, NaN becomes 0). */
+/* Elements first .. first+count of an array of `type` as doubles, and back (rounded to nearest even; integers also
+ * saturate, and NaN becomes 0). */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out);
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in);
 double kiln__half_to_double(uint16_t half);
 uint16_t kiln__double_to_half(double value);
 
-/* Calls work(user, 0 .. count-1, worker), in any order, in at most `threads` threads (0: one a core), numbered by
- * `worker` from 0. The calling thread is one of them and all are joined before it returns. Never fails: without threads
- * it does everything itself. */
+/* Calls work(user, 0 .. count-1, worker), in any order, in at most `threads` threads (0: one per core), numbered by
+ * `worker` from 0. The calling thread is one of them, and all are joined before it returns. Never fails: if no thread
+ * can be created the caller does all the work. */
 void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_t index, size_t worker), void *user);
 
 /* ---- fills: the same bytes on every machine, for a seed ----
  * A counter-based generator (Philox 4x32-10, Salmon and others, SC 2011): element i depends on (seed, i) alone, so
- * fills of any part, in any order, in any number of threads agree. normal: Box-Muller by own correctly specified
- * polynomials, not libm, whose last bit differs between machines. */
+ * fills of any part, in any order, in any number of threads agree. normal: Box-Muller with polynomials of our own,
+ * because the last bit of libm's results differs between machines. */
 /* UNIFORM, VALUE and IOTA take ia, ib where `integers` is set and a, b otherwise; NORMAL and ZIPF always a, b. */
-typedef struct kiln__fill_values { kiln__fill_kind kind; double a, b; uint64_t seed; bool integers; int64_t ia, ib; } kiln__fill_values;
+typedef struct kiln__fill_values {
+    kiln__fill_kind kind;
+    double a, b;
+    uint64_t seed;
+    bool integers;
+    int64_t ia, ib;
+} kiln__fill_values;
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
-/* Bytes that an unwritten output is recognised by: every element a NaN (floats) or 0xA5A5... (integers). */
+/* Fills an array with a pattern by which unwritten outputs are recognised: NaN (floats) or 0xA5A5... (integers). */
 void kiln__array_poison(kiln_array *array);
 /* The same for device memory: the pattern and how many bytes of it repeat (1, 2 or 4). */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width);
@@ -45,10 +51,10 @@ uint32_t kiln__poison_pattern(kiln_type type, size_t *width);
 void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* ---- .npy, versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ---- */
-/* Foreign bytes: any file gives an array or a clear error. `limit`: bytes of data allowed. */
+/* The file is untrusted input: any bytes give an array or a clear error. `limit`: most bytes of data. */
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error);
-/* The same of a path that was resolved when it was checked (kiln__file_open). */
+/* The same for a path that was resolved when it was checked (kiln__file_open). */
 kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                                     kiln_error **error);
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
@@ -57,18 +63,24 @@ kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const k
 
 /* ---- comparison ---- */
 typedef struct kiln__difference {
-    uint64_t wrong;              /* elements outside the tolerance */
+    uint64_t wrong; /* elements outside the tolerance */
     uint64_t worst_index;
-    double worst_error;          /* |got - want| / (atol + rtol |want|); infinite for NaN against a number */
-    uint64_t unwritten;          /* elements that still hold the poison */
-    char text[256];              /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
+    double worst_error; /* |got - want| / (atol + rtol |want|); infinite for NaN against a number */
+    uint64_t unwritten; /* elements that still hold the poison */
+    char text[256];     /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
 } kiln__difference;
-/* Same type and shape. Equal infinities and NaN against NaN are right; exact compares bits (but NaN with NaN). */
+/* Same type and shape. Equal infinities match, and NaN matches NaN. `exact` compares bits, but any NaN matches any
+ * NaN. */
 void kiln__array_compare(const char *name, const kiln_array *got, const kiln_array *want, bool exact, double rtol,
                          double atol, kiln__difference *difference);
 
 /* ---- host functions ---- */
-typedef struct kiln__host { const char *name; unsigned uses; kiln_host_fn function; void *user; } kiln__host;
+typedef struct kiln__host {
+    const char *name;
+    unsigned uses;
+    kiln_host_fn function;
+    void *user;
+} kiln__host;
 /* Kiln's own, registered by every engine: matmul_f64, ... */
 extern const kiln__host kiln__builtin_hosts[];
 extern const size_t kiln__builtin_host_count;
@@ -78,22 +90,28 @@ typedef struct kiln__call_arg {
     enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
     kiln_value value;
     kiln_array *array;
-    bool writable, written;      /* written: the function asked for it as an output */
+    bool writable, written; /* written: the function requested it as an output */
 } kiln__call_arg;
-typedef struct kiln__export { const char *name; bool is_array; kiln_value value; kiln_array array; struct kiln__export *next; } kiln__export;
+typedef struct kiln__export {
+    const char *name;
+    bool is_array;
+    kiln_value value;
+    kiln_array array;
+    struct kiln__export *next;
+} kiln__export;
 struct kiln_call {
     const kiln_allocator *mem;
     const char *function;
     size_t arg_count;
     kiln__call_arg *args;
-    kiln__export *exports;       /* grows during the call; owned by the caller of kiln__call */
+    kiln__export *exports; /* grows during the call; owned by the caller of kiln__call */
     /* Resolves a file name under the trust rules into a path from `arena`. */
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
     kiln__arena arena;
-    kiln_error *failure;         /* what kiln_call_fail noted */
+    kiln_error *failure; /* set by kiln_call_fail */
 };
-/* Calls and turns a failure into an error at `pos`. */
+/* Calls the function; a failure becomes an error at `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
 const kiln__export *kiln__export_find(const kiln__export *exports, const char *name); /* NULL: not there */
 void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);

@@ -1,5 +1,6 @@
-/* Fills. Every number comes from IEEE additions, multiplications, divisions and square roots alone, in a fixed order
- * and without contraction (the build sets -ffp-contract=off), so the bytes are the same wherever that arithmetic is. */
+/* fill.c - fills. Every number is computed only by IEEE additions, multiplications, divisions and square roots, in a
+ * fixed order and without contraction (the build sets -ffp-contract=off), so the bytes are the same on every machine
+ * with IEEE arithmetic. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +27,7 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
-/* Two words of 64 bits for a block number and a draw. */
+/* Two 64-bit words for a block number and an attempt. */
 static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2])
 {
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), attempt, 0};
@@ -37,15 +38,12 @@ static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2
     out[1] = words[2] | (uint64_t)words[3] << 32;
 }
 
-static double unit(uint64_t word) /* [0, 1), 53 bits */
-{
-    return (double)(word >> 11) * 0x1p-53;
-}
+static double unit(uint64_t word) /* [0, 1), 53 bits */ { return (double)(word >> 11) * 0x1p-53; }
 
-/* ---- functions: to about an ulp, by series that end below the last bit on the reduced range ---- */
+/* ---- functions: accurate to about one ulp, by series whose error on the reduced range is below the last bit ---- */
 
 static const double LN2_HIGH = 0x1.62e42fefa38p-1,
-                    LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; high is short */
+                    LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; the high part has few bits */
 
 /* ln x for x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 with x = m 2^e, m in [1/sqrt 2, sqrt 2). */
 static double ln(double x)
@@ -82,7 +80,7 @@ static double exponential(double x)
     return sum * scale;
 }
 
-/* (e^x - 1) / x and ln(1 + x) / x, whole through 0. */
+/* (e^x - 1) / x and ln(1 + x) / x, continuous through 0. */
 static double exponential_ratio(double x)
 {
     if (fabs(x) > 0.25)
@@ -122,24 +120,18 @@ static void circle(double u, double *cosine, double *sine)
         s = swap;
     }
     switch ((int)quadrant) {
-    case 0:
-        *cosine = c, *sine = s;
-        break;
-    case 1:
-        *cosine = -s, *sine = c;
-        break;
-    case 2:
-        *cosine = -c, *sine = -s;
-        break;
-    default:
-        *cosine = s, *sine = -c;
-        break;
+    case 0: *cosine = c, *sine = s; break;
+    case 1: *cosine = -s, *sine = c; break;
+    case 2: *cosine = -c, *sine = -s; break;
+    default: *cosine = s, *sine = -c; break;
     }
 }
 
 /* ---- zipf: rejection-inversion, W. Hoermann and G. Derflinger, ACM TOMACS 6 (1996), for p(k) ~ (k + 1)^-s ---- */
 
-typedef struct zipf { double n, s, high, low, shortcut; } zipf;
+typedef struct zipf {
+    double n, s, high, low, shortcut;
+} zipf;
 
 static double zipf_integral(const zipf *z, double x)
 {
@@ -153,10 +145,7 @@ static double zipf_inverse(const zipf *z, double x)
     return exponential(logarithm_ratio(t < -1 ? -1 + 0x1p-53 : t) * x);
 }
 
-static double zipf_density(const zipf *z, double x)
-{
-    return exponential(-z->s * ln(x));
-}
+static double zipf_density(const zipf *z, double x) { return exponential(-z->s * ln(x)); }
 
 static void zipf_begin(zipf *z, double n, double s)
 {
@@ -169,7 +158,7 @@ static void zipf_begin(zipf *z, double n, double s)
 
 static double zipf_element(const zipf *z, uint64_t seed, uint64_t index)
 {
-    for (uint32_t attempt = 0; attempt < 1000; attempt++) { /* each fails with probability < 1/2: never used up */
+    for (uint32_t attempt = 0; attempt < 1000; attempt++) { /* each fails with probability < 1/2, so 1000 are enough */
         uint64_t words[2];
         draw(seed, index, attempt, words);
         double u = z->high + unit(words[0]) * (z->low - z->high), x = zipf_inverse(z, u), k = floor(x + 0.5);
@@ -182,48 +171,29 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index)
 
 /* ---- ranges of the element types ---- */
 
-static bool is_float(kiln_type type)
-{
-    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64;
-}
+static bool is_float(kiln_type type) { return type == KILN_f16 || type == KILN_f32 || type == KILN_f64; }
 
 static bool fits(kiln_type type, int64_t value)
 {
     switch (type) {
-    case KILN_i8:
-        return value >= INT8_MIN && value <= INT8_MAX;
-    case KILN_u8:
-        return value >= 0 && value <= UINT8_MAX;
-    case KILN_i16:
-        return value >= INT16_MIN && value <= INT16_MAX;
-    case KILN_u16:
-        return value >= 0 && value <= UINT16_MAX;
-    case KILN_i32:
-        return value >= INT32_MIN && value <= INT32_MAX;
-    case KILN_u32:
-        return value >= 0 && value <= UINT32_MAX;
-    case KILN_u64:
-        return value >= 0;
-    default:
-        return true;
+    case KILN_i8: return value >= INT8_MIN && value <= INT8_MAX;
+    case KILN_u8: return value >= 0 && value <= UINT8_MAX;
+    case KILN_i16: return value >= INT16_MIN && value <= INT16_MAX;
+    case KILN_u16: return value >= 0 && value <= UINT16_MAX;
+    case KILN_i32: return value >= INT32_MIN && value <= INT32_MAX;
+    case KILN_u32: return value >= 0 && value <= UINT32_MAX;
+    case KILN_u64: return value >= 0;
+    default: return true;
     }
 }
 
 static void store_integer(kiln_type type, void *data, uint64_t index, uint64_t value)
 {
     switch (kiln__type_bytes(type)) {
-    case 1:
-        ((uint8_t *)data)[index] = (uint8_t)value;
-        break;
-    case 2:
-        ((uint16_t *)data)[index] = (uint16_t)value;
-        break;
-    case 4:
-        ((uint32_t *)data)[index] = (uint32_t)value;
-        break;
-    default:
-        ((uint64_t *)data)[index] = value;
-        break;
+    case 1: ((uint8_t *)data)[index] = (uint8_t)value; break;
+    case 2: ((uint16_t *)data)[index] = (uint16_t)value; break;
+    case 4: ((uint32_t *)data)[index] = (uint32_t)value; break;
+    default: ((uint64_t *)data)[index] = value; break;
     }
 }
 
@@ -243,8 +213,7 @@ static double float_element(const fill_job *job, uint64_t i)
     const kiln__fill_values *fill = &job->fill;
     uint64_t words[2];
     switch (fill->kind) {
-    case KILN__FILL_IOTA:
-        return fill->a + fill->b * (double)i;
+    case KILN__FILL_IOTA: return fill->a + fill->b * (double)i;
     case KILN__FILL_UNIFORM:
         draw(fill->seed, i / 2, 0, words);
         return fill->a + (fill->b - fill->a) * unit(words[i % 2]);
@@ -255,14 +224,12 @@ static double float_element(const fill_job *job, uint64_t i)
         circle(unit(words[1]), &cosine, &sine);
         return fill->a + fill->b * (sqrt(-2 * ln(1 - unit(words[0]))) * (i % 2 ? sine : cosine));
     }
-    case KILN__FILL_ZIPF:
-        return zipf_element(&job->zipf, fill->seed, i);
-    default:
-        return fill->a;
+    case KILN__FILL_ZIPF: return zipf_element(&job->zipf, fill->seed, i);
+    default: return fill->a;
     }
 }
 
-/* Rounding to a narrow type can reach the open end of [a, b): the value below it is taken then. */
+/* Rounding to a narrow type can give b, which [a, b) excludes: use the value below it then. */
 static void keep_below(kiln_type type, void *data, uint64_t first, size_t count, double low, double end)
 {
     for (uint64_t i = first; i < first + count; i++) {
@@ -293,7 +260,7 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
             value += (uint64_t)fill->ib * i;
         } else if (fill->kind == KILN__FILL_UNIFORM) {
             draw(fill->seed, i / 2, 0, words);
-            /* The high half of a product: off from uniform by less than range / 2^64. */
+            /* The high half of a product: its distance from uniform is less than range / 2^64. */
             value += range ? (uint64_t)((u128)words[i % 2] * range >> 64) : words[i % 2];
         }
         store_integer(job->array->type, job->array->data, i, value);
@@ -323,7 +290,7 @@ static void fill_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* ---- what a fill may ask for ---- */
+/* ---- checks of a fill ---- */
 
 static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
@@ -331,16 +298,16 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
     kiln_type type = job->array->type;
     const char *name = kiln__type_name(type);
     if (!fill->integers)
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s is filled with integers, not with %g", name,
-                          fill->a);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "a buffer of %s must be filled with integers, not with %g",
+                          name, fill->a);
     int64_t last = fill->kind == KILN__FILL_UNIFORM ? fill->ib : fill->ia;
     if (fill->kind == KILN__FILL_IOTA && job->count > 0 &&
         (job->count - 1 > INT64_MAX || __builtin_mul_overflow((int64_t)(job->count - 1), fill->ib, &last) ||
          __builtin_add_overflow(last, fill->ia, &last)))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "iota from %" PRId64 " by %" PRId64 " leaves 64 bits",
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "iota from %" PRId64 " by %" PRId64 " exceeds 64 bits",
                           fill->ia, fill->ib);
     if (!fits(type, fill->ia) || !fits(type, last))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%" PRId64 " is outside what %s holds",
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%" PRId64 " is outside the range of %s",
                           fits(type, fill->ia) ? last : fill->ia, name);
     if (fill->kind == KILN__FILL_UNIFORM && fill->ia > fill->ib)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%" PRId64 ", %" PRId64 "] has no values",
@@ -359,15 +326,15 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
     if (fill->kind == KILN__FILL_UNIFORM && !(fill->a < fill->b && isfinite(fill->b - fill->a)))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "uniform: [%g, %g) has no values", fill->a, fill->b);
     if (fill->kind == KILN__FILL_NORMAL && !(fill->b >= 0 && isfinite(fill->a) && isfinite(fill->b)))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "normal: a deviation is finite and not negative, not %g",
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "normal: the deviation must be finite and 0 or more, not %g",
                           fill->b);
     if (fill->kind != KILN__FILL_ZIPF)
         return KILN_OK;
     if (!(fill->a >= 1 && fill->a <= 0x1p53 && fill->a == floor(fill->a)))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the number of values is an integer from 1, not %g",
-                          fill->a);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
+                          "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: an exponent lies in 0 .. 20, not at %g", fill->b);
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
     if (!fits(job->array->type, (int64_t)fill->a - 1))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
                           kiln__type_name(job->array->type));
@@ -381,7 +348,7 @@ kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, c
     fill_job job = {.array = array, .fill = *fill};
     uint64_t bytes;
     if (!kiln__array_bytes(array->type, array->dims, array->shape, &bytes))
-        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "an array of more than 2^63 bytes cannot be filled");
+        return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "cannot fill an array of more than 2^63 bytes");
     job.count = bytes / kiln__type_bytes(array->type);
     bool drawn = fill->kind == KILN__FILL_NORMAL || fill->kind == KILN__FILL_ZIPF;
     kiln_status status = is_float(array->type) || drawn ? check_floats(&job, mem, error)

@@ -1,4 +1,4 @@
-/* .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1.0 to 3.0. */
+/* npy.c - .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1.0 to 3.0. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,9 @@ typedef struct header {
 
 /* ---- the header: a Python dict literal of three known keys ---- */
 
-typedef struct scanner { const char *at, *end; } scanner;
+typedef struct scanner {
+    const char *at, *end;
+} scanner;
 
 static void skip_space(scanner *s)
 {
@@ -81,7 +83,7 @@ static bool take_number(scanner *s, uint64_t *value)
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, (unsigned)(*s->at - '0'), &number))
             return false;
-    take(s, 'L'); /* Python 2 wrote long integers so */
+    take(s, 'L'); /* Python 2 wrote long integers like this */
     *value = number;
     return true;
 }
@@ -99,7 +101,7 @@ static bool parse_descr(header *h, scanner *s)
     if (s->at < s->end && *s->at == '[')
         return no(h, "holds records; kiln reads arrays of plain numbers");
     if (!take_text(s, text, sizeof text) || !text[0])
-        return no(h, "has a header without a readable 'descr'");
+        return no(h, "has no readable 'descr' in its header");
     const char *code = strchr("<>|=", text[0]) ? text + 1 : text;
     if (strcmp(code, "b1") == 0)
         code = "u1"; /* numpy's booleans are bytes 0 and 1 */
@@ -119,17 +121,17 @@ static bool parse_shape(header *h, scanner *s)
 {
     h->dims = 0;
     if (!take(s, '('))
-        return no(h, "has a header without a readable 'shape'");
+        return no(h, "has no readable 'shape' in its header");
     while (!take(s, ')')) {
         uint64_t extent;
         if (!take_number(s, &extent))
-            return no(h, "has a header with a malformed 'shape'");
+            return no(h, "has a malformed 'shape' in its header");
         if (h->dims == KILN_MAX_DIMS)
             return no(h, "has more than 8 dimensions");
         h->shape[h->dims++] = extent;
         if (!take(s, ',')) {
             if (!take(s, ')'))
-                return no(h, "has a header with a malformed 'shape'");
+                return no(h, "has a malformed 'shape' in its header");
             break;
         }
     }
@@ -141,11 +143,11 @@ static bool parse_header(header *h, const char *text, size_t length)
     scanner s = {text, text + length};
     bool descr = false, order = false, shape = false;
     if (!take(&s, '{'))
-        return no(h, "has a header that is no Python dict");
+        return no(h, "has a header that is not a Python dict");
     while (!take(&s, '}')) {
         char key[32];
         if (!take_text(&s, key, sizeof key) || !take(&s, ':'))
-            return no(h, "has a header that is no Python dict");
+            return no(h, "has a header that is not a Python dict");
         if (strcmp(key, "descr") == 0 && !descr) {
             if (!parse_descr(h, &s))
                 return false;
@@ -153,18 +155,18 @@ static bool parse_header(header *h, const char *text, size_t length)
         } else if (strcmp(key, "fortran_order") == 0 && !order) {
             h->fortran = take_word(&s, "True");
             if (!h->fortran && !take_word(&s, "False"))
-                return no(h, "has a header without a readable 'fortran_order'");
+                return no(h, "has no readable 'fortran_order' in its header");
             order = true;
         } else if (strcmp(key, "shape") == 0 && !shape) {
             if (!parse_shape(h, &s))
                 return false;
             shape = true;
         } else {
-            return no(h, "has a header with a key of no known meaning");
+            return no(h, "has an unknown key in its header");
         }
         if (!take(&s, ',')) {
             if (!take(&s, '}'))
-                return no(h, "has a header that is no Python dict");
+                return no(h, "has a header that is not a Python dict");
             break;
         }
     }
@@ -174,13 +176,14 @@ static bool parse_header(header *h, const char *text, size_t length)
     return true;
 }
 
-/* Where the header's text stands; false with h->why where the first bytes are no .npy. `length`: bytes there are. */
+/* Finds the header's text. False, with h->why, if the first bytes are not those of a .npy file. `length`: available
+ * bytes. */
 static bool find_header(header *h, const unsigned char *data, size_t length, size_t *from, size_t *count)
 {
     if (length < 10 || memcmp(data, magic, sizeof magic) != 0)
-        return no(h, "is no .npy file: it does not start with \\x93NUMPY");
+        return no(h, "is not a .npy file: it does not start with \\x93NUMPY");
     if (data[6] < 1 || data[6] > 3)
-        return no(h, "is of a .npy version that kiln does not know (1.0 to 3.0 are known)");
+        return no(h, "has an unknown .npy version (1.0 to 3.0 are supported)");
     *from = data[6] == 1 ? 10 : PREFIX;
     if (length < *from)
         return no(h, "ends within its header");
@@ -198,15 +201,16 @@ static kiln_status refuse(const kiln_allocator *mem, const char *name, const hea
     return kiln__fail(mem, error, KILN_ERROR_IO, "%s: %s", name, h->why);
 }
 
-/* The array that a header promises, once `have` bytes of data and `limit` allow it. */
+/* Creates the array that the header describes, if `have` bytes of data are enough for it and `limit` allows it. */
 static kiln_status make_promised(const kiln_allocator *mem, const char *name, const header *h, uint64_t have,
                                  uint64_t limit, kiln_array *array, uint64_t *bytes, kiln_error **error)
 {
     if (!kiln__array_bytes(h->type, h->dims, h->shape, bytes))
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: promises more elements than can be addressed", name);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: its header describes more elements than can be addressed",
+                          name);
     if (*bytes > have)
         return kiln__fail(mem, error, KILN_ERROR_IO,
-                          "%s: is cut short: its header promises %" PRIu64 " bytes of data, %" PRIu64 " are there",
+                          "%s: is incomplete: its header describes %" PRIu64 " bytes of data, but it has %" PRIu64,
                           name, *bytes, have);
     if (*bytes > limit)
         return kiln__fail(mem, error, KILN_ERROR_REFUSED,
@@ -280,7 +284,7 @@ kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const v
     return status;
 }
 
-/* Header first, then the data straight into its array, so that a large file is in memory once. */
+/* Reads the header, then the data directly into the array, so that a large file is in memory only once. */
 static kiln_status read_open(const kiln_allocator *mem, const char *path, FILE *file, char *text, uint64_t limit,
                              kiln_array *array, kiln_error **error)
 {
@@ -297,10 +301,10 @@ static kiln_status read_open(const kiln_allocator *mem, const char *path, FILE *
     if (!parse_header(&h, text + from, count))
         return refuse(mem, path, &h, error);
     if (fseeko(file, 0, SEEK_END) != 0)
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is no regular file", path);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is not a regular file", path);
     off_t end = ftello(file);
     if (end < 0 || (uint64_t)end < from + count || fseeko(file, (off_t)(from + count), SEEK_SET) != 0)
-        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is no regular file", path);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "%s: is not a regular file", path);
     kiln_array made;
     kiln_status status = make_promised(mem, path, &h, (uint64_t)end - from - count, limit, &made, &bytes, error);
     if (status != KILN_OK)

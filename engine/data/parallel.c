@@ -32,7 +32,7 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
     size_t want = threads ? threads : kiln__cpu_count(), started = 0;
     if (want > count)
         want = count;
-    /* One fewer than wanted: this thread works too. A thread that cannot be had is one that does not help. */
+    /* One less than wanted, as this thread works too. It is not an error if a thread cannot be created. */
     while (started + 1 < want && started < MOST && pthread_create(&ids[started], NULL, labour, &all) == 0)
         started++;
     labour(&all);

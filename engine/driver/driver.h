@@ -7,46 +7,51 @@
 
 #include "simulator.h"
 
-/* X(name, signature, required). `name` is the API's own, without a version suffix; the loader takes the version that
- * cuda.h maps it to. Optional ones are NULL where the driver lacks them. */
+/* X(name, signature, required). `name` is the API's, without a version suffix; the loader uses the version to which
+ * cuda.h maps it. Optional functions are NULL if the driver lacks them. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \
     X(cuGetErrorName, (CUresult error, const char **text), 1)                                                          \
     X(cuGetErrorString, (CUresult error, const char **text), 1)                                                        \
     X(cuDeviceGetCount, (int *count), 1)                                                                               \
-    X(cuDeviceGet, (CUdevice *device, int ordinal), 1)                                                                 \
+    X(cuDeviceGet, (CUdevice * device, int ordinal), 1)                                                                \
     X(cuDeviceGetName, (char *name, int length, CUdevice device), 1)                                                   \
     X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device), 1)                            \
-    X(cuDeviceTotalMem, (size_t *bytes, CUdevice device), 1)                                                           \
-    X(cuDeviceGetUuid, (CUuuid *uuid, CUdevice device), 0)                                                             \
-    X(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), 1)                                              \
+    X(cuDeviceTotalMem, (size_t * bytes, CUdevice device), 1)                                                          \
+    X(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device), 0)                                                            \
+    X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), 1)                                             \
     X(cuDevicePrimaryCtxRelease, (CUdevice device), 1)                                                                 \
-    X(cuCtxGetCurrent, (CUcontext *context), 1)                                                                        \
+    X(cuCtxGetCurrent, (CUcontext * context), 1)                                                                       \
     X(cuCtxSetCurrent, (CUcontext context), 1)                                                                         \
     X(cuCtxPushCurrent, (CUcontext context), 1)                                                                        \
-    X(cuCtxPopCurrent, (CUcontext *context), 1)                                                                        \
-    X(cuCtxGetDevice, (CUdevice *device), 1)                                                                           \
+    X(cuCtxPopCurrent, (CUcontext * context), 1)                                                                       \
+    X(cuCtxGetDevice, (CUdevice * device), 1)                                                                          \
     X(cuCtxSynchronize, (void), 1)                                                                                     \
-    X(cuModuleLoadDataEx, (CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values), 1) \
+    X(cuModuleLoadDataEx,                                                                                              \
+      (CUmodule * module, const void *image, unsigned count, CUjit_option *options, void **values), 1)                 \
     X(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state), 0)                     \
-    X(cuLinkAddData, (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,               \
-                      unsigned count, CUjit_option *options, void **values), 0)                                        \
-    X(cuLinkAddFile, (CUlinkState state, CUjitInputType type, const char *path, unsigned count,                        \
-                      CUjit_option *options, void **values), 0)                                                        \
+    X(cuLinkAddData,                                                                                                   \
+      (CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned count,              \
+       CUjit_option *options, void **values),                                                                          \
+      0)                                                                                                               \
+    X(cuLinkAddFile,                                                                                                   \
+      (CUlinkState state, CUjitInputType type, const char *path, unsigned count, CUjit_option *options,                \
+       void **values),                                                                                                 \
+      0)                                                                                                               \
     X(cuLinkComplete, (CUlinkState state, void **image, size_t *size), 0)                                              \
     X(cuLinkDestroy, (CUlinkState state), 0)                                                                           \
     X(cuModuleUnload, (CUmodule module), 1)                                                                            \
-    X(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name), 1)                               \
-    X(cuModuleGetGlobal, (CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name), 1)                  \
+    X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name), 1)                              \
+    X(cuModuleGetGlobal, (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char *name), 1)                \
     X(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction function), 1)                        \
     X(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value), 1)                         \
-    X(cuFuncGetParamInfo, (CUfunction function, size_t index, size_t *offset, size_t *size), 0)                        \
+    X(cuFuncGetParamInfo, (CUfunction function, size_t index, size_t * offset, size_t * size), 0)                      \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int threads, size_t shared), 1)  \
-    X(cuMemGetInfo, (size_t *free, size_t *total), 1)                                                                  \
-    X(cuMemAlloc, (CUdeviceptr *pointer, size_t bytes), 1)                                                             \
+    X(cuMemGetInfo, (size_t * free, size_t * total), 1)                                                                \
+    X(cuMemAlloc, (CUdeviceptr * pointer, size_t bytes), 1)                                                            \
     X(cuMemFree, (CUdeviceptr pointer), 1)                                                                             \
-    X(cuMemGetAddressRange, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer), 1)                                \
+    X(cuMemGetAddressRange, (CUdeviceptr * base, size_t * bytes, CUdeviceptr pointer), 1)                              \
     X(cuMemcpyHtoD, (CUdeviceptr to, const void *from, size_t bytes), 1)                                               \
     X(cuMemcpyDtoH, (void *to, CUdeviceptr from, size_t bytes), 1)                                                     \
     X(cuMemcpyDtoD, (CUdeviceptr to, CUdeviceptr from, size_t bytes), 1)                                               \
@@ -57,53 +62,55 @@
     X(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream), 1)                        \
     X(cuMemsetD16Async, (CUdeviceptr to, unsigned short value, size_t count, CUstream stream), 1)                      \
     X(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t count, CUstream stream), 1)                            \
-    X(cuStreamCreate, (CUstream *stream, unsigned flags), 1)                                                           \
+    X(cuStreamCreate, (CUstream * stream, unsigned flags), 1)                                                          \
     X(cuStreamDestroy, (CUstream stream), 1)                                                                           \
     X(cuStreamSynchronize, (CUstream stream), 1)                                                                       \
     X(cuStreamQuery, (CUstream stream), 1)                                                                             \
-    X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status), 0)                                        \
-    X(cuEventCreate, (CUevent *event, unsigned flags), 1)                                                              \
+    X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus * status), 0)                                       \
+    X(cuEventCreate, (CUevent * event, unsigned flags), 1)                                                             \
     X(cuEventDestroy, (CUevent event), 1)                                                                              \
     X(cuEventRecord, (CUevent event, CUstream stream), 1)                                                              \
     X(cuEventSynchronize, (CUevent event), 1)                                                                          \
     X(cuEventQuery, (CUevent event), 1)                                                                                \
     X(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end), 1)                                        \
-    X(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,       \
-                       unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,         \
-                       void **extra), 1)                                                                               \
+    X(cuLaunchKernel,                                                                                                  \
+      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
+       unsigned block_z, unsigned shared, CUstream stream, void **arguments, void **extra),                            \
+      1)                                                                                                               \
     X(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra), 0)        \
-    X(cuLaunchCooperativeKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,              \
-                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,               \
-                                  CUstream stream, void **arguments), 1)
+    X(cuLaunchCooperativeKernel,                                                                                       \
+      (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
+       unsigned block_z, unsigned shared, CUstream stream, void **arguments),                                          \
+      1)
 
 typedef struct kiln__driver {
 #define KILN_X(name, signature, required) CUresult(CUDAAPI *name##_) signature;
     KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
-    const kiln__simulator *simulator; /* what a simulated device can do beyond this; NULL on a GPU */
-    int version;            /* cuDriverGetVersion */
-    void *library;          /* dlopen handle, NULL for the simulated device */
-    char path[256];         /* "libcuda.so.1" as loaded, or "built-in" */
+    const kiln__simulator *simulator; /* further functions of the simulated device; NULL on a GPU */
+    int version;                      /* cuDriverGetVersion */
+    void *library;                    /* dlopen handle, NULL for the simulated device */
+    char path[256];                   /* "libcuda.so.1" as loaded, or "built-in" */
 } kiln__driver;
-/* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): the members end in `_` to stay clear of that. */
+/* cuda.h renames functions by macro (cuMemAlloc is cuMemAlloc_v2): so the members' names end in `_`. */
 
 /* Fills `driver` from libcuda.so.1 and calls cuInit. Each way to fail (no library, too old, no device, no permission,
  * device lost) is a KILN_ERROR_NO_DEVICE with one sentence and what to do. */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Fills it from the simulated device; cannot fail but for memory. */
+/* Fills it from the simulated device; fails only for lack of memory. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* The simulated device of this process, also where no driver is open: for what devices there are. */
+/* The simulated device of this process, also if no driver is open; to list devices. */
 const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
 /* KILN_ERROR_DEVICE (or _DEVICE_MEMORY, _LAUNCH by the result) with "call: NAME (string)" and, from the simulated
- * device, its last fault. `what` says what was being done: "cuMemAlloc of 1024 bytes for buffer A". */
+ * device, its last fault. `what` describes the call: "cuMemAlloc of 1024 bytes for buffer A". */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 bool kiln__driver_is_sticky(CUresult result); /* the context is lost: illegal address, assert, launch timeout, ... */
-/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver tells none, or the device is simulated. */
+/* "GPU-8-4-4-4-12", as nvidia-smi prints it. False, and "": the driver has none, or the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-/* What the driver does not know is 0. A result other than CUDA_SUCCESS: it could not be asked; *info is not whole. */
+/* What the driver does not know is 0. If the result is not CUDA_SUCCESS a query failed, and *info is incomplete. */
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -4,8 +4,8 @@
 
 #include "driver.h"
 
-/* Why cuInit gave `result`, in one sentence with what to do about it, into `out`. `node` is the device node that the
- * driver must be able to open ("/dev/nvidiactl"): cuInit reports a missing node and a forbidden one alike as "no
- * device", so it is looked at here. */
+/* Writes to `out` why cuInit returned `result`, and what to do about it. `node` is the device node that the driver must
+ * be able to open ("/dev/nvidiactl"). cuInit reports both a missing node and one without permission as "no device", so
+ * it is checked here. */
 void kiln__driver_explain(CUresult result, const char *library, const char *node, kiln__text *out);
 #endif

@@ -10,15 +10,16 @@
 #include "driver_internal.h"
 #include "sim.h"
 
-/* The table's signatures are the header's: a function that changed between toolkits must not be called by its old
- * signature. (cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the types compared are those of the mapped names.) */
+/* Checks that the table's signatures are those of cuda.h: a function that changed between toolkits must not be called
+ * by its old signature. (cuda.h maps cuMemAlloc to cuMemAlloc_v2 and so on; the types compared are those of the mapped
+ * names.) */
 #define KILN_X(name, signature, required)                                                                              \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUresult(CUDAAPI *) signature),                     \
                    #name " has another signature in cuda.h");
 KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
 
-/* "cuMemAlloc_v2" for cuMemAlloc: the name under which libcuda exports what cuda.h calls so. */
+/* "cuMemAlloc_v2" for cuMemAlloc: the name under which libcuda exports the function. */
 #define EXPORTED_(name) #name
 #define EXPORTED(name) EXPORTED_(name)
 
@@ -34,16 +35,16 @@ static const entry entries[] = {
 #undef KILN_X
 };
 
-/* Fills the table; the name of the first required function that is missing, or NULL. By dlsym and the names that
- * cuda.h maps to, which is what a program linked to libcuda is bound to. Not by cuGetProcAddress: that hands out the
- * newest version of a name, also where the header keeps the older signature under it (cuCtxSynchronize of CUDA 13). */
+/* Fills the table. Returns the name of the first required function that is missing, or NULL. It uses dlsym with the
+ * names to which cuda.h maps, as a program linked to libcuda does. It does not use cuGetProcAddress, which returns the
+ * newest version of a name even if the header has the older signature for it (cuCtxSynchronize of CUDA 13). */
 static const char *fill(kiln__driver *driver)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = dlsym(driver->library, entries[i].exported);
-        if (!symbol) /* an older driver: suffixes since CUDA 3.2 (cuEventElapsedTime_v2 of 12.8) changed no type */
+        if (!symbol) /* an older driver: later suffixes (cuEventElapsedTime_v2 of 12.8) changed no type */
             symbol = dlsym(driver->library, entries[i].name);
-        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
+        memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol); /* ISO C has no such cast */
         if (!symbol && entries[i].required)
             return entries[i].name;
     }
@@ -67,15 +68,15 @@ static const reason reasons[] = {
     {CUDA_ERROR_DEVICE_UNAVAILABLE, "The GPU is busy or in exclusive mode, says %s. See which process holds it with "
                                     "`nvidia-smi`, or set the mode with `nvidia-smi -c DEFAULT`."},
     {CUDA_ERROR_DEVICE_NOT_LICENSED, "The virtual GPU has no licence, says %s. Check the vGPU licence server."},
-    {CUDA_ERROR_OUT_OF_MEMORY, "The CUDA driver %s could not start for want of memory. Free memory or raise the limit "
+    {CUDA_ERROR_OUT_OF_MEMORY, "The CUDA driver %s could not start: out of memory. Free memory or raise the limit "
                                "(`ulimit -v` must be unlimited)."},
     {CUDA_ERROR_MPS_CONNECTION_FAILED, "The CUDA driver %s cannot reach the MPS server. Start it with "
                                        "`nvidia-cuda-mps-control -d`, or unset CUDA_MPS_PIPE_DIRECTORY."},
-    {CUDA_ERROR_OPERATING_SYSTEM, "The operating system refused what the CUDA driver %s asked for. See `dmesg`; in a "
+    {CUDA_ERROR_OPERATING_SYSTEM, "The operating system refused a request of the CUDA driver %s. See `dmesg`; in a "
                                   "container check its device rules and seccomp profile."},
 };
 
-/* 0: can be opened; else why not. */
+/* 0: it can be opened; otherwise errno. */
 static int node_error(const char *node)
 {
     int fd = open(node, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -98,20 +99,27 @@ void kiln__driver_explain(CUresult result, const char *library, const char *node
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     int why = node_error(node);
     if (result == CUDA_ERROR_NO_DEVICE && visible && why == 0)
-        kiln__text_printf(out, "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
-                               "name a GPU that `nvidia-smi -L` lists.", library, visible);
+        kiln__text_printf(out,
+                          "The CUDA driver %s shows no GPU because CUDA_VISIBLE_DEVICES is '%s'. Unset it, or "
+                          "name a GPU that `nvidia-smi -L` lists.",
+                          library, visible);
     else if (why == EACCES || why == EPERM)
-        kiln__text_printf(out, "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
-                               "(`ls -l %s`), or start the container with the GPU.", node, library, node);
+        kiln__text_printf(out,
+                          "This user may not open %s, which the CUDA driver %s needs. Join the group that owns it "
+                          "(`ls -l %s`), or start the container with the GPU.",
+                          node, library, node);
     else if (why != 0)
-        kiln__text_printf(out, "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
-                               "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
+        kiln__text_printf(out,
+                          "The CUDA driver %s is installed but there is no %s (%s). Load the kernel module "
+                          "(`modprobe nvidia`, `nvidia-smi`), or start the container with the GPU (`--gpus all`).",
                           library, node, strerror(why));
     else if (result == CUDA_ERROR_NO_DEVICE)
         kiln__text_printf(out, "The CUDA driver %s finds no GPU. Check `nvidia-smi -L` and `dmesg`.", library);
     else
-        kiln__text_printf(out, "The CUDA driver %s does not start (error %d). Check `nvidia-smi` and `dmesg`; a reboot "
-                               "resets a lost GPU.", library, (int)result);
+        kiln__text_printf(out,
+                          "The CUDA driver %s does not start (error %d). Check `nvidia-smi` and `dmesg`; a reboot "
+                          "resets a lost GPU.",
+                          library, (int)result);
 }
 
 static void note_path(kiln__driver *driver, const char *name)
@@ -130,15 +138,15 @@ static kiln_status start(const kiln_allocator *mem, kiln__driver *driver, kiln_e
         driver->version = 0;
     if (missing)
         return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
-                          "The CUDA driver %s (for CUDA %d.%d) is too old: it has no %s. Update the NVIDIA driver; "
-                          "`kiln doctor` shows what is installed.", driver->path, driver->version / 1000,
-                          driver->version % 1000 / 10, missing);
+                          "The CUDA driver %s (for CUDA %d.%d) is too old: it lacks %s. Update the NVIDIA driver; "
+                          "`kiln doctor` shows what is installed.",
+                          driver->path, driver->version / 1000, driver->version % 1000 / 10, missing);
     CUresult result = driver->cuInit_(0);
     int count = 0;
     if (result == CUDA_SUCCESS)
         result = driver->cuDeviceGetCount_(&count);
     if (result == CUDA_SUCCESS)
-        result = versioned; /* it is part of what determines a sample */
+        result = versioned; /* the version is part of a sample's key */
     if (result == CUDA_SUCCESS && count == 0)
         result = CUDA_ERROR_NO_DEVICE;
     if (result == CUDA_SUCCESS)
@@ -158,7 +166,7 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
     if (!name || !*name)
         name = "libcuda.so.1";
     kiln__driver made = {0};
-    /* NODELETE: libcuda keeps threads and exit handlers of its own, so it is never unmapped, only let go. */
+    /* NODELETE: libcuda has threads and exit handlers of its own, so it must never be unmapped. */
     made.library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!made.library) {
         const char *why = dlerror();
@@ -166,10 +174,12 @@ kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driv
             return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
                               "The CUDA driver library %s was not found. Install the NVIDIA driver (it is not part of "
                               "the toolkit), start the container with the GPU, or use the simulated device "
-                              "(--device sim).", name);
-        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE, "The CUDA driver library %s cannot be loaded: %s. "
-                          "Reinstall the NVIDIA driver, or use the simulated device (--device sim).", name,
-                          why ? why : "no reason");
+                              "(--device sim).",
+                              name);
+        return kiln__fail(mem, error, KILN_ERROR_NO_DEVICE,
+                          "The CUDA driver library %s cannot be loaded: %s. "
+                          "Reinstall the NVIDIA driver, or use the simulated device (--device sim).",
+                          name, why ? why : "no reason");
     }
     note_path(&made, name);
     kiln_status status = start(mem, &made, error);
@@ -187,7 +197,7 @@ kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *drive
         void *symbol = kiln__sim_symbol(entries[i].name);
         memcpy((char *)&made + entries[i].offset, &symbol, sizeof symbol);
         if (!symbol && entries[i].required)
-            return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the simulated device has no %s", entries[i].name);
+            return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the simulated device lacks %s", entries[i].name);
     }
     CUresult result = made.cuInit_(0);
     if (result != CUDA_SUCCESS)

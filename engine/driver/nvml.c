@@ -1,5 +1,5 @@
-/* nvml.c - NVML by dlopen. Its ABI is stable and documented (NVML API reference manual); the header is part of the toolkit
- * and not of the driver, so what is used of it is declared here. */
+/* nvml.c - NVML by dlopen. Its ABI is stable and documented (NVML API reference manual); the header is part of the
+ * toolkit and not of the driver, so the functions used are declared here. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 typedef struct nvml_device *nvml_device;
 
-/* X(name, signature, needed). All return 0 for success. */
+/* X(name, signature, required). All return 0 for success. */
 #define FUNCTIONS(X)                                                                                                   \
     X(nvmlInit_v2, (void), 1)                                                                                          \
     X(nvmlShutdown, (void), 1)                                                                                         \
@@ -27,9 +27,9 @@ struct kiln__nvml {
     const kiln_allocator *mem;
     void *library;
     char path[256];
-    bool begun;                      /* nvmlInit_v2 has worked */
+    bool begun; /* nvmlInit_v2 has succeeded */
     nvml_device device;
-#define KILN_X(name, signature, needed) int (*name) signature;
+#define KILN_X(name, signature, needed) int(*name) signature;
     FUNCTIONS(KILN_X)
 #undef KILN_X
     const char *(*nvmlErrorString)(int result);
@@ -41,7 +41,7 @@ static void load(void *library, const char *name, void *pointer)
     memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
 }
 
-/* The first needed function that is missing, or NULL. */
+/* The first required function that is missing, or NULL. */
 static const char *fill(kiln__nvml *n)
 {
     const char *missing = NULL;
@@ -64,7 +64,7 @@ static bool begin(kiln__nvml *n, const char *uuid, kiln__text *why)
     }
     const char *missing = fill(n);
     if (missing) {
-        kiln__text_printf(why, "%s is too old: it has no %s", n->path, missing);
+        kiln__text_printf(why, "%s is too old: it lacks %s", n->path, missing);
         return false;
     }
     int result = n->nvmlInit_v2();
@@ -114,10 +114,13 @@ static double clock_now(const kiln__nvml *n, int which)
     return told ? megahertz * 1e6 : 0;
 }
 
-/* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. An idle device (bit 0) holds nothing down. */
+/* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. Bit 0 (idle) is not throttling. */
 static bool throttle_now(const kiln__nvml *n, unsigned *throttle)
 {
-    static const struct { unsigned long long bits; unsigned is; } reasons[] = {
+    static const struct {
+        unsigned long long bits;
+        unsigned is;
+    } reasons[] = {
         {0x4 | 0x80, KILN_THROTTLE_POWER},           /* software power cap; power brake by an external signal */
         {0x20 | 0x40, KILN_THROTTLE_THERMAL},        /* software and hardware thermal slowdown */
         {0x8, KILN_THROTTLE_HARDWARE},               /* hardware slowdown: temperature, power brake or power draw */
@@ -172,11 +175,12 @@ void kiln__nvml_describe(kiln__nvml *n, kiln__text *out)
     char version[80] = "";
     unsigned throttle;
     double joules;
-    const struct { const char *name; bool told; } all[] = {
-        {"clocks", clock_now(n, CLOCK_SM) > 0},
-        {"throttling", throttle_now(n, &throttle)},
-        {"temperature", kiln__nvml_temperature(n) > 0},
-        {"power", kiln__nvml_power(n) > 0},
+    const struct {
+        const char *name;
+        bool told;
+    } all[] = {
+        {"clocks", clock_now(n, CLOCK_SM) > 0},         {"throttling", throttle_now(n, &throttle)},
+        {"temperature", kiln__nvml_temperature(n) > 0}, {"power", kiln__nvml_power(n) > 0},
         {"energy", kiln__nvml_energy(n, &joules)},
     };
     if (n->nvmlSystemGetDriverVersion)

@@ -21,30 +21,23 @@ bool kiln__driver_is_sticky(CUresult result)
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_EXTERNAL_DEVICE:
-    case CUDA_ERROR_UNKNOWN:
-        return true;
-    default:
-        return false;
+    case CUDA_ERROR_UNKNOWN: return true;
+    default: return false;
     }
 }
 
 static kiln_status status_of(CUresult result)
 {
     switch (result) {
-    case CUDA_ERROR_OUT_OF_MEMORY:
-        return KILN_ERROR_DEVICE_MEMORY;
+    case CUDA_ERROR_OUT_OF_MEMORY: return KILN_ERROR_DEVICE_MEMORY;
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
     case CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING:
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     case CUDA_ERROR_INVALID_CLUSTER_SIZE:
-    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION:
-        return KILN_ERROR_LAUNCH;
-    case CUDA_ERROR_NO_DEVICE:
-        return KILN_ERROR_NO_DEVICE;
-    case CUDA_ERROR_NOT_SUPPORTED:
-        return KILN_ERROR_UNSUPPORTED;
-    default:
-        return KILN_ERROR_DEVICE;
+    case CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION: return KILN_ERROR_LAUNCH;
+    case CUDA_ERROR_NO_DEVICE: return KILN_ERROR_NO_DEVICE;
+    case CUDA_ERROR_NOT_SUPPORTED: return KILN_ERROR_UNSUPPORTED;
+    default: return KILN_ERROR_DEVICE;
     }
 }
 
@@ -65,15 +58,15 @@ kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *
     const char *fault = driver->simulator && kiln__driver_is_sticky(result) ? driver->simulator->last_fault() : "";
     if (*fault)
         kiln__text_printf(&text, ": %s", fault);
-    kiln_status status = text.failed ? kiln__fail_memory(error)
-                                     : kiln__fail_cuda(mem, error, status_of(result), (int)result, "%s",
-                                                       kiln__text_get(&text));
+    kiln_status status = text.failed
+                             ? kiln__fail_memory(error)
+                             : kiln__fail_cuda(mem, error, status_of(result), (int)result, "%s", kiln__text_get(&text));
     kiln__text_free(&text);
     return status;
 }
 
-/* fp32 lanes (a fused multiply-add each a clock) of one SM: CUDA C++ Programming Guide, table of arithmetic throughput
- * by compute capability. */
+/* fp32 lanes (one fused multiply-add each per clock) of one SM: CUDA C++ Programming Guide, table of arithmetic
+ * throughput by compute capability. */
 static int fp32_lanes(int major, int minor)
 {
     if (major < 5)
@@ -83,7 +76,7 @@ static int fp32_lanes(int major, int minor)
     return 128;
 }
 
-/* The first result that says more than that the driver does not know what it is asked for. */
+/* Keeps the first error other than "the driver does not know this attribute". */
 static bool note(CUresult result, CUresult *wrong)
 {
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED &&
@@ -112,8 +105,8 @@ bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KI
         return false;
     size_t at = (size_t)snprintf(text, KILN__UUID_TEXT, "GPU-");
     for (size_t i = 0; i < sizeof uuid.bytes; i++)
-        at += (size_t)snprintf(text + at, KILN__UUID_TEXT - at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-                               (unsigned char)uuid.bytes[i]);
+        at += (size_t)snprintf(text + at, KILN__UUID_TEXT - at, "%s%02x",
+                               i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
     return true;
 }
 
@@ -139,10 +132,10 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->registers_per_block = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, &wrong);
     info->registers_per_sm = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, &wrong);
     info->shared_per_block = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &wrong);
-    info->shared_per_block_optin =
-        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
-    info->shared_per_sm =
-        bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &wrong);
+    info->shared_per_block_optin = bytes_attribute(driver, device,
+                                                   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &wrong);
+    info->shared_per_sm = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                                          &wrong);
     info->l2_bytes = bytes_attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &wrong);
     if (note(driver->cuDeviceTotalMem_(&memory, device), &wrong))
         info->memory_bytes = memory;
@@ -150,7 +143,7 @@ CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, k
     info->memory_clock_hz = 1e3 * attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &wrong);
     info->memory_bus_bits = attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &wrong);
     info->peak_flops = 2.0 * fp32_lanes(info->cc_major, info->cc_minor) * info->sm_count * info->clock_hz;
-    info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers a clock */
+    info->peak_bandwidth = 2.0 * info->memory_clock_hz * info->memory_bus_bits / 8.0; /* two transfers per clock */
     info->driver_version = driver->simulator ? 0 : driver->version;
     return wrong;
 }

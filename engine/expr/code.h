@@ -6,16 +6,41 @@
 
 /* Operators with two operands: X(op, as written). They keep this order in the enum. */
 #define KILN__BINARY_OPS(X)                                                                                            \
-    X(ADD, "+") X(SUB, "-") X(MUL, "*") X(DIV, "/") X(TRUE_DIV, "/") X(FLOOR_DIV, "//") X(MOD, "%") X(POW, "**")       \
-    X(SHL, "<<") X(SHR, ">>") X(BIT_AND, "&") X(BIT_OR, "|") X(BIT_XOR, "^")                                           \
-    X(LT, "<") X(LE, "<=") X(GT, ">") X(GE, ">=") X(EQ, "==") X(NE, "!=")
+    X(ADD, "+")                                                                                                        \
+    X(SUB, "-")                                                                                                        \
+    X(MUL, "*")                                                                                                        \
+    X(DIV, "/")                                                                                                        \
+    X(TRUE_DIV, "/")                                                                                                   \
+    X(FLOOR_DIV, "//")                                                                                                 \
+    X(MOD, "%")                                                                                                        \
+    X(POW, "**")                                                                                                       \
+    X(SHL, "<<")                                                                                                       \
+    X(SHR, ">>")                                                                                                       \
+    X(BIT_AND, "&")                                                                                                    \
+    X(BIT_OR, "|")                                                                                                     \
+    X(BIT_XOR, "^")                                                                                                    \
+    X(LT, "<")                                                                                                         \
+    X(LE, "<=")                                                                                                        \
+    X(GT, ">")                                                                                                         \
+    X(GE, ">=")                                                                                                        \
+    X(EQ, "==")                                                                                                        \
+    X(NE, "!=")
 
 /* X(op, name, fewest arguments, most arguments). MIN and MAX take any number, two at a time. */
 #define KILN__FUNCTIONS(X)                                                                                             \
-    X(MIN, "min", 1, 64) X(MAX, "max", 1, 64) X(ABS, "abs", 1, 1) X(CEIL_DIV, "ceil_div", 2, 2)                        \
-    X(ROUND_UP, "round_up", 2, 2) X(ILOG2, "ilog2", 1, 1) X(CEIL_LOG2, "ceil_log2", 1, 1)                              \
-    X(IS_POW2, "is_pow2", 1, 1) X(FLOAT, "float", 1, 1) X(INT, "int", 1, 1) X(SQRT, "sqrt", 1, 1)                      \
-    X(FLOOR, "floor", 1, 1) X(CEIL, "ceil", 1, 1)
+    X(MIN, "min", 1, 64)                                                                                               \
+    X(MAX, "max", 1, 64)                                                                                               \
+    X(ABS, "abs", 1, 1)                                                                                                \
+    X(CEIL_DIV, "ceil_div", 2, 2)                                                                                      \
+    X(ROUND_UP, "round_up", 2, 2)                                                                                      \
+    X(ILOG2, "ilog2", 1, 1)                                                                                            \
+    X(CEIL_LOG2, "ceil_log2", 1, 1)                                                                                    \
+    X(IS_POW2, "is_pow2", 1, 1)                                                                                        \
+    X(FLOAT, "float", 1, 1)                                                                                            \
+    X(INT, "int", 1, 1)                                                                                                \
+    X(SQRT, "sqrt", 1, 1)                                                                                              \
+    X(FLOOR, "floor", 1, 1)                                                                                            \
+    X(CEIL, "ceil", 1, 1)
 
 typedef enum kiln__opcode {
     KILN__OP_CONSTANT, /* push `constant` number `operand` of the expression */
@@ -24,9 +49,9 @@ typedef enum kiln__opcode {
     KILN__BINARY_OPS(KILN_X)
 #undef KILN_X
 #define KILN_X(op, name, least, most) KILN__OP_##op,
-    KILN__FUNCTIONS(KILN_X)
+        KILN__FUNCTIONS(KILN_X)
 #undef KILN_X
-    KILN__OP_NEGATE,
+            KILN__OP_NEGATE,
     KILN__OP_PLUS,
     KILN__OP_INVERT,
     KILN__OP_NOT,
@@ -42,7 +67,7 @@ typedef enum kiln__opcode {
 
 typedef struct kiln__expr_op {
     uint8_t code;    /* kiln__opcode */
-    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 where the operand itself stays, as in Python */
+    uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
     int32_t operand; /* an index, or how many instructions a jump skips beyond the next one */
     uint32_t at;     /* offset into the text, for messages */
 } kiln__expr_op;
@@ -64,15 +89,15 @@ struct kiln__expr {
     kiln_value *constants;
 };
 
-/* The place of text[at] where text[0] is at `pos`: exact where the file has the text as it stands, else `pos` (a text
- * that YAML folded or unescaped has no columns of its own). */
+/* The place of text[at] if text[0] is at `pos`. It is exact if the file contains the text literally; for a text that
+ * YAML folded or unescaped it is `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
-/* Parses one expression from text[from..length) and says in *end where it stops: at what cannot continue it. Offsets
- * and errors count from text[0], which is at `pos`. */
+/* Parses one expression from text[from..length). *end is where it ends: the first character that cannot continue it.
+ * Offsets and errors count from text[0], which is at `pos`. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
-/* Past blanks from `at`. */
+/* The first offset from `at` on that is not a blank. */
 size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
 /* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */

@@ -42,7 +42,9 @@ static const char *op_text(kiln__opcode code)
     return code < KILN__COUNT(binary_text) ? binary_text[code] : "?";
 }
 
-typedef struct shown { char text[48]; } shown;
+typedef struct shown {
+    char text[48];
+} shown;
 static shown show(kiln_value v)
 {
     shown s;
@@ -57,10 +59,7 @@ static shown show(kiln_value v)
     return s;
 }
 
-static double as_float(kiln_value v)
-{
-    return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i;
-}
+static double as_float(kiln_value v) { return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i; }
 
 static bool set_int(kiln_value *out, int64_t i)
 {
@@ -124,12 +123,9 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
 {
     int64_t x = a.as.i, y = b.as.i, z = 0;
     switch (code) {
-    case KILN__OP_ADD:
-        return __builtin_add_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
-    case KILN__OP_SUB:
-        return __builtin_sub_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
-    case KILN__OP_MUL:
-        return __builtin_mul_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_ADD: return __builtin_add_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_SUB: return __builtin_sub_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
+    case KILN__OP_MUL: return __builtin_mul_overflow(x, y, &z) ? overflow(r, code, a, b) : set_int(out, z);
     case KILN__OP_DIV:
     case KILN__OP_FLOOR_DIV:
     case KILN__OP_CEIL_DIV:
@@ -138,11 +134,10 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         if (x == INT64_MIN && y == -1)
             return overflow(r, code, a, b);
         if (code == KILN__OP_DIV && x % y != 0)
-            return FAIL(r, "%lld / %lld is no integer: use // to round down, or float() for a fraction", (long long)x,
-                        (long long)y);
+            return FAIL(r, "%lld / %lld is not an integer: use // to round down, or float() for a fraction",
+                        (long long)x, (long long)y);
         return set_int(out, floor_div(x, y) + (code == KILN__OP_CEIL_DIV && x % y != 0));
-    case KILN__OP_MOD:
-        return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
+    case KILN__OP_MOD: return y == 0 ? FAIL(r, "modulo by zero") : set_int(out, floor_mod(x, y));
     case KILN__OP_ROUND_UP:
         if (y <= 0)
             return FAIL(r, "round_up needs a positive multiple, not %lld", (long long)y);
@@ -158,14 +153,14 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         return set_float(r, out, pow((double)x, (double)y), code);
     case KILN__OP_SHL:
         if (y < 0)
-            return FAIL(r, "a shift by %lld", (long long)y);
+            return FAIL(r, "cannot shift by %lld", (long long)y);
         if (x == 0)
             return set_int(out, 0);
         if (y > 62 || __builtin_mul_overflow(x, (int64_t)1 << y, &z))
             return overflow(r, code, a, b);
         return set_int(out, z);
     case KILN__OP_SHR:
-        return y < 0 ? FAIL(r, "a shift by %lld", (long long)y) : set_int(out, x >> (y > 63 ? 63 : y));
+        return y < 0 ? FAIL(r, "cannot shift by %lld", (long long)y) : set_int(out, x >> (y > 63 ? 63 : y));
     case KILN__OP_BIT_AND:
     case KILN__OP_BIT_OR:
     case KILN__OP_BIT_XOR:
@@ -173,8 +168,7 @@ static bool int_op(const report *r, kiln__opcode code, kiln_value a, kiln_value 
         set_int(out, z);
         out->kind = a.kind == KILN_BOOL && b.kind == KILN_BOOL ? KILN_BOOL : KILN_INT;
         return true;
-    default:
-        return FAIL(r, "'%s' cannot be applied to integers", op_text(code));
+    default: return FAIL(r, "'%s' cannot be applied to integers", op_text(code));
     }
 }
 
@@ -182,19 +176,13 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
 {
     double x = as_float(a), y = as_float(b);
     switch (code) {
-    case KILN__OP_ADD:
-        return set_float(r, out, x + y, code);
-    case KILN__OP_SUB:
-        return set_float(r, out, x - y, code);
-    case KILN__OP_MUL:
-        return set_float(r, out, x * y, code);
+    case KILN__OP_ADD: return set_float(r, out, x + y, code);
+    case KILN__OP_SUB: return set_float(r, out, x - y, code);
+    case KILN__OP_MUL: return set_float(r, out, x * y, code);
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, x / y, code);
-    case KILN__OP_FLOOR_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, floor(x / y), code);
-    case KILN__OP_CEIL_DIV:
-        return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, ceil(x / y), code);
+    case KILN__OP_TRUE_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, x / y, code);
+    case KILN__OP_FLOOR_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, floor(x / y), code);
+    case KILN__OP_CEIL_DIV: return y == 0 ? FAIL(r, "division by zero") : set_float(r, out, ceil(x / y), code);
     case KILN__OP_MOD: {
         if (y == 0)
             return FAIL(r, "modulo by zero");
@@ -205,10 +193,9 @@ static bool float_op(const report *r, kiln__opcode code, kiln_value a, kiln_valu
         if (x == 0 && y < 0)
             return FAIL(r, "division by zero: 0 ** %s", show(b).text);
         if (x < 0 && y != floor(y))
-            return FAIL(r, "%s ** %s is no real number", show(a).text, show(b).text);
+            return FAIL(r, "%s ** %s is not a real number", show(a).text, show(b).text);
         return set_float(r, out, pow(x, y), code);
-    default:
-        return FAIL(r, "'%s' needs integers, not %s and %s", op_text(code), show(a).text, show(b).text);
+    default: return FAIL(r, "'%s' needs integers, not %s and %s", op_text(code), show(a).text, show(b).text);
     }
 }
 
@@ -236,18 +223,12 @@ static bool compare(const report *r, kiln__opcode code, kiln_value a, kiln_value
     }
     int way = order(a, b);
     switch (code) {
-    case KILN__OP_LT:
-        return set_bool(out, way < 0);
-    case KILN__OP_LE:
-        return set_bool(out, way <= 0);
-    case KILN__OP_GT:
-        return set_bool(out, way > 0);
-    case KILN__OP_GE:
-        return set_bool(out, way >= 0);
-    case KILN__OP_EQ:
-        return set_bool(out, way == 0);
-    default:
-        return set_bool(out, way != 0);
+    case KILN__OP_LT: return set_bool(out, way < 0);
+    case KILN__OP_LE: return set_bool(out, way <= 0);
+    case KILN__OP_GT: return set_bool(out, way > 0);
+    case KILN__OP_GE: return set_bool(out, way >= 0);
+    case KILN__OP_EQ: return set_bool(out, way == 0);
+    default: return set_bool(out, way != 0);
     }
 }
 
@@ -271,7 +252,7 @@ static bool logarithm(const report *r, kiln__opcode code, kiln_value a, kiln_val
     return set_int(out, down + (code == KILN__OP_CEIL_LOG2 && !whole));
 }
 
-/* The analyzer does not see that what an operation takes off the stack was put there before it: the parser does.
+/* The analyzer does not see that the stack holds what an operation pops; the parser ensures it.
  * NOLINTBEGIN(clang-analyzer-core.*) */
 static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *out)
 {
@@ -286,28 +267,20 @@ static bool unary(const report *r, kiln__opcode code, kiln_value a, kiln_value *
         if (a.as.i == INT64_MIN)
             return overflow(r, code, a, a);
         return set_int(out, code == KILN__OP_ABS && a.as.i >= 0 ? a.as.i : -a.as.i);
-    case KILN__OP_PLUS:
-        return is_float ? set_float(r, out, a.as.f, code) : set_int(out, a.as.i);
+    case KILN__OP_PLUS: return is_float ? set_float(r, out, a.as.f, code) : set_int(out, a.as.i);
     case KILN__OP_INVERT:
         return is_float ? FAIL(r, "'~' needs an integer, not %s", show(a).text) : set_int(out, ~a.as.i);
-    case KILN__OP_NOT:
-        return set_bool(out, !kiln__value_truth(a));
-    case KILN__OP_TRUTH:
-        return set_bool(out, kiln__value_truth(a));
-    case KILN__OP_FLOAT:
-        return set_float(r, out, as_float(a), code);
-    case KILN__OP_INT:
-        return is_float ? float_to_int(r, trunc(a.as.f), "int", out) : set_int(out, a.as.i);
-    case KILN__OP_FLOOR:
-        return is_float ? float_to_int(r, floor(a.as.f), "floor", out) : set_int(out, a.as.i);
-    case KILN__OP_CEIL:
-        return is_float ? float_to_int(r, ceil(a.as.f), "ceil", out) : set_int(out, a.as.i);
+    case KILN__OP_NOT: return set_bool(out, !kiln__value_truth(a));
+    case KILN__OP_TRUTH: return set_bool(out, kiln__value_truth(a));
+    case KILN__OP_FLOAT: return set_float(r, out, as_float(a), code);
+    case KILN__OP_INT: return is_float ? float_to_int(r, trunc(a.as.f), "int", out) : set_int(out, a.as.i);
+    case KILN__OP_FLOOR: return is_float ? float_to_int(r, floor(a.as.f), "floor", out) : set_int(out, a.as.i);
+    case KILN__OP_CEIL: return is_float ? float_to_int(r, ceil(a.as.f), "ceil", out) : set_int(out, a.as.i);
     case KILN__OP_SQRT:
         if (as_float(a) < 0)
-            return FAIL(r, "the square root of %s", show(a).text);
+            return FAIL(r, "cannot take the square root of %s", show(a).text);
         return set_float(r, out, sqrt(as_float(a)), code);
-    default:
-        return logarithm(r, code, a, out);
+    default: return logarithm(r, code, a, out);
     }
 }
 
@@ -364,7 +337,7 @@ static bool unknown_name(const report *r, const kiln__scope *scope, const char *
     return FAIL(r, "unknown name '%s'", name);
 }
 
-/* ---- the machine ---- */
+/* ---- the evaluator ---- */
 
 /* Where names get their values: from `slots`, or by look-up in `scope`. */
 typedef struct source {
@@ -385,16 +358,14 @@ static bool truth(const report *r, kiln_value v, bool *result)
 
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
-    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser saw to the size */
+    kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser limits the depth */
     report r = {.expr = expr, .diag = diag};
     bool yes = false;
     int64_t whole;
     for (const kiln__expr_op *op = expr->code, *end = op + expr->code_count; op < end; op++) {
         r.at = op->at;
         switch ((kiln__opcode)op->code) {
-        case KILN__OP_CONSTANT:
-            *++top = expr->constants[op->operand];
-            break;
+        case KILN__OP_CONSTANT: *++top = expr->constants[op->operand]; break;
         case KILN__OP_NAME:
             top++;
             if (from->slots)
@@ -402,9 +373,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             else if (!kiln__scope_find(from->scope, expr->names[op->operand], top))
                 return unknown_name(&r, from->scope, expr->names[op->operand]);
             break;
-        case KILN__OP_JUMP:
-            op += op->operand;
-            break;
+        case KILN__OP_JUMP: op += op->operand; break;
         case KILN__OP_JUMP_FALSE:
             if (!truth(&r, *top--, &yes))
                 return false;
@@ -441,7 +410,8 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-        /* What constraints are made of, on integers: without a call. All else and every error goes through apply(). */
+            /* The usual operations of constraints, on integers: inline, for speed. All others and every error go through
+         * apply(). */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \
@@ -450,9 +420,9 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
         else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
             return false;                                                                                              \
         break;
-        ARITHMETIC(ADD, __builtin_add_overflow)
-        ARITHMETIC(SUB, __builtin_sub_overflow)
-        ARITHMETIC(MUL, __builtin_mul_overflow)
+            ARITHMETIC(ADD, __builtin_add_overflow)
+            ARITHMETIC(SUB, __builtin_sub_overflow)
+            ARITHMETIC(MUL, __builtin_mul_overflow)
 #undef ARITHMETIC
 #define COMPARISON(op_, sign)                                                                                          \
     case KILN__OP_##op_:                                                                                               \
@@ -462,12 +432,12 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
         else if (!apply(&r, KILN__OP_##op_, top[0], top[1], top))                                                      \
             return false;                                                                                              \
         break;
-        COMPARISON(LT, <)
-        COMPARISON(LE, <=)
-        COMPARISON(GT, >)
-        COMPARISON(GE, >=)
-        COMPARISON(EQ, ==)
-        COMPARISON(NE, !=)
+            COMPARISON(LT, <)
+            COMPARISON(LE, <=)
+            COMPARISON(GT, >)
+            COMPARISON(GE, >=)
+            COMPARISON(EQ, ==)
+            COMPARISON(NE, !=)
 #undef COMPARISON
         case KILN__OP_MOD:
             top--;
@@ -532,7 +502,7 @@ bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, con
 static bool wrong_kind(const kiln__expr *expr, const char *what, const char *wanted, kiln_value got, kiln__diag *diag)
 {
     report r = {.expr = expr, .diag = diag};
-    return FAIL(&r, "%s must be %s, and is %s", what, wanted, show(got).text);
+    return FAIL(&r, "%s must be %s, but is %s", what, wanted, show(got).text);
 }
 
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,

@@ -1,4 +1,4 @@
-/* What a parsed expression answers, and constants made without a text. */
+/* expr.c - queries of a parsed expression; constants that have no text. */
 #include <string.h>
 
 #include "code.h"
@@ -49,25 +49,13 @@ kiln__expr *kiln__expr_constant(kiln__arena *arena, kiln_value value, kiln__pos 
     return expr;
 }
 
-const char *kiln__expr_text(const kiln__expr *expr)
-{
-    return expr->text;
-}
+const char *kiln__expr_text(const kiln__expr *expr) { return expr->text; }
 
-kiln__pos kiln__expr_pos(const kiln__expr *expr)
-{
-    return expr->pos;
-}
+kiln__pos kiln__expr_pos(const kiln__expr *expr) { return expr->pos; }
 
-size_t kiln__expr_name_count(const kiln__expr *expr)
-{
-    return expr->name_count;
-}
+size_t kiln__expr_name_count(const kiln__expr *expr) { return expr->name_count; }
 
-const char *kiln__expr_name(const kiln__expr *expr, size_t index)
-{
-    return expr->names[index];
-}
+const char *kiln__expr_name(const kiln__expr *expr, size_t index) { return expr->names[index]; }
 
 kiln__pos kiln__expr_name_pos(const kiln__expr *expr, size_t index)
 {

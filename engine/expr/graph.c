@@ -4,10 +4,11 @@
 #include "code.h"
 #include "graph.h"
 
-/* Nodes that the machine has no instruction for. */
+/* Nodes that are not instructions of the evaluator. */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };
 
-/* Floats that are whole numbers are computed as integers as long as both agree; they surely do below this. */
+/* Floats that are whole numbers are computed as integers while both give the same result, which is certain below
+ * this. */
 #define WHOLE_MOST ((int64_t)1 << 26)
 
 void kiln__graph_free(kiln__graph *graph)
@@ -42,7 +43,7 @@ static bool rehash(kiln__graph *graph)
     return true;
 }
 
-/* The node, made if there is none like it. */
+/* Returns the node that is equal to n; creates it if there is none. */
 static uint32_t intern(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed || (graph->count >= graph->bucket_count && !rehash(graph)))
@@ -98,22 +99,16 @@ uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value)
     double f = value.as.f;
     switch (value.kind) {
     case KILN_INT:
-    case KILN_BOOL:
-        return constant(graph, KILN__NODE_INT, value.as.i);
-    case KILN_TEXT:
-        return constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
-    default:
-        break;
+    case KILN_BOOL: return constant(graph, KILN__NODE_INT, value.as.i);
+    case KILN_TEXT: return constant(graph, KILN__NODE_TEXT, kiln__graph_text(graph, value.as.text));
+    default: break;
     }
     if (f >= -(double)WHOLE_MOST && f <= (double)WHOLE_MOST && f == (double)(int64_t)f)
         return constant(graph, KILN__NODE_FLOAT, (int64_t)f);
     return constant(graph, KILN__NODE_OTHER, 0);
 }
 
-bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node)
-{
-    return graph->nodes[node].op == NODE_INPUT;
-}
+bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node) { return graph->nodes[node].op == NODE_INPUT; }
 
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known)
 {
@@ -126,12 +121,21 @@ bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *v
 static bool is_unary(unsigned op)
 {
     switch (op) {
-    case KILN__OP_ABS: case KILN__OP_ILOG2: case KILN__OP_CEIL_LOG2: case KILN__OP_IS_POW2: case KILN__OP_FLOAT:
-    case KILN__OP_INT: case KILN__OP_SQRT: case KILN__OP_FLOOR: case KILN__OP_CEIL: case KILN__OP_NEGATE:
-    case KILN__OP_PLUS: case KILN__OP_INVERT: case KILN__OP_NOT: case KILN__OP_TRUTH:
-        return true;
-    default:
-        return false;
+    case KILN__OP_ABS:
+    case KILN__OP_ILOG2:
+    case KILN__OP_CEIL_LOG2:
+    case KILN__OP_IS_POW2:
+    case KILN__OP_FLOAT:
+    case KILN__OP_INT:
+    case KILN__OP_SQRT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_NEGATE:
+    case KILN__OP_PLUS:
+    case KILN__OP_INVERT:
+    case KILN__OP_NOT:
+    case KILN__OP_TRUTH: return true;
+    default: return false;
     }
 }
 
@@ -148,7 +152,7 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 
 /* ---- values ---- */
 
-/* The machine's own arithmetic for whatever is not written out below. */
+/* The evaluator's own arithmetic, for the operations that compute() does not do itself. */
 static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
@@ -158,10 +162,7 @@ static bool general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
     return z.kind == KILN_INT || z.kind == KILN_BOOL;
 }
 
-static bool within(int64_t a)
-{
-    return a >= -WHOLE_MOST && a <= WHOLE_MOST;
-}
+static bool within(int64_t a) { return a >= -WHOLE_MOST && a <= WHOLE_MOST; }
 
 static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
@@ -186,17 +187,17 @@ static bool compute(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out
         *out = (a | b) >> 32 ? a % b : (int64_t)((uint32_t)a % (uint32_t)b); /* a short division is much faster */
         break;
     case KILN__OP_DIV:
-    case KILN__OP_TRUE_DIV: /* a fraction is no integer */
+    case KILN__OP_TRUE_DIV: /* not for fractions */
         if (b == 0 || b == -1 || a % b != 0)
             return false;
         *out = a / b;
         break;
-    case KILN__OP_FLOAT: case KILN__OP_INT: case KILN__OP_FLOOR: case KILN__OP_CEIL: case KILN__OP_PLUS:
-        *out = a;
-        break;
-    default:
-        fine = general(n, a, b, out);
-        break;
+    case KILN__OP_FLOAT:
+    case KILN__OP_INT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL:
+    case KILN__OP_PLUS: *out = a; break;
+    default: fine = general(n, a, b, out); break;
     }
     return fine && (n->kind != KILN__NODE_FLOAT || (within(a) && within(b) && within(*out)));
 }
@@ -239,7 +240,7 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     return compute(&n, a->value, b->value, &value) ? constant(graph, n.kind, value) : unknown_node(graph);
 }
 
-/* What kind the result has; false: it is an error for every value, or nothing that this graph can say. */
+/* The kind of the result; false: it is an error for every value, or this graph cannot represent it. */
 static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
 {
     bool texts = a == KILN__NODE_TEXT || b == KILN__NODE_TEXT, floats = a == KILN__NODE_FLOAT || b == KILN__NODE_FLOAT;
@@ -249,20 +250,31 @@ static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
     if (texts)
         return false;
     switch (op) {
-    case KILN__OP_LT: case KILN__OP_LE: case KILN__OP_GT: case KILN__OP_GE: case KILN__OP_NOT: case KILN__OP_TRUTH:
-    case KILN__OP_INT: case KILN__OP_FLOOR: case KILN__OP_CEIL:
-        return true;
-    case KILN__OP_FLOAT: case KILN__OP_TRUE_DIV:
-        *kind = KILN__NODE_FLOAT;
-        return true;
-    case KILN__OP_ADD: case KILN__OP_SUB: case KILN__OP_MUL: case KILN__OP_DIV: case KILN__OP_FLOOR_DIV: case KILN__OP_MOD:
-    case KILN__OP_MIN: case KILN__OP_MAX: case KILN__OP_CEIL_DIV: case KILN__OP_ABS: case KILN__OP_NEGATE: case KILN__OP_PLUS:
-        *kind = floats ? KILN__NODE_FLOAT : KILN__NODE_INT;
-        return true;
-    case KILN__OP_SQRT:
-        return false;
-    default:
-        return !floats;
+    case KILN__OP_LT:
+    case KILN__OP_LE:
+    case KILN__OP_GT:
+    case KILN__OP_GE:
+    case KILN__OP_NOT:
+    case KILN__OP_TRUTH:
+    case KILN__OP_INT:
+    case KILN__OP_FLOOR:
+    case KILN__OP_CEIL: return true;
+    case KILN__OP_FLOAT:
+    case KILN__OP_TRUE_DIV: *kind = KILN__NODE_FLOAT; return true;
+    case KILN__OP_ADD:
+    case KILN__OP_SUB:
+    case KILN__OP_MUL:
+    case KILN__OP_DIV:
+    case KILN__OP_FLOOR_DIV:
+    case KILN__OP_MOD:
+    case KILN__OP_MIN:
+    case KILN__OP_MAX:
+    case KILN__OP_CEIL_DIV:
+    case KILN__OP_ABS:
+    case KILN__OP_NEGATE:
+    case KILN__OP_PLUS: *kind = floats ? KILN__NODE_FLOAT : KILN__NODE_INT; return true;
+    case KILN__OP_SQRT: return false;
+    default: return !floats;
     }
 }
 
@@ -287,7 +299,7 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
     return apply(graph, (kiln__expr_node){.op = NODE_SELECT, .kind = kind, .a = condition, .b = yes, .c = no});
 }
 
-/* Where paths of the machine's code meet again, and what they bring. */
+/* A place at which two paths of the evaluator's code join, and the values that they bring. */
 typedef struct meeting {
     enum { MEET_AND, MEET_OR, MEET_TEST, MEET_ELSE } how;
     size_t target;
@@ -318,13 +330,13 @@ static void meet(builder *b, size_t at)
            b->meetings[b->meeting_count - 1].how != MEET_TEST) {
         meeting m = b->meetings[--b->meeting_count];
         uint32_t *top = &b->stack[b->depth - 1];
-        *top = m.how == MEET_OR ? select_node(b->graph, m.condition, m.other, *top)
+        *top = m.how == MEET_OR     ? select_node(b->graph, m.condition, m.other, *top)
                : m.how == MEET_ELSE ? select_node(b->graph, m.condition, m.other, *top)
                                     : select_node(b->graph, m.condition, *top, m.other);
     }
 }
 
-/* One instruction of the machine, on nodes instead of values. */
+/* One instruction of the evaluator, on nodes instead of values. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;
@@ -332,12 +344,8 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
     size_t target = at + 1 + (size_t)op->operand;
     uint32_t *top = &b->stack[b->depth ? b->depth - 1 : 0];
     switch (op->code) {
-    case KILN__OP_CONSTANT:
-        b->stack[b->depth++] = kiln__graph_constant(graph, expr->constants[op->operand]);
-        break;
-    case KILN__OP_NAME:
-        b->stack[b->depth++] = resolve(user, expr, (size_t)op->operand);
-        break;
+    case KILN__OP_CONSTANT: b->stack[b->depth++] = kiln__graph_constant(graph, expr->constants[op->operand]); break;
+    case KILN__OP_NAME: b->stack[b->depth++] = resolve(user, expr, (size_t)op->operand); break;
     case KILN__OP_AND:
     case KILN__OP_OR: {
         uint32_t stays = op->detail ? *top : constant(graph, KILN__NODE_INT, op->code == KILN__OP_OR);
@@ -350,10 +358,8 @@ static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn
         b->depth--;
         return meet_later(b, (meeting){MEET_AND, target, link, constant(graph, KILN__NODE_INT, 0)});
     }
-    case KILN__OP_JUMP_FALSE:
-        b->depth--;
-        return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
-    case KILN__OP_JUMP: /* behind the first branch of a choice */
+    case KILN__OP_JUMP_FALSE: b->depth--; return meet_later(b, (meeting){MEET_TEST, target, *top, 0});
+    case KILN__OP_JUMP: /* after the first branch of a choice */
         b->depth--; /* the parser put the branch's meeting there: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         b->meetings[b->meeting_count - 1].how = MEET_ELSE;
         b->meetings[b->meeting_count - 1].target = target;
@@ -390,7 +396,7 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
     for (size_t at = 0; at < expr->code_count && fine; at++) {
         meet(&b, at);
         fine = !graph->failed && step(&b, expr, at, resolve, user);
-        for (size_t k = 0; k < b.depth && fine; k++) /* a name, or a constant, that is no integer */
+        for (size_t k = 0; k < b.depth && fine; k++) /* a name or a constant that is not an integer */
             fine = b.stack[k] != KILN__NO_NODE && graph->nodes[b.stack[k]].kind != KILN__NODE_OTHER;
     }
     if (fine)

@@ -1,21 +1,28 @@
-/* graph.h - expressions as one graph of integer operations, in which what several of them have in common stands once.
- * For those who evaluate the same expressions a million times with one name after the other bound.
+/* graph.h - expressions as one graph of integer operations, in which a subexpression that several of them share is one
+ * node. For callers that evaluate the same expressions millions of times while they bind one name after the other.
  *
- * A node's value is an int64_t, or *unknown*: an error, or something that is no integer (a fraction, an overflow). Unknown
- * spreads like an error does: not from the branch that is not taken. It says no more than "ask the expression itself". */
+ * A node's value is an int64_t, or *unknown*: an error, or a value that is not an integer (a fraction, an overflow).
+ * Unknown propagates as an error does, and not from a branch that is not taken. It only means "evaluate the expression
+ * itself". */
 #ifndef KILN_EXPR_GRAPH_H
 #define KILN_EXPR_GRAPH_H
 
 #include "expr.h"
 
-typedef enum kiln__expr_node_kind { KILN__NODE_INT, KILN__NODE_FLOAT, KILN__NODE_TEXT, KILN__NODE_OTHER } kiln__expr_node_kind;
+typedef enum kiln__expr_node_kind {
+    KILN__NODE_INT,
+    KILN__NODE_FLOAT,
+    KILN__NODE_TEXT,
+    KILN__NODE_OTHER
+} kiln__expr_node_kind;
 
 typedef struct kiln__expr_node {
-    uint8_t op;                /* an opcode of expr/code.h, or one of graph.c's own */
-    uint8_t kind;              /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of these */
-    uint32_t a, b, c;          /* operands: earlier nodes */
-    int64_t value;             /* of a constant; number of an input */
-    uint32_t next;             /* in the table of known nodes */
+    uint8_t op;       /* an opcode of expr/code.h, or one of graph.c's own */
+    uint8_t kind;     /* FLOAT: a float that is a whole number; TEXT: the number of a text; OTHER: none of
+                     these */
+    uint32_t a, b, c; /* operands: earlier nodes */
+    int64_t value;    /* of a constant; number of an input */
+    uint32_t next;    /* in the table of known nodes */
 } kiln__expr_node;
 
 typedef struct kiln__graph {
@@ -24,9 +31,9 @@ typedef struct kiln__graph {
     size_t count, capacity;
     uint32_t *buckets;
     size_t bucket_count;
-    const char **texts;        /* referenced: those of the constants and inputs */
+    const char **texts; /* referenced: the texts of the constants and inputs */
     size_t text_count, text_capacity;
-    bool failed;               /* memory ran out */
+    bool failed; /* memory ran out */
 } kiln__graph;
 
 #define KILN__NO_NODE UINT32_MAX
@@ -39,8 +46,8 @@ uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
 /* The number that stands for a text, the same for equal ones. */
 int64_t kiln__graph_text(kiln__graph *graph, const char *text);
 
-/* The node of `expr`, whose name number i is the node resolve(user, expr, i). KILN__NO_NODE: memory is out, or it is made of
- * things that are no integers, so that it must be evaluated as it stands. */
+/* The node of `expr`, whose name number i is the node resolve(user, expr, i). KILN__NO_NODE: out of memory, or it
+ * contains values that are not integers, so the expression itself must be evaluated. */
 typedef uint32_t (*kiln__resolve_fn)(void *user, const kiln__expr *expr, size_t name);
 uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resolve_fn resolve, void *user);
 
@@ -50,6 +57,6 @@ bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *v
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);
 unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3]);
 
-/* Computes nodes in the order given, their operands having values. */
+/* Computes nodes in the order given; their operands must have values. */
 void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t count, int64_t *values, bool *unknown);
 #endif

@@ -5,27 +5,27 @@
  *             | list '(' sum ')' | tuple '(' sum ')'
  *   clauses  := ('for' NAME 'in' sum | 'if' CONDITION)*
  *
- * Evaluated while read: a comprehension's clauses are read again for each value of the loop around them, which needs
- * no tree. `steps` bounds the work. */
+ * The list is evaluated while it is parsed, without a tree: a comprehension's clauses are parsed again for each value
+ * of the loop around them. `steps` bounds the work. */
 #include <string.h>
 
 #include "code.h"
 
 typedef struct values {
-    kiln__arena *arena; /* where they and their texts live */
+    kiln__arena *arena; /* holds them and their texts */
     kiln_value *data;
     size_t count, capacity;
 } values;
 
 typedef struct reader {
-    kiln__arena *arena; /* for what is parsed; a loop's own while its clauses are read again and again */
+    kiln__arena *arena; /* for what is parsed; inside a loop it is the loop's own */
     const char *text;
     size_t length, at;
-    kiln__arena *home;  /* the caller's */
+    kiln__arena *home; /* the caller's */
     kiln__pos pos;
     size_t limit, steps;
-    size_t most_range;  /* values, where a range is all there is */
-    bool plain;         /* so far nothing but `range`, `list` and `tuple` was read */
+    size_t most_range; /* the limit if the whole list is one range */
+    bool plain;        /* only `range`, `list` and `tuple` were read so far */
     int nesting;
     kiln__diag *diag;
 } reader;
@@ -35,7 +35,7 @@ static bool sum(reader *r, const kiln__scope *scope, values *out);
 #define FAIL(r, offset, ...)                                                                                           \
     (kiln__diag_add((r)->diag, kiln__expr_place((r)->pos, (r)->text, (r)->length, offset), __VA_ARGS__), false)
 
-/* Whichever arena it was, the caller looks at its own. */
+/* Either arena may have failed; the caller checks only its own. */
 static bool no_memory(reader *r)
 {
     r->home->failed = true;
@@ -110,10 +110,7 @@ static kiln__expr *parse(reader *r, unsigned flags)
                                  r->diag);
 }
 
-static kiln__expr *parse_value(reader *r)
-{
-    return parse(r, 0);
-}
+static kiln__expr *parse_value(reader *r) { return parse(r, 0); }
 
 static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
 {
@@ -121,7 +118,7 @@ static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
     return expr && kiln__expr_eval(expr, scope, out, r->diag);
 }
 
-/* How many values: as unsigned, for the whole of int64_t has more than a signed number holds. */
+/* The number of values. Unsigned, because the full range of int64_t has more than INT64_MAX. */
 static uint64_t range_count(const int64_t bounds[3])
 {
     bool up = bounds[2] > 0;
@@ -131,18 +128,18 @@ static uint64_t range_count(const int64_t bounds[3])
     return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
 }
 
-/* A range that is the whole list: its count is known before there is anything. */
+/* A range that is the whole list: its count is checked before any value is stored. */
 static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
 {
     uint64_t count = range_count(bounds);
     if (count > r->most_range)
-        return FAIL(r, start, "a range of %llu values; %zu are the most", (unsigned long long)count, r->most_range);
+        return FAIL(r, start, "a range of %llu values; at most %zu are allowed", (unsigned long long)count,
+                    r->most_range);
     out->data = kiln__arena_alloc(out->arena, (size_t)count * sizeof *out->data);
     if (!out->data)
         return no_memory(r);
     for (uint64_t i = 0; i < count; i++)
-        out->data[i] =
-            (kiln_value){.kind = KILN_INT, .as.i = (int64_t)((uint64_t)bounds[0] + i * (uint64_t)bounds[2])};
+        out->data[i] = (kiln_value){.kind = KILN_INT, .as.i = (int64_t)((uint64_t)bounds[0] + i * (uint64_t)bounds[2])};
     out->count = out->capacity = (size_t)count;
     return true;
 }
@@ -177,7 +174,7 @@ static bool range(reader *r, const kiln__scope *scope, values *out)
     return true;
 }
 
-/* The offset of the bracket that closes a comprehension, for when its inner clauses are not reached. */
+/* The offset of the bracket that closes a comprehension; needed if its inner clauses are not parsed. */
 static size_t closing(const reader *r)
 {
     int depth = 0;
@@ -197,7 +194,7 @@ static size_t closing(const reader *r)
 
 static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out);
 
-/* Behind `for`. */
+/* The part after `for`. */
 static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     char name[64];
@@ -207,7 +204,7 @@ static bool loop(reader *r, const kiln__expr *element, const kiln__scope *scope,
     while (r->at < r->length && kiln__is_name_part(r->text[r->at]))
         r->at++;
     if (r->at == start || r->at - start >= sizeof name || !kiln__is_name_start(r->text[start]))
-        return FAIL(r, start, "expected a name behind 'for'");
+        return FAIL(r, start, "expected a name after 'for'");
     memcpy(name, r->text + start, r->at - start);
     name[r->at - start] = '\0';
     if (!word(r, "in"))
@@ -242,7 +239,7 @@ static bool clauses_inside(reader *r, const kiln__expr *element, const kiln__sco
     return kiln__expr_eval(element, scope, &v, r->diag) && add(r, out, v);
 }
 
-/* Each round has an arena of its own, or a long loop would fill memory with the same clauses again and again. */
+/* Each iteration has an arena of its own; otherwise a long loop would fill memory with copies of the same clauses. */
 static bool clauses(reader *r, const kiln__expr *element, const kiln__scope *scope, values *out)
 {
     if (++r->nesting > 16)
@@ -269,7 +266,7 @@ static bool brackets(reader *r, char close, const kiln__scope *scope, values *ou
     size_t at = r->at;
     if (word(r, "for")) {
         if (close != ']')
-            return FAIL(r, at, "a comprehension stands in brackets: [...]");
+            return FAIL(r, at, "a comprehension must be in brackets: [...]");
         r->at = at;
         size_t end = closing(r);
         if (!clauses(r, first, scope, out))
@@ -325,9 +322,16 @@ static bool sum(reader *r, const kiln__scope *scope, values *out)
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
                      size_t limit, size_t most_range, kiln_value **list, size_t *count, kiln__diag *diag)
 {
-    reader r = {.arena = arena, .home = arena, .text = text, .length = length, .pos = pos, .limit = limit,
+    reader r = {.arena = arena,
+                .home = arena,
+                .text = text,
+                .length = length,
+                .pos = pos,
+                .limit = limit,
                 .steps = limit < SIZE_MAX / 8 ? 4 * limit + 1000 : limit,
-                .most_range = most_range, .plain = true, .diag = diag};
+                .most_range = most_range,
+                .plain = true,
+                .diag = diag};
     values out = {.arena = arena};
     if (length > KILN__EXPR_LENGTH)
         return FAIL(&r, 0, "a list of more than %d characters", KILN__EXPR_LENGTH);

@@ -1,4 +1,4 @@
-/* Text to postfix code in one pass, by precedence climbing. */
+/* parse.c - text to postfix code in one pass, by precedence climbing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct token {
 typedef struct parser {
     kiln__arena *arena;
     const char *text;
-    size_t length, at; /* at: behind the current token */
+    size_t length, at; /* at: after the current token */
     kiln__pos pos;
     unsigned flags;
     const kiln__lists *lists;
@@ -29,14 +29,11 @@ typedef struct parser {
     const char **names;
     uint32_t *name_at;
     size_t name_count, name_capacity;
-    size_t barrier; /* code before it is a jump's target: constants there are not folded with later ones */
+    size_t barrier; /* a jump leads to this offset: constants before it are not folded with later ones */
     int stack, nesting;
 } parser;
 
-static bool python(const parser *p)
-{
-    return p->flags & KILN__EXPR_PYTHON;
-}
+static bool python(const parser *p) { return p->flags & KILN__EXPR_PYTHON; }
 
 #define FAIL_AT(p, offset, ...)                                                                                        \
     do {                                                                                                               \
@@ -45,7 +42,7 @@ static bool python(const parser *p)
         (p)->failed = true;                                                                                            \
     } while (0)
 
-/* Arrays grow inside the arena: what they leave behind is freed with it. */
+/* Grows an array inside the arena; the old copy is freed with the arena. */
 static void *grown(parser *p, void *old, size_t used, size_t *capacity, size_t size)
 {
     if (used < *capacity)
@@ -71,10 +68,7 @@ size_t kiln__expr_skip(const char *text, size_t at, size_t length)
     return at;
 }
 
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool digit(char c) { return c >= '0' && c <= '9'; }
 
 static void lex_radix(parser *p, unsigned radix)
 {
@@ -211,8 +205,8 @@ static void unexpected(parser *p, const char *wanted)
     else if (is(p, "?"))
         FAIL_AT(p, p->token.at, "found '?'; a choice is written 'A if CONDITION else B'");
     else
-        FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted,
-                (int)(p->token.length < 60 ? p->token.length : 60), p->text + p->token.at);
+        FAIL_AT(p, p->token.at, "expected %s, found '%.*s'", wanted, (int)(p->token.length < 60 ? p->token.length : 60),
+                p->text + p->token.at);
 }
 
 static void expect(parser *p, const char *word)
@@ -234,7 +228,7 @@ static size_t emit(parser *p, kiln__opcode code, int32_t operand, size_t at, int
     if (p->failed)
         return 0;
     p->stack += effect;
-    if (p->stack > KILN__EXPR_STACK - 4) /* some room: a conditional's branches are counted as if both ran */
+    if (p->stack > KILN__EXPR_STACK - 4) /* a reserve: both branches of a conditional are counted */
         FAIL_AT(p, at, "this expression is nested too deep");
     p->code[p->count] = (kiln__expr_op){.code = (uint8_t)code, .operand = operand, .at = (uint32_t)at};
     return p->count++;
@@ -259,7 +253,7 @@ static kiln_value *constant_at(parser *p, size_t back)
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
-/* Folds where the operands are constants, unless that fails: then the evaluation reports it. */
+/* Folds an operation on constants. If that fails it is left to the evaluation, which reports the error. */
 static void emit_unary(parser *p, kiln__opcode code, size_t at)
 {
     kiln_value *a = constant_at(p, 1);
@@ -278,7 +272,7 @@ static void emit_binary(parser *p, kiln__opcode code, size_t at)
     emit(p, code, 0, at, -1);
 }
 
-/* A jump at `from` goes to the end of the code so far. */
+/* Makes the jump at `from` lead to the current end of the code. */
 static void land(parser *p, size_t from)
 {
     if (p->failed)
@@ -309,7 +303,7 @@ static void emit_name(parser *p, const char *name, size_t length, size_t at)
     emit(p, KILN__OP_NAME, (int32_t)p->name_count++, at, 1);
 }
 
-/* ---- grammar, loosest first ---- */
+/* ---- grammar, lowest precedence first ---- */
 
 static void conditional(parser *p);
 static void power(parser *p);
@@ -323,7 +317,7 @@ static void nested(parser *p, void (*rule)(parser *))
     p->nesting--;
 }
 
-/* max(NAME) of a list that the surroundings know, in Python's dialect. */
+/* max(NAME) of a list that the caller has named, in Python's dialect. */
 static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 {
     if (!p->lists || p->token.kind != TOKEN_NAME || p->token.length >= 128)
@@ -351,14 +345,18 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 
 static void call(parser *p, token name)
 {
-    static const struct { const char *name; kiln__opcode code; unsigned least, most; } functions[] = {
+    static const struct {
+        const char *name;
+        kiln__opcode code;
+        unsigned least, most;
+    } functions[] = {
 #define KILN_X(op, text, least, most) {text, KILN__OP_##op, least, most},
         KILN__FUNCTIONS(KILN_X)
 #undef KILN_X
     };
     size_t f = 0;
-    while (f < KILN__COUNT(functions) && (strlen(functions[f].name) != name.length ||
-                                          memcmp(functions[f].name, p->text + name.at, name.length) != 0))
+    while (f < KILN__COUNT(functions) &&
+           (strlen(functions[f].name) != name.length || memcmp(functions[f].name, p->text + name.at, name.length) != 0))
         f++;
     if (f == KILN__COUNT(functions)) {
         const char *names[KILN__COUNT(functions)], *near = NULL;
@@ -457,17 +455,14 @@ static void primary(parser *p)
             p->failed = true;
         emit_constant(p, t.value, t.at);
         return;
-    case TOKEN_NAME:
-        name_or_call(p);
-        return;
+    case TOKEN_NAME: name_or_call(p); return;
     case TOKEN_PUNCTUATION:
         if (!accept(p, "("))
             break;
         nested(p, conditional);
         expect(p, ")");
         return;
-    case TOKEN_END:
-        break;
+    case TOKEN_END: break;
     }
     unexpected(p, "a value");
 }
@@ -499,11 +494,16 @@ static void power(parser *p)
     emit_binary(p, KILN__OP_POW, at);
 }
 
-/* The arithmetic and bit operators, loosest first. As in Python, and unlike C, `&` binds tighter than `==`. */
-static const struct { const char *text; kiln__opcode code; int level; } arithmetic_ops[] = {
-    {"|", KILN__OP_BIT_OR, 0}, {"^", KILN__OP_BIT_XOR, 1}, {"&", KILN__OP_BIT_AND, 2}, {"<<", KILN__OP_SHL, 3},
-    {">>", KILN__OP_SHR, 3},   {"+", KILN__OP_ADD, 4},     {"-", KILN__OP_SUB, 4},     {"*", KILN__OP_MUL, 5},
-    {"//", KILN__OP_FLOOR_DIV, 5}, {"/", KILN__OP_DIV, 5}, {"%", KILN__OP_MOD, 5},
+/* The arithmetic and bit operators, lowest precedence first. As in Python, and unlike C, `&` binds tighter than
+ * `==`. */
+static const struct {
+    const char *text;
+    kiln__opcode code;
+    int level;
+} arithmetic_ops[] = {
+    {"|", KILN__OP_BIT_OR, 0},     {"^", KILN__OP_BIT_XOR, 1}, {"&", KILN__OP_BIT_AND, 2}, {"<<", KILN__OP_SHL, 3},
+    {">>", KILN__OP_SHR, 3},       {"+", KILN__OP_ADD, 4},     {"-", KILN__OP_SUB, 4},     {"*", KILN__OP_MUL, 5},
+    {"//", KILN__OP_FLOOR_DIV, 5}, {"/", KILN__OP_DIV, 5},     {"%", KILN__OP_MOD, 5},
 };
 
 static void arithmetic_from(parser *p, int level)
@@ -511,8 +511,7 @@ static void arithmetic_from(parser *p, int level)
     unary(p);
     while (!p->failed && p->token.kind == TOKEN_PUNCTUATION) {
         size_t i = 0, at = p->token.at;
-        while (i < KILN__COUNT(arithmetic_ops) &&
-               (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
+        while (i < KILN__COUNT(arithmetic_ops) && (arithmetic_ops[i].level < level || !is(p, arithmetic_ops[i].text)))
             i++;
         if (i == KILN__COUNT(arithmetic_ops))
             return;
@@ -583,7 +582,7 @@ static void comparison(parser *p)
                 emit(p, code, 0, at, -1);
             break;
         }
-        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* until it lands: the previous link */
+        size_t link = emit(p, KILN__OP_CHAIN, (int32_t)last, at, -1); /* operand: the previous link, until land() */
         if (p->failed)
             return;
         p->code[link].detail = (uint8_t)code;
@@ -627,15 +626,9 @@ static void logical(parser *p, const char *word, const char *sign, kiln__opcode 
     }
 }
 
-static void conjunction(parser *p)
-{
-    logical(p, "and", "&&", KILN__OP_AND, negation);
-}
+static void conjunction(parser *p) { logical(p, "and", "&&", KILN__OP_AND, negation); }
 
-static void disjunction(parser *p)
-{
-    logical(p, "or", "||", KILN__OP_OR, conjunction);
-}
+static void disjunction(parser *p) { logical(p, "or", "||", KILN__OP_OR, conjunction); }
 
 static void reverse(kiln__expr_op *code, size_t from, size_t to)
 {
@@ -672,12 +665,18 @@ static void conditional(parser *p)
     land(p, skip);
 }
 
-/* ---- the door ---- */
+/* ---- entry point ---- */
 
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag)
 {
-    parser p = {.arena = arena, .text = text, .length = length, .at = from, .pos = pos, .flags = flags, .lists = lists,
+    parser p = {.arena = arena,
+                .text = text,
+                .length = length,
+                .at = from,
+                .pos = pos,
+                .flags = flags,
+                .lists = lists,
                 .diag = diag};
     if (length > KILN__EXPR_LENGTH) {
         FAIL_AT(&p, from, "an expression of more than %d characters", KILN__EXPR_LENGTH);

@@ -5,9 +5,9 @@
 struct kiln__template {
     const char *text;
     kiln__pos pos;
-    size_t count;              /* expressions */
+    size_t count; /* expressions */
     const kiln__expr **exprs;
-    const char **literals;     /* count + 1 of them: before, between and behind the expressions */
+    const char **literals; /* count + 1 of them: before, between and after the expressions */
 };
 
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
@@ -34,7 +34,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
             at++;
         } else if (c == '}') {
             kiln__diag_add(diag, kiln__expr_place(pos, text, length, at),
-                           "this '}' closes nothing; '}}' stands for a brace");
+                           "this '}' has no '{'; write '}}' for a brace");
             return NULL;
         } else if (c == '{') {
             size_t end = 0;
@@ -43,7 +43,7 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
                 return NULL;
             if (end == length || text[end] != '}') {
                 kiln__diag_add(diag, kiln__expr_place(pos, text, length, end == length ? at : end),
-                               end == length ? "this '{' is not closed; '{{' stands for a brace" : "expected '}'");
+                               end == length ? "this '{' is not closed; write '{{' for a brace" : "expected '}'");
                 return NULL;
             }
             made->exprs[made->count++] = expr;
@@ -57,25 +57,13 @@ kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_
     return made;
 }
 
-const char *kiln__template_text(const kiln__template *template_)
-{
-    return template_->text;
-}
+const char *kiln__template_text(const kiln__template *template_) { return template_->text; }
 
-kiln__pos kiln__template_pos(const kiln__template *template_)
-{
-    return template_->pos;
-}
+kiln__pos kiln__template_pos(const kiln__template *template_) { return template_->pos; }
 
-size_t kiln__template_expr_count(const kiln__template *template_)
-{
-    return template_->count;
-}
+size_t kiln__template_expr_count(const kiln__template *template_) { return template_->count; }
 
-const kiln__expr *kiln__template_expr(const kiln__template *template_, size_t index)
-{
-    return template_->exprs[index];
-}
+const kiln__expr *kiln__template_expr(const kiln__template *template_, size_t index) { return template_->exprs[index]; }
 
 bool kiln__template_fill(const kiln__template *template_, const kiln__scope *scope, kiln__text *out, kiln__diag *diag)
 {

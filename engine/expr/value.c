@@ -6,8 +6,8 @@
 
 #include "code.h"
 
-/* The process may have set a locale with a decimal comma; specs are written with a point. glibc hands out a static
- * object for "C", so this costs nothing; where it fails all the same, the process's locale has to do. */
+/* The process may have set a locale with a decimal comma; specs are written with a point. glibc returns a static object
+ * for "C", so this is cheap. If it fails, the process's locale is used. */
 double kiln__parse_double(const char *text, char **end)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -39,19 +39,13 @@ void kiln__value_print(kiln__text *out, kiln_value value)
 {
     char room[40];
     switch (value.kind) {
-    case KILN_INT:
-        kiln__text_printf(out, "%lld", (long long)value.as.i);
-        return;
+    case KILN_INT: kiln__text_printf(out, "%lld", (long long)value.as.i); return;
     case KILN_FLOAT:
         kiln__print_double(room, sizeof room, value.as.f);
         kiln__text_puts(out, room);
         return;
-    case KILN_BOOL:
-        kiln__text_puts(out, value.as.i ? "true" : "false");
-        return;
-    case KILN_TEXT:
-        kiln__text_puts(out, value.as.text);
-        return;
+    case KILN_BOOL: kiln__text_puts(out, value.as.i ? "true" : "false"); return;
+    case KILN_TEXT: kiln__text_puts(out, value.as.text); return;
     }
 }
 
@@ -71,29 +65,29 @@ bool kiln__value_truth(kiln_value value)
 {
     switch (value.kind) {
     case KILN_INT:
-    case KILN_BOOL:
-        return value.as.i != 0;
-    case KILN_FLOAT:
-        return value.as.f != 0;
-    case KILN_TEXT:
-        break;
+    case KILN_BOOL: return value.as.i != 0;
+    case KILN_FLOAT: return value.as.f != 0;
+    case KILN_TEXT: break;
     }
     return false;
 }
 
-bool kiln__is_name_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool kiln__is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-bool kiln__is_name_part(char c)
-{
-    return kiln__is_name_start(c) || (c >= '0' && c <= '9');
-}
+bool kiln__is_name_part(char c) { return kiln__is_name_start(c) || (c >= '0' && c <= '9'); }
 
 bool kiln__name_reserved(const char *name)
 {
-    static const char *const words[] = {"and", "or", "not", "if", "else", "in", "for", "true", "false", "device",
+    static const char *const words[] = {"and",
+                                        "or",
+                                        "not",
+                                        "if",
+                                        "else",
+                                        "in",
+                                        "for",
+                                        "true",
+                                        "false",
+                                        "device",
 #define KILN_X(op, text, least, most) text,
                                         KILN__FUNCTIONS(KILN_X)
 #undef KILN_X

@@ -1,8 +1,8 @@
-/* convert.c - T4 results and Kernel Tuner's cache file, turned into each other without loss.
+/* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * A configuration is turned by the table below. Then it is turned back; where that is not what it was, the whole original
- * goes along beside what could be said: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same for
- * what stands before the configurations. Both names are taken as this file's own when they are met. */
+ * A configuration is converted by the table below, and then converted back. If that does not give the original, the
+ * original is stored too: as "t4" in an entry of the cache, as "kernel_tuner" in a result. The same holds for what
+ * precedes the configurations. A file's own keys of these names are read in the same way. */
 #include <math.h>
 #include <string.h>
 
@@ -13,22 +13,27 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;             /* no memory */
-    json_t *keys;            /* names of the params, in order */
+    bool failed;  /* no memory */
+    json_t *keys; /* names of the params, in order */
     const char *objective;
     const char *compilation; /* what the file calls the time of compiling */
-    const char *unit;        /* of "time", as the file has it */
+    const char *unit;        /* of "time", as in the file */
     double to_ms;            /* the file's unit of time */
 } converter;
 
 /* X(in a cache's entry, in a result's times) */
 #define TIMES(X)                                                                                                       \
-    X("compile_time", "compilation_time") X("framework_time", "framework") X("strategy_time", "search_algorithm")      \
-    X("verification_time", "validation") X("times", "runtimes")
+    X("compile_time", "compilation_time")                                                                              \
+    X("framework_time", "framework")                                                                                   \
+    X("strategy_time", "search_algorithm")                                                                             \
+    X("verification_time", "validation")                                                                               \
+    X("times", "runtimes")
 
-/* X(Kernel Tuner's word, T4's invalidity); the first of an invalidity stands for it */
+/* X(Kernel Tuner's word, T4's invalidity); if several have the same invalidity, it is converted to the first */
 #define FAILURES(X)                                                                                                    \
-    X("CompilationFailedConfig", "compile") X("RuntimeFailedConfig", "runtime") X("InvalidConfig", "constraints")
+    X("CompilationFailedConfig", "compile")                                                                            \
+    X("RuntimeFailedConfig", "runtime")                                                                                \
+    X("InvalidConfig", "constraints")
 
 /* ---- JSON with a sticky failure ---- */
 
@@ -38,7 +43,7 @@ static json_t *made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes `value` over. */
+/* Takes ownership of `value`. */
 static void set(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -62,7 +67,7 @@ static const char *text_in(const json_t *object, const char *key)
 
 /* ---- keys of the cache ---- */
 
-/* As Python's str() has them. */
+/* Prints a value as Python's str() does. */
 static void put_value(kiln__text *out, const json_t *value)
 {
     char room[40];
@@ -78,13 +83,14 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* The key that a configuration has in a cache which holds those before it: its values; where they are taken, its number
- * behind them. */
+/* The key of a configuration in a cache that holds the earlier ones: its values, followed by its number if that key
+ * exists already. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
     json_t *key;
-    json_array_foreach(c->keys, i, key) {
+    json_array_foreach(c->keys, i, key)
+    {
         kiln__text_puts(out, i ? "," : "");
         put_value(out, json_object_get(configuration, json_string_value(key)));
     }
@@ -101,30 +107,32 @@ static bool is_param(const converter *c, const char *name)
 {
     size_t i;
     json_t *key;
-    json_array_foreach(c->keys, i, key)
-        if (strcmp(json_string_value(key), name) == 0)
-            return true;
+    json_array_foreach(c->keys, i, key) if (strcmp(json_string_value(key), name) == 0) return true;
     return false;
 }
 
-/* What the field of an entry is called among a result's times; NULL: it is none of them. */
+/* The name of an entry's field among a result's times; NULL: it is not a time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
-    static const struct { const char *entry, *result; } names[] = {
+    static const struct {
+        const char *entry, *result;
+    } names[] = {
 #define X(entry, result) {entry, result},
         TIMES(X)
 #undef X
     };
     for (size_t i = 0; i < KILN__COUNT(names); i++)
-        if (strcmp(names[i].entry, field) == 0 && (strcmp(field, "times") == 0 ? json_is_array(value)
-                                                                                : json_is_number(value)))
+        if (strcmp(names[i].entry, field) == 0 &&
+            (strcmp(field, "times") == 0 ? json_is_array(value) : json_is_number(value)))
             return i == 0 ? c->compilation : names[i].result;
     return NULL;
 }
 
 static const char *invalidity_of(const json_t *value)
 {
-    static const struct { const char *word, *invalidity; } words[] = {
+    static const struct {
+        const char *word, *invalidity;
+    } words[] = {
 #define X(word, invalidity) {word, invalidity},
         FAILURES(X)
 #undef X
@@ -138,8 +146,8 @@ static const char *invalidity_of(const json_t *value)
 
 static bool is_schema_name(const char *name)
 {
-    static const char *const names[] = {"timestamp", "configuration", "times", "invalidity", "correctness",
-                                        "measurements", "objectives", "kernel_tuner"};
+    static const char *const names[] = {"timestamp",   "configuration", "times",      "invalidity",
+                                        "correctness", "measurements",  "objectives", "kernel_tuner"};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -164,7 +172,8 @@ static json_t *plain_result(converter *c, json_t *entry)
     json_t *measurements = made(c, json_array()), *objectives = made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
     const char *field, *invalidity = invalidity_of(score ? score : json_object_get(entry, "time")), *time;
-    json_object_foreach(entry, field, value) {
+    json_object_foreach(entry, field, value)
+    {
         if (is_param(c, field))
             set(c, configuration, field, json_incref(value));
         else if (strcmp(field, "timestamp") == 0 && json_is_string(value))
@@ -199,12 +208,11 @@ static json_t *scaled(converter *c, json_t *value, double by)
         return made(c, isfinite(product) ? json_real(product) : json_null());
     }
     json_t *array = made(c, json_array());
-    json_array_foreach(value, i, item)
-        append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
+    json_array_foreach(value, i, item) append(c, array, json_is_number(item) ? scaled(c, item, by) : json_incref(item));
     return array;
 }
 
-/* What stands for a time: the measurement of that name, else the first objective's, else a word for why there is none. */
+/* Sets "time": the measurement of that name, or that of the first objective, or a word that says why there is none. */
 static void set_time(converter *c, json_t *entry, const json_t *result)
 {
     const char *invalidity = text_in(result, "invalidity");
@@ -226,11 +234,13 @@ static void set_time(converter *c, json_t *entry, const json_t *result)
 
 static json_t *plain_entry(converter *c, const json_t *result)
 {
-    static const struct { const char *entry, *result; } names[] = {
+    static const struct {
+        const char *entry, *result;
+    } names[] = {
 #define X(entry, result) {entry, result},
         TIMES(X)
 #undef X
-        {"compile_time", "compilation"},
+            {"compile_time", "compilation"},
     };
     json_t *entry = made(c, json_object()), *value, *times = json_object_get(result, "times");
     json_t *timestamp = json_object_get(result, "timestamp"), *item;
@@ -238,7 +248,8 @@ static json_t *plain_entry(converter *c, const json_t *result)
     size_t i;
     json_object_foreach(json_object_get(result, "configuration"), field, value)
         set(c, entry, field, json_incref(value));
-    json_array_foreach(json_object_get(result, "measurements"), i, item) {
+    json_array_foreach(json_object_get(result, "measurements"), i, item)
+    {
         const char *name = text_in(item, "name"), *own = text_in(item, "unit");
         json_t *got = json_object_get(item, "value");
         bool time = name && strcmp(name, "time") == 0;
@@ -251,16 +262,16 @@ static json_t *plain_entry(converter *c, const json_t *result)
             set(c, entry, names[i].entry, scaled(c, value, c->to_ms));
     if (json_is_string(timestamp))
         set(c, entry, "timestamp", json_incref(timestamp));
-    json_object_foreach((json_t *)(uintptr_t)result, field, value)
-        if (!is_schema_name(field) && !json_object_get(entry, field))
-            set(c, entry, field, json_incref(value));
+    json_object_foreach((json_t *)(uintptr_t)result, field,
+                        value) if (!is_schema_name(field) && !json_object_get(entry, field))
+        set(c, entry, field, json_incref(value));
     set_time(c, entry, result);
     return entry;
 }
 
-/* ---- with what the other format has no place for ---- */
+/* ---- with the original, if the other format cannot express it ---- */
 
-/* The result of an entry with its key in a cache that holds those before it. */
+/* The result for an entry and its key, in a cache that holds the earlier ones. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
 {
     json_t *original = json_object_get(entry, "t4");
@@ -283,7 +294,7 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     return result;
 }
 
-/* Adds the entry of a result to a cache that holds those before it. */
+/* Adds the entry of a result to a cache that holds the earlier ones. */
 static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
 {
     json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
@@ -308,20 +319,18 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
     kiln__text_free(&key);
 }
 
-/* ---- what stands before the configurations ---- */
+/* ---- what precedes the configurations ---- */
 
-/* All fields but one. */
+/* A copy with all fields but one. */
 static json_t *without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = made(c, json_object()), *value;
     const char *key;
-    json_object_foreach(object, key, value)
-        if (strcmp(key, name) != 0)
-            set(c, copy, key, json_incref(value));
+    json_object_foreach(object, key, value) if (strcmp(key, name) != 0) set(c, copy, key, json_incref(value));
     return copy;
 }
 
-/* The head of a T4 file that says no more than a cache's. */
+/* The header of a T4 file, from that of a cache. */
 static json_t *root_of(converter *c, json_t *header)
 {
     json_t *root = made(c, json_object()), *metadata = made(c, json_object());
@@ -332,16 +341,18 @@ static json_t *root_of(converter *c, json_t *header)
     return root;
 }
 
-/* The names in the first configuration, and of each the values that occur. */
+/* Adds the names in the first configuration, and the values of each that occur. */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
     json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = made(c, json_array());
     json_t *params = made(c, json_object()), *value, *result;
     const char *name;
     size_t i;
-    json_object_foreach(first, name, value) {
+    json_object_foreach(first, name, value)
+    {
         json_t *values = made(c, json_array()), *seen = made(c, json_object());
-        json_array_foreach(results, i, result) {
+        json_array_foreach(results, i, result)
+        {
             json_t *here = json_object_get(json_object_get(result, "configuration"), name);
             char *text = here ? json_dumps(here, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17)) : NULL;
             c->failed |= here && !text;
@@ -359,10 +370,11 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     set(c, header, "tune_params", params);
 }
 
-/* The head of a cache for a T4 file that was none; the file's own goes along. */
+/* The header of a cache for a T4 file that was not converted from one; the file's own is kept in it. */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
-    json_t *header = made(c, json_object()), *own = made(c, json_object()), *metadata = json_object_get(root, "metadata");
+    json_t *header = made(c, json_object()), *own = made(c, json_object()),
+           *metadata = json_object_get(root, "metadata");
     const char *device = text_in(metadata, "device");
     set(c, header, "device_name", string(c, device ? device : ""));
     set(c, header, "kernel_name", string(c, ""));
@@ -390,7 +402,7 @@ static void read_objective(converter *c, const json_t *header)
     c->keys = json_object_get(header, "tune_params_keys");
 }
 
-/* How a T4 file writes what can be written in more than one way, by its first result. */
+/* Finds out from its first result how a T4 file writes what can be written in several ways. */
 static void read_dialect(converter *c, const json_t *root, const json_t *first)
 {
     const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
@@ -401,9 +413,9 @@ static void read_dialect(converter *c, const json_t *root, const json_t *first)
     c->objective = json_is_string(objective) ? json_string_value(objective) : "time";
     if (json_object_get(json_object_get(first, "times"), "compilation"))
         c->compilation = "compilation";
-    json_array_foreach(json_object_get(first, "measurements"), i, item)
-        if (text_in(item, "name") && strcmp(text_in(item, "name"), "time") == 0 && (unit = text_in(item, "unit")) != NULL)
-            c->unit = unit;
+    json_array_foreach(json_object_get(first, "measurements"), i,
+                       item) if (text_in(item, "name") && strcmp(text_in(item, "name"), "time") == 0 &&
+                                 (unit = text_in(item, "unit")) != NULL) c->unit = unit;
 }
 
 /* ---- whole files ---- */
@@ -415,22 +427,23 @@ static kiln_status bad(converter *c, size_t number, const char *what)
 
 static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 {
-    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"), *own_root = json_object_get(own, "root");
+    json_t *header = without(c, from, "cache"), *own = json_object_get(header, "t4"),
+           *own_root = json_object_get(own, "root");
     json_t *results = made(c, json_array()), *before = made(c, json_object()), *entry, *key_name;
     const char *key;
     size_t number = 0, i;
     kiln_status status = KILN_OK;
     read_objective(c, header);
-    json_array_foreach(c->keys, i, key_name)
-        if (!json_is_string(key_name))
-            status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
+    json_array_foreach(c->keys, i, key_name) if (!json_is_string(key_name))
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: tune_params_keys: not a list of names", c->name);
     if (status == KILN_OK && !json_is_array(c->keys))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: it has no tune_params_keys", c->name);
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
         c->compilation = text_in(own, "compilation");
         c->unit = text_in(own, "unit");
     }
-    json_object_foreach(json_object_get(from, "cache"), key, entry) {
+    json_object_foreach(json_object_get(from, "cache"), key, entry)
+    {
         if (status == KILN_OK && !json_is_object(entry))
             status = bad(c, number, "not an object");
         if (status != KILN_OK || c->failed)
@@ -448,7 +461,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
 static kiln_status to_cache(converter *c, json_t *from, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = without(c, from, "results"), *result;
-    json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"), *cache = made(c, json_object());
+    json_t *header = json_object_get(json_object_get(root, "metadata"), "kernel_tuner"),
+           *cache = made(c, json_object());
     json_t *natural = json_is_object(header) ? root_of(c, header) : NULL;
     size_t number;
     kiln_status status = KILN_OK;
@@ -460,10 +474,11 @@ static kiln_status to_cache(converter *c, json_t *from, json_t **to)
     }
     read_objective(c, header);
     if (!(c->to_ms > 0))
-        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: no such unit of time", c->name);
-    json_array_foreach(results, number, result) {
+        status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: metadata: unknown unit of time", c->name);
+    json_array_foreach(results, number, result)
+    {
         if (status == KILN_OK && !json_is_object(json_object_get(result, "configuration")))
-            status = bad(c, number, "it has no params");
+            status = bad(c, number, "has no params");
         if (status != KILN_OK || c->failed)
             break;
         add_entry(c, result, cache, number);
@@ -484,9 +499,14 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
         to->root = json_incref(from->root);
         return KILN_OK;
     }
-    converter c = {.mem = mem, .name = name, .error = error, .compilation = "compilation_time", .unit = "milliseconds",
+    converter c = {.mem = mem,
+                   .name = name,
+                   .error = error,
+                   .compilation = "compilation_time",
+                   .unit = "milliseconds",
                    .to_ms = 1};
-    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root) : to_cache(&c, from->root, &to->root);
+    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
+                                                  : to_cache(&c, from->root, &to->root);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

@@ -1,4 +1,4 @@
-/* document.c - recorded spaces as JSON: reading what may be packed or cut off, writing. */
+/* document.c - recorded spaces as JSON: reading files that may be gzipped or truncated, and writing. */
 #include <string.h>
 
 #include "document.h"
@@ -18,9 +18,13 @@ int kiln_format_find(const char *word)
 
 double kiln__unit_seconds(const char *name)
 {
-    static const struct { const char *name; double seconds; } units[] = {
-        {"milliseconds", 1e-3}, {"miliseconds", 1e-3}, {"ms", 1e-3},     {"microseconds", 1e-6}, {"us", 1e-6},
-        {"nanoseconds", 1e-9},  {"ns", 1e-9},          {"seconds", 1.0}, {"s", 1.0},
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {
+        {"milliseconds", 1e-3}, {"miliseconds", 1e-3}, {"ms", 1e-3},
+        {"microseconds", 1e-6}, {"us", 1e-6},          {"nanoseconds", 1e-9},
+        {"ns", 1e-9},           {"seconds", 1.0},      {"s", 1.0},
     };
     for (size_t i = 0; i < KILN__COUNT(units); i++)
         if (strcmp(units[i].name, name) == 0)
@@ -28,10 +32,10 @@ double kiln__unit_seconds(const char *name)
     return 0;
 }
 
-/* ---- a file that was cut off ---- */
+/* ---- truncated files ---- */
 
-/* Where the last item on the second level ends, 0 if nothing closes there, and the brackets that are open then. *whole:
- * every bracket is closed in the end. */
+/* Finds the end of the last complete item on the second level (0: none) and the brackets that are open there. *whole:
+ * all brackets are closed at the end of the text. */
 static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
 {
     size_t depth = 0, end = 0;
@@ -58,12 +62,12 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
 /* ---- how much memory a file may take ---- */
 
 #define MIB ((uint64_t)1 << 20)
-#define TEXT_MOST (1024 * MIB)  /* bytes of JSON, */
-#define TEXT_RATIO 256          /* and of a gzipped file so many times its size, */
-#define TEXT_LEAST (64 * MIB)   /* but so much in any case */
-#define TREE_MOST (4096 * MIB)  /* bytes that jansson makes of it, */
-#define TREE_RATIO 64           /* as a multiple of the file's size, */
-#define TREE_LEAST (512 * MIB)  /* but so much in any case */
+#define TEXT_MOST (1024 * MIB) /* bytes of JSON, */
+#define TEXT_RATIO 256         /* and this multiple of the size of a gzipped file, */
+#define TEXT_LEAST (64 * MIB)  /* but this much in any case */
+#define TREE_MOST (4096 * MIB) /* bytes that jansson makes of it, */
+#define TREE_RATIO 64          /* as a multiple of the file's size, */
+#define TREE_LEAST (512 * MIB) /* but this much in any case */
 
 static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)
 {
@@ -71,7 +75,7 @@ static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t
     return limit < least ? least : limit;
 }
 
-/* What the values of a text take as jansson holds them, about and rather more: an empty object of two bytes takes 240. */
+/* An estimate, rather too high, of the memory that jansson needs for a text: an empty object of two bytes takes 240. */
 static uint64_t tree_bytes(const char *text, size_t length)
 {
     enum { OBJECT = 256, ARRAY = 144, VALUE = 48, NAME = 80, STRING = 48 };
@@ -92,9 +96,9 @@ static uint64_t tree_bytes(const char *text, size_t length)
     return bytes;
 }
 
-/* There is room for two bytes behind the text. */
-static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length, kiln__document *document,
-                         kiln_error **error)
+/* There must be room for two bytes after the text. */
+static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
+                         kiln__document *document, kiln_error **error)
 {
     char open[2];
     bool whole;
@@ -110,15 +114,17 @@ static kiln_status parse(const kiln_allocator *mem, const char *name, char *text
     if (!document->root && json_error_code(&why) == json_error_out_of_memory)
         return kiln__fail_memory(error);
     if (!document->root)
-        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: line %d, column %d: not JSON: %s", name, why.line, why.column,
-                          why.text);
+        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: line %d, column %d: not JSON: %s", name, why.line,
+                          why.column, why.text);
     if (json_is_object(json_object_get(document->root, "cache")))
         document->format = KILN_FORMAT_KERNEL_TUNER;
     else if (json_is_array(json_object_get(document->root, "results")))
         document->format = KILN_FORMAT_T4;
     else
-        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: neither a recorded space of Kernel Tuner ('cache') nor T4 "
-                          "results ('results')", name);
+        return kiln__fail(mem, error, KILN_ERROR_SPEC,
+                          "%s: neither a recorded space of Kernel Tuner ('cache') nor T4 "
+                          "results ('results')",
+                          name);
     return KILN_OK;
 }
 
@@ -131,7 +137,7 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     kiln_status status = KILN_OK;
     *document = (kiln__document){0};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-        bool cut_off; /* what is missing shows in the text */
+        bool cut_off; /* the end is missing, as the text shows */
         uint64_t limit = limit_of(length, TEXT_RATIO, TEXT_LEAST, TEXT_MOST);
         status = kiln__gunzip(mem, name, data, length, (size_t)limit, &text, &text_length, &cut_off, error);
     } else if (length > TEXT_MOST) {
@@ -145,9 +151,10 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     uint64_t tree = status == KILN_OK ? tree_bytes(text, text_length) : 0;
     uint64_t most = limit_of(length, TREE_RATIO, TREE_LEAST, TREE_MOST);
     if (status == KILN_OK && tree > most)
-        status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: reading it would take about %llu MiB of memory; for a "
-                            "file of its size %llu MiB is the limit", name, (unsigned long long)(tree / MIB),
-                            (unsigned long long)(most / MIB));
+        status = kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                            "%s: reading it would take about %llu MiB of memory; for a "
+                            "file of its size %llu MiB is the limit",
+                            name, (unsigned long long)(tree / MIB), (unsigned long long)(most / MIB));
     document->text_length = text_length;
     if (status == KILN_OK)
         status = parse(mem, name, text, text_length, document, error);
@@ -157,7 +164,8 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     return status;
 }
 
-kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kiln__document *document, kiln_error **error)
+kiln_status kiln__document_load(const kiln_allocator *mem, const char *path, kiln__document *document,
+                                kiln_error **error)
 {
     char *data = NULL;
     size_t length = 0;
@@ -183,7 +191,7 @@ static int add_bytes(const char *bytes, size_t length, void *user)
     return out->failed ? -1 : 0;
 }
 
-/* `key` NULL: none. 17 digits are enough for every number. */
+/* `key` may be NULL. 17 digits are enough for every number. */
 static void put(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
@@ -195,7 +203,7 @@ static void put(kiln__text *out, const char *key, const json_t *value)
     json_decref(name);
 }
 
-/* Kernel Tuner's way: what was cut off can still be read, line by line. */
+/* One item per line, as Kernel Tuner writes it: a truncated file can still be read. */
 static void put_items(kiln__text *out, const char *key, json_t *list)
 {
     const char *name;
@@ -204,12 +212,14 @@ static void put_items(kiln__text *out, const char *key, json_t *list)
     bool object = json_is_object(list);
     kiln__text_printf(out, "\"%s\": %c", key, object ? '{' : '[');
     if (object)
-        json_object_foreach(list, name, item) {
+        json_object_foreach(list, name, item)
+        {
             kiln__text_puts(out, n++ ? ",\n" : "\n");
             put(out, name, item);
         }
     else
-        json_array_foreach(list, i, item) {
+        json_array_foreach(list, i, item)
+        {
             kiln__text_puts(out, n++ ? ",\n" : "\n");
             put(out, NULL, item);
         }
@@ -222,9 +232,10 @@ kiln_status kiln__document_print(const kiln__document *document, kiln__text *out
     json_t *value;
     size_t n = 0;
     kiln__text_puts(out, "{");
-    json_object_foreach(document->root, key, value) {
+    json_object_foreach(document->root, key, value)
+    {
         if (strcmp(key, list) == 0)
-            continue; /* last, where a file that is cut off may end */
+            continue; /* written last, where a truncated file may end */
         kiln__text_puts(out, n++ ? ",\n" : "\n");
         put(out, key, value);
     }

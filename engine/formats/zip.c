@@ -6,13 +6,13 @@
 static void *zip_alloc(void *user, unsigned count, unsigned size) { return kiln__calloc(user, count, size); }
 static void zip_free(void *user, void *pointer) { kiln__free(user, pointer); }
 
-/* Inflates into *text, which grows. Z_STREAM_END, Z_BUF_ERROR where input ends early, or what is wrong. */
+/* Inflates into *text, which grows. Z_STREAM_END, Z_BUF_ERROR where input ends early, or an error. */
 static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit, char **text, size_t *length)
 {
     size_t capacity = 0;
     for (;;) {
         if (*length > limit)
-            return Z_NEED_DICT; /* of no use in gzip: stands for "too large" */
+            return Z_NEED_DICT; /* cannot occur in gzip: used for "too large" */
         if (!kiln__grow(mem, text, &capacity, *length + 65538, 1))
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
@@ -25,7 +25,7 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
         if (*length > limit)
             continue;
         if (result == Z_STREAM_END && stream->avail_in > 0) {
-            if (inflateReset(stream) != Z_OK) /* a file may be several members, one after the other */
+            if (inflateReset(stream) != Z_OK) /* a file may have several members */
                 return Z_DATA_ERROR;
         } else if (result != Z_OK) {
             return result;
@@ -59,13 +59,14 @@ kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void
     if (result == Z_MEM_ERROR)
         return kiln__fail_memory(error);
     if (result == Z_NEED_DICT)
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%s: larger than %zu MiB when unpacked, which is the limit "
-                          "for a gzipped file of its size; unpack it with gunzip if it is meant to be so", name,
-                          limit >> 20);
-    return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzipped data are damaged", name);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%s: larger than %zu MiB when decompressed, which is the limit "
+                          "for a gzipped file of its size; if that size is right, decompress it with gunzip first",
+                          name, limit >> 20);
+    return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", name);
 }
 
-/* In pieces that zlib can count. */
+/* In parts whose size fits zlib's counters. */
 static int deflate_all(z_stream *stream, const char *text, size_t length, kiln__text *out)
 {
     unsigned char room[1 << 14];

@@ -80,26 +80,26 @@ typedef CUdeviceptr_v2 CUdeviceptr;
 /* ---- status and errors ------------------------------------------------------------------------------------- */
 
 /* X(name, value, text, exit code of the command). Values are stable. */
-#define KILN_STATUS_MAP(X)                                                                                            \
-    X(OK, 0, "success", 0)                                                                                            \
-    X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                      \
-    X(ERROR_ARGUMENT, 2, "a bad argument", 2)                                                                         \
-    X(ERROR_SPEC, 3, "an error in a spec", 3)                                                                         \
-    X(ERROR_NOT_FOUND, 4, "nothing of that name", 4)                                                                  \
-    X(ERROR_IO, 5, "a file could not be read or written", 5)                                                          \
-    X(ERROR_REFUSED, 6, "refused for safety", 6)                                                                      \
-    X(ERROR_NO_DEVICE, 7, "no usable device", 7)                                                                      \
-    X(ERROR_NO_COMPILER, 8, "no usable NVRTC", 8)                                                                     \
-    X(ERROR_COMPILE, 9, "the kernel does not compile", 9)                                                             \
-    X(ERROR_TIMEOUT, 10, "a time limit was reached", 10)                                                              \
-    X(ERROR_LAUNCH, 11, "a launch was refused", 11)                                                                   \
-    X(ERROR_DEVICE, 12, "the device reported an error", 12)                                                           \
-    X(ERROR_DEVICE_MEMORY, 13, "out of device memory", 13)                                                            \
-    X(ERROR_WRONG_ANSWER, 14, "the answer is wrong", 14)                                                              \
-    X(ERROR_CONSTRAINT, 15, "the configuration is outside the search space", 15)                                      \
-    X(ERROR_INTERRUPTED, 16, "interrupted", 130)                                                                      \
-    X(ERROR_HOST_FUNCTION, 17, "a host function failed", 17)                                                          \
-    X(ERROR_UNSUPPORTED, 18, "not supported", 18)                                                                     \
+#define KILN_STATUS_MAP(X)                                                                                             \
+    X(OK, 0, "success", 0)                                                                                             \
+    X(ERROR_MEMORY, 1, "out of host memory", 70)                                                                       \
+    X(ERROR_ARGUMENT, 2, "a bad argument", 2)                                                                          \
+    X(ERROR_SPEC, 3, "an error in a spec", 3)                                                                          \
+    X(ERROR_NOT_FOUND, 4, "nothing of that name", 4)                                                                   \
+    X(ERROR_IO, 5, "a file could not be read or written", 5)                                                           \
+    X(ERROR_REFUSED, 6, "refused for safety", 6)                                                                       \
+    X(ERROR_NO_DEVICE, 7, "no usable device", 7)                                                                       \
+    X(ERROR_NO_COMPILER, 8, "no usable NVRTC", 8)                                                                      \
+    X(ERROR_COMPILE, 9, "the kernel does not compile", 9)                                                              \
+    X(ERROR_TIMEOUT, 10, "a time limit was reached", 10)                                                               \
+    X(ERROR_LAUNCH, 11, "a launch was refused", 11)                                                                    \
+    X(ERROR_DEVICE, 12, "the device reported an error", 12)                                                            \
+    X(ERROR_DEVICE_MEMORY, 13, "out of device memory", 13)                                                             \
+    X(ERROR_WRONG_ANSWER, 14, "the answer is wrong", 14)                                                               \
+    X(ERROR_CONSTRAINT, 15, "the configuration is outside the search space", 15)                                       \
+    X(ERROR_INTERRUPTED, 16, "interrupted", 130)                                                                       \
+    X(ERROR_HOST_FUNCTION, 17, "a host function failed", 17)                                                           \
+    X(ERROR_UNSUPPORTED, 18, "not supported", 18)                                                                      \
     X(ERROR_INTERNAL, 19, "a defect in kiln", 70)
 
 typedef enum kiln_status {
@@ -133,23 +133,27 @@ typedef enum kiln_log_level { KILN_LOG_DEBUG, KILN_LOG_INFO, KILN_LOG_WARNING } 
 /* May be called from any thread that is inside a kiln function. `message` has no trailing newline. */
 typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *message);
 
-#define KILN_NO_CACHE 1u        /* neither read nor write the disk cache */
-#define KILN_READ_ANYWHERE 2u   /* specs may name files outside their own folder and the search path */
-#define KILN_NO_WORKERS 4u      /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends it (TRUST.md) */
+#define KILN_NO_CACHE 1u      /* neither read nor write the disk cache */
+#define KILN_READ_ANYWHERE 2u /* specs may name files outside their own folder and the search path */
+#define KILN_NO_WORKERS                                                                                                \
+    4u /* compile inside this process: unconfined, without limits, and a crash of NVRTC ends
+                              it (TRUST.md) */
 
 /* Zero-initialise and set `size`; every zero field means its default. Strings are copied. */
 typedef struct kiln_options {
-    size_t size;                    /* sizeof(kiln_options) */
-    const char *device;             /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else the first GPU, else sim */
-    CUcontext context;              /* the caller's context, referenced, never destroyed: the device is its; `device`
+    size_t size;             /* sizeof(kiln_options) */
+    const char *device;      /* "cuda:0", "sim", "sim:PROFILE", "sim:FILE.profile"; NULL: $KILN_DEVICE, else
+                           the first GPU, else sim */
+    CUcontext context;       /* the caller's context, referenced, never destroyed: the device is its; `device`
                                        then only says whether it is the simulated driver's ("sim") or libcuda's */
-    const char *cache_dir;          /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
-    const char *search_path;        /* folders of specs and sources, ':' between; before $KILN_PATH and the installed ones */
-    const char *worker;             /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
-    unsigned jobs;                  /* compile workers at once; 0: one a core */
-    unsigned flags;                 /* KILN_NO_CACHE ... */
-    double compile_timeout;         /* seconds a single compile may take; 0: 120 */
-    uint64_t memory_limit;          /* bytes of buffers a plan may ask for on each side; 0: what device and host have */
+    const char *cache_dir;   /* NULL: $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln */
+    const char *search_path; /* folders of specs and sources, ':' between; before $KILN_PATH and the installed
+                                ones */
+    const char *worker;      /* the compile worker program; NULL: $KILN_WORKER, else the installed one */
+    unsigned jobs;           /* compile workers at once; 0: one a core */
+    unsigned flags;          /* KILN_NO_CACHE ... */
+    double compile_timeout;  /* seconds a single compile may take; 0: 120 */
+    uint64_t memory_limit;   /* bytes of buffers a plan may ask for on each side; 0: what device and host have */
     const kiln_allocator *allocator; /* copied; NULL: malloc */
     kiln_log_fn log;
     void *log_user;
@@ -163,19 +167,19 @@ KILN_API void kiln_engine_close(kiln_engine *engine); /* NULL is fine; after all
 
 typedef struct kiln_device_info {
     char name[128];
-    char id[32];                    /* "cuda:0", "sim:generic" */
+    char id[32]; /* "cuda:0", "sim:generic" */
     int simulated;
     int cc_major, cc_minor;
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
-    uint64_t shared_per_block;      /* bytes without opting in */
+    uint64_t shared_per_block; /* bytes without opting in */
     uint64_t shared_per_block_optin, shared_per_sm;
     uint64_t l2_bytes, memory_bytes;
     double clock_hz, memory_clock_hz;
     int memory_bus_bits;
-    double peak_flops;              /* fp32 fused multiply-adds x 2, a second, from cores and clock */
-    double peak_bandwidth;          /* bytes a second, from bus width and clock */
-    int driver_version;             /* 13000 for 13.0; 0 for the simulated device */
+    double peak_flops;     /* fp32 fused multiply-adds x 2, a second, from cores and clock */
+    double peak_bandwidth; /* bytes a second, from bus width and clock */
+    int driver_version;    /* 13000 for 13.0; 0 for the simulated device */
 } kiln_device_info;
 
 /* The engine's own device; opens it if it is not open. `*info` is the engine's. */
@@ -186,11 +190,11 @@ KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void
 
 /* What was found on this machine. One finding a line of `kiln doctor`. */
 typedef struct kiln_finding {
-    const char *topic;              /* "driver", "nvrtc", "cache", ... */
-    int ok;                         /* 0: missing or broken */
-    int needed;                     /* 1: nothing works without it; 0: something is poorer */
-    const char *found;              /* "libnvrtc.so.13, version 13.0" */
-    const char *remedy;             /* what to do, "" if ok */
+    const char *topic;  /* "driver", "nvrtc", "cache", ... */
+    int ok;             /* 0: missing or broken */
+    int needed;         /* 1: nothing works without it; 0: something is poorer */
+    const char *found;  /* "libnvrtc.so.13, version 13.0" */
+    const char *remedy; /* what to do, "" if ok */
 } kiln_finding;
 /* Return nonzero to be called no more. */
 typedef int (*kiln_finding_fn)(void *user, const kiln_finding *finding);
@@ -203,9 +207,9 @@ typedef enum kiln_kind { KILN_INT, KILN_FLOAT, KILN_BOOL, KILN_TEXT } kiln_kind;
 typedef struct kiln_value {
     kiln_kind kind;
     union {
-        int64_t i;                  /* KILN_INT, KILN_BOOL (0 or 1) */
-        double f;                   /* KILN_FLOAT */
-        const char *text;           /* KILN_TEXT: referenced */
+        int64_t i;        /* KILN_INT, KILN_BOOL (0 or 1) */
+        double f;         /* KILN_FLOAT */
+        const char *text; /* KILN_TEXT: referenced */
     } as;
 } kiln_value;
 
@@ -215,21 +219,30 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* Element types of buffers and arrays. X(name, bytes, numpy code) */
-#define KILN_TYPE_MAP(X)                                                                                              \
-    X(i8, 1, "i1") X(u8, 1, "u1") X(i16, 2, "i2") X(u16, 2, "u2") X(i32, 4, "i4") X(u32, 4, "u4")                     \
-    X(i64, 8, "i8") X(u64, 8, "u8") X(f16, 2, "f2") X(f32, 4, "f4") X(f64, 8, "f8")
+#define KILN_TYPE_MAP(X)                                                                                               \
+    X(i8, 1, "i1")                                                                                                     \
+    X(u8, 1, "u1")                                                                                                     \
+    X(i16, 2, "i2")                                                                                                    \
+    X(u16, 2, "u2")                                                                                                    \
+    X(i32, 4, "i4")                                                                                                    \
+    X(u32, 4, "u4")                                                                                                    \
+    X(i64, 8, "i8")                                                                                                    \
+    X(u64, 8, "u8")                                                                                                    \
+    X(f16, 2, "f2")                                                                                                    \
+    X(f32, 4, "f4")                                                                                                    \
+    X(f64, 8, "f8")
 typedef enum kiln_type {
 #define KILN_X(name, bytes, code) KILN_##name,
     KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
-    KILN_TYPE_COUNT
+        KILN_TYPE_COUNT
 } kiln_type;
 
 #define KILN_MAX_DIMS 8
 /* A dense row-major array in host memory. */
 typedef struct kiln_array {
     kiln_type type;
-    int dims;                       /* 0: a scalar */
+    int dims; /* 0: a scalar */
     uint64_t shape[KILN_MAX_DIMS];
     void *data;
 } kiln_array;
@@ -278,7 +291,8 @@ KILN_API kiln_status kiln_register_host(kiln_engine *engine, const char *name, u
 typedef struct kiln_spec kiln_spec;
 
 /* Loads a spec: a path, or a name that is looked up as NAME.yaml in the search path. */
-KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec, kiln_error **error);
+KILN_API kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_spec **spec,
+                                    kiln_error **error);
 /* The same from memory. `name` stands in messages, and its folder is where sources and files are looked for. */
 KILN_API kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length, const char *name,
                                      kiln_spec **spec, kiln_error **error);
@@ -286,7 +300,7 @@ KILN_API void kiln_spec_free(kiln_spec *spec); /* NULL is fine */
 
 KILN_API const char *kiln_spec_name(const kiln_spec *spec);
 KILN_API const char *kiln_spec_title(const kiln_spec *spec);
-KILN_API const char *kiln_spec_about(const kiln_spec *spec);   /* prose, "" if there is none */
+KILN_API const char *kiln_spec_about(const kiln_spec *spec); /* prose, "" if there is none */
 KILN_API const char *kiln_spec_path(const kiln_spec *spec);
 
 KILN_API size_t kiln_spec_variant_count(const kiln_spec *spec);
@@ -303,7 +317,7 @@ typedef struct kiln_param_info {
     const char *name;
     size_t count;
     const kiln_value *values;
-    size_t initial;                 /* index of the default value */
+    size_t initial; /* index of the default value */
 } kiln_param_info;
 KILN_API size_t kiln_spec_param_count(const kiln_spec *spec, size_t variant);
 KILN_API void kiln_spec_param(const kiln_spec *spec, size_t variant, size_t param, kiln_param_info *info);
@@ -311,7 +325,7 @@ KILN_API size_t kiln_spec_constraint_count(const kiln_spec *spec, size_t variant
 KILN_API const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t constraint);
 
 typedef struct kiln_size_set {
-    const char *name;               /* "default", "tiny", ... */
+    const char *name; /* "default", "tiny", ... */
     size_t count;
     const kiln_setting *settings;
 } kiln_size_set;
@@ -321,9 +335,9 @@ KILN_API void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_se
 typedef struct kiln_buffer_info {
     const char *name;
     kiln_type type;
-    const char *shape;              /* as written: "[M, N]" */
+    const char *shape; /* as written: "[M, N]" */
     int output;
-    const char *type_text;          /* NULL, or the expression that chooses the type; `type` says nothing then */
+    const char *type_text; /* NULL, or the expression that chooses the type; `type` says nothing then */
 } kiln_buffer_info;
 KILN_API size_t kiln_spec_buffer_count(const kiln_spec *spec);
 KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info);
@@ -332,16 +346,38 @@ KILN_API void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer
 typedef int (*kiln_list_fn)(void *user, const char *name, const char *title, const char *path);
 KILN_API kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error);
 
+/* ---- the keys of the spec format --------------------------------------------------------------------------- */
+
+typedef enum kiln_spec_key_need {
+    KILN_KEY_OPTIONAL,
+    KILN_KEY_REQUIRED,
+    KILN_KEY_ONE_OF, /* exactly one of the keys of its mapping that have this */
+    KILN_KEY_ANY     /* `name` stands for every other key */
+} kiln_spec_key_need;
+typedef struct kiln_spec_key_info {
+    const char *mapping;       /* where it stands: "spec", "launch", ... */
+    const char *mapping_about; /* one line, the same for all keys of the mapping; so is */
+    const char *mapping_rule;  /* which of its keys go together: a JSON schema that the mapping meets too */
+    const char *name;          /* "grid" */
+    kiln_spec_key_need need;
+    const char *value;   /* what stands behind it: "expression", "list of steps" */
+    const char *schema;  /* the same as a JSON schema, in which the mapping NAME is #/$defs/NAME */
+    const char *about;   /* one line */
+    const char *changes; /* what changes with it, and so, which samples of a store are not reused: "code", ... */
+} kiln_spec_key_info;
+/* The keys by number, those of a mapping one after the other; NULL past the last. */
+KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
+
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
 
 /* Zero means: the first contender, each param's default, the first size set (`tiny` on the simulator). Referenced
  * for the duration of the call it is passed to. */
 typedef struct kiln_choice {
     const char *variant;
-    const kiln_setting *params;     /* any subset, by name */
+    const kiln_setting *params; /* any subset, by name */
     size_t param_count;
     const char *size_set;
-    const kiln_setting *sizes;      /* override single sizes of the set, by name */
+    const kiln_setting *sizes; /* override single sizes of the set, by name */
     size_t size_count;
 } kiln_choice;
 
@@ -377,11 +413,11 @@ KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_err
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
 typedef struct kiln_kernel_info {
-    const char *name;               /* as the spec names it */
+    const char *name; /* as the spec names it */
     CUfunction function;
-    unsigned grid[3], block[3];     /* of its first launch in the plan */
-    unsigned dynamic_shared;        /* bytes */
-    int from_cache;                 /* its code came from the disk cache */
+    unsigned grid[3], block[3]; /* of its first launch in the plan */
+    unsigned dynamic_shared;    /* bytes */
+    int from_cache;             /* its code came from the disk cache */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info);
@@ -396,12 +432,12 @@ KILN_API void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel
  * one comparison more. */
 
 typedef struct kiln_capture_options { /* zero-initialise, set `size`; every zero field means its default */
-    size_t size;                    /* sizeof(kiln_capture_options) */
-    const char *what;               /* the name of a kernel (of a template also without its arguments) or of a spec;
+    size_t size;                      /* sizeof(kiln_capture_options) */
+    const char *what;                 /* the name of a kernel (of a template also without its arguments) or of a spec;
                                        NULL or "*": any */
-    const char *folder;             /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
-    unsigned count;                 /* how many launches; 0: 1 */
-    uint64_t limit;                 /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
+    const char *folder;               /* made where it is missing; NULL: $KILN_CAPTURE_DIR, else "kiln-capture" */
+    unsigned count;                   /* how many launches; 0: 1 */
+    uint64_t limit; /* bytes of contents that a capture may have; 0: $KILN_CAPTURE_LIMIT, else 4 GiB */
 } kiln_capture_options;
 
 /* The next `count` calls of kiln_plan_launch() on any plan of the engine that launch `what` are written down; NULL ends
@@ -424,50 +460,56 @@ typedef int (*kiln_check_fn)(void *user, const kiln_check_finding *finding);
 
 typedef struct kiln_file_binding {
     const char *buffer;
-    const char *path;               /* .npy */
+    const char *path; /* .npy */
 } kiln_file_binding;
 
 #define KILN_RUN_NO_VERIFY 1u
 #define KILN_RUN_NO_MEASURE 2u
-#define KILN_RUN_KEEP_L2 4u     /* never flush the L2 between repetitions */
-#define KILN_RUN_FLUSH_L2 8u    /* always flush; default: where the buffers fit in it */
-#define KILN_RUN_CHECK 16u      /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
+#define KILN_RUN_KEEP_L2 4u  /* never flush the L2 between repetitions */
+#define KILN_RUN_FLUSH_L2 8u /* always flush; default: where the buffers fit in it */
+#define KILN_RUN_CHECK                                                                                                 \
+    16u /* the launches are checked (KILN_CHECK_MAP), and `check` is called with what was found;
                                    KILN_ERROR_UNSUPPORTED on a GPU. An access that would fault is found and skipped, so
                                    that one run finds all; the answer may then be wrong */
-#define KILN_RUN_ENERGY 32u     /* measure energy too, where the GPU has a counter of it: about a second more, because the
-                                   counter moves some ten times a second */
+#define KILN_RUN_ENERGY                                                                                                \
+    32u /* measure energy too, where the GPU has a counter of it: about a second more,
+                               because the counter moves some ten times a second */
 
 typedef struct kiln_run_options {
-    size_t size;                    /* sizeof(kiln_run_options) */
+    size_t size; /* sizeof(kiln_run_options) */
     unsigned flags;
-    double budget;                  /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
-    double precision;               /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
+    double budget;    /* seconds to measure for at most; 0: 1 on a GPU, one repetition on the simulator */
+    double precision; /* half-width of the median's 95 % interval to stop at, relative; 0: 0.01 */
     unsigned min_repetitions, max_repetitions; /* 0: 7 (on the simulator 1) and 1000; at most 1,000,000 */
     const kiln_file_binding *inputs;
     size_t input_count;
     const kiln_file_binding *outputs; /* written after the verified run */
     size_t output_count;
-    kiln_check_fn check;            /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also where
-                                       it failed, with each finding in the order it was found in. Its strings live for
-                                       the call */
+    kiln_check_fn check; /* with KILN_RUN_CHECK: called in the calling thread when the run is over, also
+                            where it failed, with each finding in the order it was found in. Its strings
+                            live for the call */
     void *check_user;
-    double stop_early_above;           /* seconds; 0: never. Measuring ends early where the configuration is sure to take
-                                       longer than that: engine/plan/README.md says when. The answer is checked all the
-                                       same, and the result says `stopped_early` */
-    double sample_timeout;          /* seconds of wall time that the configuration may take from its first launch on; 0: 60,
-                                       and twice the budget, and four times the first run for each of min_repetitions; below
-                                       0: no limit. Then KILN_ERROR_TIMEOUT. A simulated kernel is ended, and the message
-                                       says in which loop it was; a GPU's goes on until the process ends: the engine is of
-                                       no more use then, and the process should end soon. Where the steps run a reference,
-                                       it has the same time for itself */
-    const volatile int *stop;       /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0: a signal
-                                       handler or another thread may set it. A simulated kernel ends at once and its context
-                                       stays whole; one on a GPU is waited for, for a second. Referenced for the call */
+    double stop_early_above;  /* seconds; 0: never. Measuring ends early where the configuration is sure to
+                                take longer than that: engine/plan/README.md says when. The answer is
+                                checked all the same, and the result says `stopped_early` */
+    double sample_timeout;    /* seconds of wall time that the configuration may take from its first launch on;
+                              0: 60, and twice the budget, and four times the first run for each of
+                              min_repetitions; below 0: no limit. Then KILN_ERROR_TIMEOUT. A simulated
+                              kernel is ended, and the message says in which loop it was; a GPU's goes on
+                              until the process ends: the engine is of no more use then, and the process
+                              should end soon. Where the steps run a reference, it has the same time for
+                              itself */
+    const volatile int *stop; /* NULL, or what ends the run with KILN_ERROR_INTERRUPTED when it is no longer 0:
+                                 a signal handler or another thread may set it. A simulated kernel ends at once
+                                 and its context stays whole; one on a GPU is waited for, for a second.
+                                 Referenced for the call */
 } kiln_run_options;
 
 /* What held a GPU's clocks down while it was measured. X(name, value, text) */
-#define KILN_THROTTLE_MAP(X)                                                                                          \
-    X(POWER, 1u, "power limit") X(THERMAL, 2u, "temperature") X(HARDWARE, 4u, "hardware slowdown")                    \
+#define KILN_THROTTLE_MAP(X)                                                                                           \
+    X(POWER, 1u, "power limit")                                                                                        \
+    X(THERMAL, 2u, "temperature")                                                                                      \
+    X(HARDWARE, 4u, "hardware slowdown")                                                                               \
     X(SETTING, 8u, "clock setting")
 enum {
 #define KILN_X(name, value, text) KILN_THROTTLE_##name = value,
@@ -501,15 +543,17 @@ enum {
 /* From clock_hz on: of the device while it was measured, through NVML (libnvidia-ml.so.1); 0 where that is missing or
  * does not tell. */
 #define KILN_RESULT_MAP_2(X)                                                                                           \
-    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")           \
-    X(MICROSECONDS, finals, "us since 1970", "when the finals began that `seconds` is from, the same for all that "    \
+    X(FLAG, stopped_early, "", "1: clearly slower than stop_early_above, so `seconds` is of fewer repetitions")        \
+    X(MICROSECONDS, finals, "us since 1970",                                                                           \
+      "when the finals began that `seconds` is from, the same for all that "                                           \
       "took part; 0: it was not measured again")                                                                       \
     X(KNOWN, first_seconds, "s", "what was measured before those finals; 0: none")                                     \
     X(KNOWN, clock_hz, "Hz", "of the SMs: the mean of what was seen between repetitions")                              \
     X(KNOWN, memory_clock_hz, "Hz", "of the memory: the mean of what was seen between repetitions")                    \
     X(THROTTLE, throttle, "KILN_THROTTLE_...", "all that was seen")                                                    \
     X(KNOWN, temperature, "degrees Celsius", "of the GPU")                                                             \
-    X(KNOWN, power_watts, "W", "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "  \
+    X(KNOWN, power_watts, "W",                                                                                         \
+      "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; else what the "                           \
       "driver says at the end, which may be a mean over the last second")                                              \
     X(KNOWN, energy_joules, "J", "of the board, a repetition, with what it takes when idle; with KILN_RUN_ENERGY")
 
@@ -537,14 +581,14 @@ KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *opti
 typedef struct kiln_inspection kiln_inspection;
 
 typedef struct kiln_inspected_kernel {
-    const char *name, *symbol;      /* as the spec names it; as the module does */
-    int registers;                  /* a thread */
+    const char *name, *symbol; /* as the spec names it; as the module does */
+    int registers;             /* a thread */
     uint64_t static_shared, dynamic_shared, local_bytes, constant_bytes;
     int64_t spill_store_bytes, spill_load_bytes; /* a thread, as ptxas counts them; -1: it did not say */
     unsigned block[3];
     int blocks_per_sm;
-    double occupancy;               /* resident warps over the most an SM holds */
-    const char *limited_by;         /* "registers", "shared memory", "threads", "blocks" */
+    double occupancy;       /* resident warps over the most an SM holds */
+    const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
 } kiln_inspected_kernel;
 
 /* Compiles `choice` for `arch` ("sm_90"; NULL: the engine's device). */
@@ -552,7 +596,11 @@ KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, co
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
 /* How many blocks of so many threads an SM of `arch` holds, each thread with so many registers and each block with so
  * many bytes of shared memory. */
-typedef struct kiln_occupancy_info { int blocks_per_sm; double occupancy; const char *limited_by; } kiln_occupancy_info;
+typedef struct kiln_occupancy_info {
+    int blocks_per_sm;
+    double occupancy;
+    const char *limited_by;
+} kiln_occupancy_info;
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
 KILN_API void kiln_inspection_free(kiln_inspection *inspection);
@@ -567,14 +615,14 @@ KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspecti
 /* ---- the disk cache ------------------------------------------------------------------------------------------- */
 
 typedef struct kiln_cache_entry {
-    const char *id;                 /* 32 hexadecimal digits */
-    const char *source;             /* the source's name */
+    const char *id;     /* 32 hexadecimal digits */
+    const char *source; /* the source's name */
     const char *arch;
-    const char *compiler;           /* "nvrtc 13.0" */
-    const char *options;            /* joined by spaces */
+    const char *compiler; /* "nvrtc 13.0" */
+    const char *options;  /* joined by spaces */
     uint64_t bytes;
-    int64_t used;                   /* seconds since 1970, last use */
-    int intact;                     /* only set by verify: checksum and key agree */
+    int64_t used; /* seconds since 1970, last use */
+    int intact;   /* only set by verify: checksum and key agree */
 } kiln_cache_entry;
 /* Return nonzero to be called no more. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);

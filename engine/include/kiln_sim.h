@@ -14,60 +14,89 @@ extern "C" {
 /* ---- check: the simulated device looks for what a GPU would not tell --------------------------------------------- */
 
 /* X(name, text). What is found; engine/sim/check/CHECKS.md says what each means and what is not looked for. */
-#define KILN_CHECK_MAP(X)                                                                                             \
-    X(BOUNDS, "out of bounds") X(MISALIGNED, "misaligned access") X(FREED, "use after free")                          \
-    X(BAD_FREE, "invalid free") X(UNINITIALISED, "uninitialised read") X(RACE, "race")                                \
-    X(READ_ONLY, "read-only data written") X(BARRIER, "barrier misuse") X(WARP, "undefined warp operation")           \
-    X(LEAK, "leak") X(FAULT, "fault")
+#define KILN_CHECK_MAP(X)                                                                                              \
+    X(BOUNDS, "out of bounds")                                                                                         \
+    X(MISALIGNED, "misaligned access")                                                                                 \
+    X(FREED, "use after free")                                                                                         \
+    X(BAD_FREE, "invalid free")                                                                                        \
+    X(UNINITIALISED, "uninitialised read")                                                                             \
+    X(RACE, "race")                                                                                                    \
+    X(READ_ONLY, "read-only data written")                                                                             \
+    X(BARRIER, "barrier misuse")                                                                                       \
+    X(WARP, "undefined warp operation")                                                                                \
+    X(LEAK, "leak")                                                                                                    \
+    X(FAULT, "fault")
 typedef enum kiln_check_kind {
 #define KILN_X(name, text) KILN_CHECK_##name,
     KILN_CHECK_MAP(KILN_X)
 #undef KILN_X
-    KILN_CHECK_KINDS
+        KILN_CHECK_KINDS
 } kiln_check_kind;
 KILN_API const char *kiln_check_text(kiln_check_kind kind);
 
 /* One side of a finding: an access, a call, a barrier. */
 typedef struct kiln_check_side {
-    const char *what;               /* "write of 4 bytes"; NULL: there is no such side */
-    const char *file;               /* "" where the code tells no lines */
-    unsigned line, ptx_line;        /* 0: not known */
-    const char *text;               /* of the line, "" where the source is not at hand */
-    const char *inlined;            /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
+    const char *what;        /* "write of 4 bytes"; NULL: there is no such side */
+    const char *file;        /* "" where the code tells no lines */
+    unsigned line, ptx_line; /* 0: not known */
+    const char *text;        /* of the line, "" where the source is not at hand */
+    const char *inlined;     /* "in f, called at a.cu:12", innermost first; "" where nothing was inlined */
     unsigned block[3], thread[3];
-    int has_block, has_thread;      /* 0: not known, or several */
+    int has_block, has_thread; /* 0: not known, or several */
 } kiln_check_side;
 
 struct kiln_check_finding {
     kiln_check_kind kind;
-    int note;                       /* 1: may be meant so, as two threads that write the same value */
-    const char *kernel;             /* "" for what the host did */
-    const char *message;            /* one sentence */
-    kiln_check_side at, other;      /* other: what a race is with, where memory was freed, ... */
-    const char *space;              /* "global", "shared", "local"; "" where no memory is meant */
+    int note;                  /* 1: may be meant so, as two threads that write the same value */
+    const char *kernel;        /* "" for what the host did */
+    const char *message;       /* one sentence */
+    kiln_check_side at, other; /* other: what a race is with, where memory was freed, ... */
+    const char *space;         /* "global", "shared", "local"; "" where no memory is meant */
     uint64_t address, bytes;
-    const char *allocation;         /* "at offset 64 of an allocation of 256 bytes", ... */
-    uint64_t count;                 /* of threads that did the same at the same place */
+    const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
+    uint64_t count;         /* of threads that did the same at the same place */
 };
 
 /* ---- profile: what kernels do, counted on the simulated device ------------------------------------------------ */
 
 /* What kind of instruction (of PTX) it is. X(name, text) */
-#define KILN_CLASS_MAP(X)                                                                                             \
-    X(fp32_add, "fp32 add") X(fp32_mul, "fp32 mul") X(fp32_fma, "fp32 fma")                                           \
-    X(fp64_add, "fp64 add") X(fp64_mul, "fp64 mul") X(fp64_fma, "fp64 fma") X(fp16, "fp16") X(int, "integer")         \
-    X(logic, "logic, shift") X(convert, "conversion") X(special, "special function") X(compare, "compare, select")    \
-    X(move, "move") X(control, "control") X(load_global, "load global") X(store_global, "store global")               \
-    X(load_shared, "load shared") X(store_shared, "store shared") X(load_local, "load local")                         \
-    X(store_local, "store local") X(load_const, "load constant") X(load_param, "parameter")                           \
-    X(load_generic, "load generic") X(store_generic, "store generic") X(copy_async, "asynchronous copy")              \
-    X(atomic, "atomic") X(barrier, "barrier") X(warp, "warp operation") X(tensor, "tensor") X(texture, "texture")     \
+#define KILN_CLASS_MAP(X)                                                                                              \
+    X(fp32_add, "fp32 add")                                                                                            \
+    X(fp32_mul, "fp32 mul")                                                                                            \
+    X(fp32_fma, "fp32 fma")                                                                                            \
+    X(fp64_add, "fp64 add")                                                                                            \
+    X(fp64_mul, "fp64 mul")                                                                                            \
+    X(fp64_fma, "fp64 fma")                                                                                            \
+    X(fp16, "fp16")                                                                                                    \
+    X(int, "integer")                                                                                                  \
+    X(logic, "logic, shift")                                                                                           \
+    X(convert, "conversion")                                                                                           \
+    X(special, "special function")                                                                                     \
+    X(compare, "compare, select")                                                                                      \
+    X(move, "move")                                                                                                    \
+    X(control, "control")                                                                                              \
+    X(load_global, "load global")                                                                                      \
+    X(store_global, "store global")                                                                                    \
+    X(load_shared, "load shared")                                                                                      \
+    X(store_shared, "store shared")                                                                                    \
+    X(load_local, "load local")                                                                                        \
+    X(store_local, "store local")                                                                                      \
+    X(load_const, "load constant")                                                                                     \
+    X(load_param, "parameter")                                                                                         \
+    X(load_generic, "load generic")                                                                                    \
+    X(store_generic, "store generic")                                                                                  \
+    X(copy_async, "asynchronous copy")                                                                                 \
+    X(atomic, "atomic")                                                                                                \
+    X(barrier, "barrier")                                                                                              \
+    X(warp, "warp operation")                                                                                          \
+    X(tensor, "tensor")                                                                                                \
+    X(texture, "texture")                                                                                              \
     X(other, "other")
 typedef enum kiln_class {
 #define KILN_X(name, text) KILN_CLASS_##name,
     KILN_CLASS_MAP(KILN_X)
 #undef KILN_X
-    KILN_CLASS_COUNT
+        KILN_CLASS_COUNT
 } kiln_class;
 
 /* Counters. A request is one memory instruction of one warp with at least one lane. `lanes` add up to the accesses of
@@ -76,28 +105,44 @@ typedef enum kiln_class {
  * shared memory; with `ideal` of them there were no conflict. `addresses` are the different ones of a request, `serial`
  * the lanes that fall on the one that most of them share. X(name, how it adds up, text). engine/sim/observe/COUNTERS.md has the
  * rules. */
-#define KILN_COUNTER_TRAFFIC(X, name, text)                                                                           \
-    X(name##_requests, SUM, text " requests") X(name##_lanes, SUM, text " lanes") X(name##_bytes, SUM, text " bytes") \
-    X(name##_used, SUM, text " different bytes") X(name##_sectors, SUM, text " sectors")                              \
+#define KILN_COUNTER_TRAFFIC(X, name, text)                                                                            \
+    X(name##_requests, SUM, text " requests")                                                                          \
+    X(name##_lanes, SUM, text " lanes")                                                                                \
+    X(name##_bytes, SUM, text " bytes")                                                                                \
+    X(name##_used, SUM, text " different bytes")                                                                       \
+    X(name##_sectors, SUM, text " sectors")                                                                            \
     X(name##_lines, SUM, text " lines")
-#define KILN_COUNTER_BANKS(X, name, text)                                                                             \
-    X(name##_requests, SUM, text " requests") X(name##_lanes, SUM, text " lanes") X(name##_bytes, SUM, text " bytes") \
-    X(name##_wavefronts, SUM, text " wavefronts") X(name##_ideal, SUM, text " wavefronts without conflicts")          \
+#define KILN_COUNTER_BANKS(X, name, text)                                                                              \
+    X(name##_requests, SUM, text " requests")                                                                          \
+    X(name##_lanes, SUM, text " lanes")                                                                                \
+    X(name##_bytes, SUM, text " bytes")                                                                                \
+    X(name##_wavefronts, SUM, text " wavefronts")                                                                      \
+    X(name##_ideal, SUM, text " wavefronts without conflicts")                                                         \
     X(name##_worst, MOST, text " wavefronts of one request, at most")
-#define KILN_COUNTER_ATOMIC(X, name, text)                                                                            \
-    X(name##_addresses, SUM, text " different addresses") X(name##_serial, SUM, text " lanes in series")              \
+#define KILN_COUNTER_ATOMIC(X, name, text)                                                                             \
+    X(name##_addresses, SUM, text " different addresses")                                                              \
+    X(name##_serial, SUM, text " lanes in series")                                                                     \
     X(name##_most, MOST, text " lanes on one address, at most")
-#define KILN_COUNTER_MAP(X)                                                                                           \
-    X(executed, SUM, "warp instructions") X(lanes, SUM, "thread instructions")                                        \
-    KILN_COUNTER_TRAFFIC(X, global_load, "global load") KILN_COUNTER_TRAFFIC(X, global_store, "global store")         \
-    KILN_COUNTER_TRAFFIC(X, global_atomic, "global atomic") KILN_COUNTER_ATOMIC(X, global_atomic, "global atomic")    \
-    KILN_COUNTER_TRAFFIC(X, local_load, "local load") KILN_COUNTER_TRAFFIC(X, local_store, "local store")             \
-    KILN_COUNTER_BANKS(X, shared_load, "shared load") KILN_COUNTER_BANKS(X, shared_store, "shared store")             \
-    KILN_COUNTER_BANKS(X, shared_atomic, "shared atomic") KILN_COUNTER_ATOMIC(X, shared_atomic, "shared atomic")      \
-    X(const_requests, SUM, "constant requests") X(const_lanes, SUM, "constant lanes")                                 \
-    X(const_addresses, SUM, "constant different addresses")                                                           \
-    X(branches, SUM, "conditional branches") X(divergent, SUM, "divergent branches")                                  \
-    X(barriers, SUM, "barrier arrivals of warps") X(warp_syncs, SUM, "warp operations that wait for lanes")
+#define KILN_COUNTER_MAP(X)                                                                                            \
+    X(executed, SUM, "warp instructions")                                                                              \
+    X(lanes, SUM, "thread instructions")                                                                               \
+    KILN_COUNTER_TRAFFIC(X, global_load, "global load")                                                                \
+    KILN_COUNTER_TRAFFIC(X, global_store, "global store")                                                              \
+    KILN_COUNTER_TRAFFIC(X, global_atomic, "global atomic")                                                            \
+    KILN_COUNTER_ATOMIC(X, global_atomic, "global atomic")                                                             \
+    KILN_COUNTER_TRAFFIC(X, local_load, "local load")                                                                  \
+    KILN_COUNTER_TRAFFIC(X, local_store, "local store")                                                                \
+    KILN_COUNTER_BANKS(X, shared_load, "shared load")                                                                  \
+    KILN_COUNTER_BANKS(X, shared_store, "shared store")                                                                \
+    KILN_COUNTER_BANKS(X, shared_atomic, "shared atomic")                                                              \
+    KILN_COUNTER_ATOMIC(X, shared_atomic, "shared atomic")                                                             \
+    X(const_requests, SUM, "constant requests")                                                                        \
+    X(const_lanes, SUM, "constant lanes")                                                                              \
+    X(const_addresses, SUM, "constant different addresses")                                                            \
+    X(branches, SUM, "conditional branches")                                                                           \
+    X(divergent, SUM, "divergent branches")                                                                            \
+    X(barriers, SUM, "barrier arrivals of warps")                                                                      \
+    X(warp_syncs, SUM, "warp operations that wait for lanes")
 typedef struct kiln_counters {
 #define KILN_X(name, adds, text) uint64_t name;
     KILN_COUNTER_MAP(KILN_X)
@@ -109,16 +154,16 @@ KILN_API const char *kiln_class_text(kiln_class what); /* "fp32 add" */
 typedef struct kiln_profiling kiln_profiling;
 
 typedef struct kiln_profiled_kernel {
-    const char *name, *symbol;      /* as the spec names it; as the module does */
+    const char *name, *symbol; /* as the spec names it; as the module does */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3];     /* of the first launch, as is dynamic_shared */
+    unsigned grid[3], block[3]; /* of the first launch, as is dynamic_shared */
     uint64_t static_shared, dynamic_shared, local_bytes;
-    int registers;                  /* a thread */
-    int registers_exact;            /* 1: of machine code for the device's architecture; 0: estimated from the PTX */
+    int registers;       /* a thread */
+    int registers_exact; /* 1: of machine code for the device's architecture; 0: estimated from the PTX */
     int blocks_per_sm;
-    double occupancy;               /* resident warps over the most an SM holds; 0: not known */
-    const char *limited_by;         /* "registers", "shared memory", "threads", "blocks" */
-    double flops;                   /* add and mul count 1, fma 2 */
+    double occupancy;                             /* resident warps over the most an SM holds; 0: not known */
+    const char *limited_by;                       /* "registers", "shared memory", "threads", "blocks" */
+    double flops;                                 /* add and mul count 1, fma 2 */
     const uint64_t *class_executed, *class_lanes; /* of each kiln_class, so many: */
     size_t class_count;
     kiln_counters counters;
@@ -127,17 +172,17 @@ typedef struct kiln_profiled_kernel {
 /* A line of the source, as far as the compiler says where an instruction comes from. */
 typedef struct kiln_profiled_line {
     size_t kernel;
-    const char *file, *text;        /* "" where they are not known */
+    const char *file, *text; /* "" where they are not known */
     unsigned line;
     kiln_counters counters;
 } kiln_profiled_line;
 
 typedef struct kiln_profiled_insn {
     size_t kernel;
-    const char *file, *ptx;         /* ptx: the instruction */
+    const char *file, *ptx; /* ptx: the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    int l1;                         /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
+    int l1; /* 1: an access that the L1 cache may serve (no .cg, .volatile and so on) */
     kiln_counters counters;
 } kiln_profiled_insn;
 
@@ -158,17 +203,17 @@ KILN_API const kiln_profiled_insn *kiln_profiling_insn(const kiln_profiling *pro
 
 /* One access of one thread. */
 typedef struct kiln_traced_access {
-    const char *kernel, *file;      /* as the spec names it; "" where it is not known */
+    const char *kernel, *file; /* as the spec names it; "" where it is not known */
     unsigned line;
     unsigned block[3], thread[3];
-    uint64_t step;                  /* counts the accesses of the thread's warp, from 0 */
-    const char *space;              /* "global" "shared" "local" "constant" */
-    int reads, writes;              /* both: an atomic operation */
-    const char *buffer;             /* of the spec; NULL: none */
-    kiln_type type;                 /* of the buffer's elements */
-    int dims;                       /* of the buffer; 0 without one */
+    uint64_t step;                          /* counts the accesses of the thread's warp, from 0 */
+    const char *space;                      /* "global" "shared" "local" "constant" */
+    int reads, writes;                      /* both: an atomic operation */
+    const char *buffer;                     /* of the spec; NULL: none */
+    kiln_type type;                         /* of the buffer's elements */
+    int dims;                               /* of the buffer; 0 without one */
     uint64_t element, index[KILN_MAX_DIMS]; /* flat, and by dimension; in a buffer */
-    uint64_t address;               /* in a buffer: bytes from its start; else in its space */
+    uint64_t address;                       /* in a buffer: bytes from its start; else in its space */
     unsigned bytes;
 } kiln_traced_access;
 /* Return nonzero to be shown no more. */
@@ -181,14 +226,14 @@ KILN_API kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, cons
 /* ---- the simulated device's instruction set -------------------------------------------------------------------- */
 
 typedef enum kiln_sim_kind {
-    KILN_SIM_RUNS,             /* an instruction that the device executes */
-    KILN_SIM_REFUSED,          /* one of PTX that it refuses at load, by its name */
-    KILN_SIM_REGISTER          /* a special register that can be read */
+    KILN_SIM_RUNS,    /* an instruction that the device executes */
+    KILN_SIM_REFUSED, /* one of PTX that it refuses at load, by its name */
+    KILN_SIM_REGISTER /* a special register that can be read */
 } kiln_sim_kind;
 typedef struct kiln_sim_instruction {
-    const char *name;          /* "ld", "mma.sp", "%tid.x" */
+    const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    const char *const *forms;  /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL */
+    const char *const *forms; /* of RUNS: "rn|rz? ftz? f32 : d0 s0 s0", suffixes and operands; ends with NULL */
     size_t form_count;
 } kiln_sim_instruction;
 /* Return nonzero to be called no more. */

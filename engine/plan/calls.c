@@ -25,8 +25,10 @@ bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__e
         }
         const char *name = *rest ? kiln__arena_printf(&args->arena, "%s.%s", as, rest)
                                  : kiln__arena_strdup(&args->arena, as);
-        kiln__call_arg arg = {.name = name, .kind = exports->is_array ? KILN__CALL_ARRAY : KILN__CALL_VALUE,
-                              .value = exports->value, .array = (kiln_array *)(uintptr_t)&exports->array};
+        kiln__call_arg arg = {.name = name,
+                              .kind = exports->is_array ? KILN__CALL_ARRAY : KILN__CALL_VALUE,
+                              .value = exports->value,
+                              .array = (kiln_array *)(uintptr_t)&exports->array};
         if (!name || !kiln__call_add(args, arg))
             return false;
     }
@@ -99,8 +101,8 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
         kiln__diag_add(&diag, pos, "no host function '%s' is registered for this use", function);
         return kiln__diag_finish(&diag, KILN_ERROR_NOT_FOUND, error);
     }
-    kiln_call call = {.mem = plan->mem, .arg_count = args->count, .args = args->args, .file = find_file,
-                      .file_user = plan};
+    kiln_call call = {
+        .mem = plan->mem, .arg_count = args->count, .args = args->args, .file = find_file, .file_user = plan};
     kiln_status status = kiln__call(&call, host, pos, error);
     if (status == KILN_OK && exports) {
         *exports = call.exports;

@@ -11,9 +11,9 @@
 struct kiln__code_job {
     kiln_engine *engine;
     kiln__arena arena;
-    kiln__text source;          /* as the compiler sees it */
-    kiln__text material;        /* the cache key */
-    kiln__text label;           /* "coarsened TILE_M=128 ...": for messages */
+    kiln__text source;   /* as the compiler sees it */
+    kiln__text material; /* the cache key */
+    kiln__text label;    /* "coarsened TILE_M=128 ...": for messages */
     kiln__cache_key key;
     kiln__compile_request request;
     kiln__compile_job *compile; /* NULL: the code came from the cache */
@@ -21,12 +21,15 @@ struct kiln__code_job {
     size_t other_count;
     char headers[33];
     kiln__unit unit;
-    bool lines;                 /* PTX names the source's lines: what the simulated device shows faults and counts by */
+    bool lines; /* PTX names the source's lines: what the simulated device shows faults and counts by */
 };
 
 /* ---- which kernels ---- */
 
-typedef struct name_list { const char **names; size_t count, capacity; } name_list;
+typedef struct name_list {
+    const char **names;
+    size_t count, capacity;
+} name_list;
 
 static bool add_name(kiln__arena *arena, name_list *list, const char *name)
 {
@@ -68,7 +71,8 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
     const kiln__variant *variant = config->variant;
     name_list list = {0};
     kiln__diag diag = {.mem = mem};
-    bool ok = collect_kernels(variant->before, variant->before_count, kiln__config_scope(config), arena, &list, &diag) &&
+    bool ok = collect_kernels(variant->before, variant->before_count, kiln__config_scope(config), arena, &list,
+                              &diag) &&
               collect_kernels(variant->steps, variant->step_count, kiln__config_scope(config), arena, &list, &diag);
     kiln_status status = kiln__diag_finish(&diag, KILN_ERROR_SPEC, error);
     const char **kept = ok && status == KILN_OK ? kiln__arena_alloc(arena, (list.count + 1) * sizeof *kept) : NULL;
@@ -159,8 +163,10 @@ static kiln_status fill_source(kiln_engine *engine, const kiln__config *config, 
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
     if (!name) /* a T1 file's space alone */
-        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND, "%s names no CUDA kernel: its space can be looked at, "
-                          "but nothing can be compiled or run", spec->path);
+        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
+                          "%s names no CUDA kernel: its space can be looked at, "
+                          "but nothing can be compiled or run",
+                          spec->path);
     for (const char *at = name; *at; at++) /* it stands in a directive */
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             return kiln__fail(engine->mem, error, KILN_ERROR_REFUSED, "the name of a source holds a control character");
@@ -384,15 +390,9 @@ kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, in
     return status;
 }
 
-kiln__hash128 kiln__code_key(const kiln__code_job *job)
-{
-    return kiln__hash(job->material.data, job->material.length);
-}
+kiln__hash128 kiln__code_key(const kiln__code_job *job) { return kiln__hash(job->material.data, job->material.length); }
 
-bool kiln__code_done(kiln__code_job *job)
-{
-    return !job->compile || kiln__compile_done(job->compile);
-}
+bool kiln__code_done(kiln__code_job *job) { return !job->compile || kiln__compile_done(job->compile); }
 
 bool kiln__code_wait(kiln__code_job *job, double seconds)
 {
@@ -446,10 +446,7 @@ void kiln__code_cancel(kiln__code_job *job)
     free_job(job);
 }
 
-const char *kiln__code_source(const kiln__code_job *job)
-{
-    return job->source.data;
-}
+const char *kiln__code_source(const kiln__code_job *job) { return job->source.data; }
 
 void kiln__code_free(kiln__code *code)
 {

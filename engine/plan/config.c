@@ -17,11 +17,10 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
         kiln__text_printf(&list, "%s%s", i ? ", " : "", all[i]);
     }
     const char *near = all ? kiln__nearest(name, all, count) : NULL;
-    kiln_status status =
-        near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?", owner, what, name,
-                          near)
-             : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner, what, name,
-                          count ? kiln__text_get(&list) : "none");
+    kiln_status status = near ? kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; did you mean '%s'?",
+                                           owner, what, name, near)
+                              : kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "%s has no %s '%s'; it has: %s", owner,
+                                           what, name, count ? kiln__text_get(&list) : "none");
     kiln__text_free(&list);
     kiln__free(mem, all);
     return status;
@@ -60,10 +59,7 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
     return found;
 }
 
-static double number_of(kiln_value value)
-{
-    return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
-}
+static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
 /* KILN_ERROR_CONSTRAINT with the values that there are. */
 static kiln_status not_a_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value,
@@ -104,8 +100,8 @@ static kiln_status set_params(const kiln_allocator *mem, kiln__config *config, c
 {
     const kiln__variant *variant = config->variant;
     for (size_t i = 0; i < variant->param_count; i++)
-        config->params[i] =
-            (kiln_setting){variant->params[i].name, variant->params[i].values[variant->params[i].initial]};
+        config->params[i] = (kiln_setting){variant->params[i].name,
+                                           variant->params[i].values[variant->params[i].initial]};
     for (size_t c = 0; c < choice->param_count; c++) {
         const kiln_setting *given = &choice->params[c];
         size_t p = 0;
@@ -163,7 +159,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             set = &spec->size_sets[i];
     if (!set && choice->size_set)
         return kiln__plan_unknown(engine->mem, spec->name, "size set", choice->size_set, spec->size_sets,
-                            sizeof *spec->size_sets, spec->size_set_count, error);
+                                  sizeof *spec->size_sets, spec->size_set_count, error);
     if (!set)
         set = &spec->size_sets[0];
     config->size_set = set->name;
@@ -179,9 +175,8 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
             s++;
         if (s == set->count)
             return kiln__plan_unknown(engine->mem, spec->name, "size", choice->sizes[c].name, config->sizes,
-                                sizeof *config->sizes, set->count, error);
-        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &config->sizes[s],
-                                          error);
+                                      sizeof *config->sizes, set->count, error);
+        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], &config->sizes[s], error);
         if (status != KILN_OK)
             return status;
     }
@@ -238,8 +233,8 @@ static void link_scopes(kiln__config *config, kiln__scope device)
     config->scopes[0] = device;
     config->scopes[1] =
         (kiln__scope){.outer = &config->scopes[0], .count = config->size_count, .settings = config->sizes};
-    config->scopes[2] = (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count,
-                                      .settings = config->params};
+    config->scopes[2] =
+        (kiln__scope){.outer = &config->scopes[1], .count = config->variant->param_count, .settings = config->params};
     config->scopes[3] =
         (kiln__scope){.outer = &config->scopes[2], .count = config->let_count, .settings = config->lets};
 }
@@ -312,7 +307,10 @@ kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params
     kiln__config *made = kiln__calloc(mem, 1, sizeof *made);
     if (!made)
         return kiln__fail_memory(error);
-    *made = (kiln__config){.spec = base->spec, .variant = variant, .arena.mem = mem, .size_set = base->size_set,
+    *made = (kiln__config){.spec = base->spec,
+                           .variant = variant,
+                           .arena.mem = mem,
+                           .size_set = base->size_set,
                            .size_count = base->size_count};
     made->params = kiln__arena_alloc(&made->arena, (variant->param_count + 1) * sizeof *made->params);
     made->lets = kiln__arena_alloc(&made->arena, (variant->let_count + 1) * sizeof *made->lets);
@@ -340,10 +338,7 @@ void kiln__config_free(kiln__config *config)
     kiln__free(mem, config);
 }
 
-const kiln__scope *kiln__config_scope(const kiln__config *config)
-{
-    return &config->scopes[3];
-}
+const kiln__scope *kiln__config_scope(const kiln__config *config) { return &config->scopes[3]; }
 
 void kiln__config_print(const kiln__config *config, kiln__text *out)
 {
@@ -362,7 +357,9 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
 {
     bool counted = true;
     /* Sizes and device names come from a configuration; params are those of the walk, so none are given to it. */
-    kiln_choice sizes = {.variant = variant->name, .size_set = choice->size_set, .sizes = choice->sizes,
+    kiln_choice sizes = {.variant = variant->name,
+                         .size_set = choice->size_set,
+                         .sizes = choice->sizes,
                          .size_count = choice->size_count};
     kiln__config *config;
     kiln__space *space = NULL;
@@ -381,7 +378,10 @@ static kiln_status variant_space(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
-typedef struct asker { int (*stop)(void *user); void *user; } asker;
+typedef struct asker {
+    int (*stop)(void *user);
+    void *user;
+} asker;
 
 static bool wants_end(void *user)
 {
@@ -408,7 +408,8 @@ kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const k
     double seconds = options.max_seconds > 0 ? options.max_seconds : COUNT_SECONDS;
     asker who = {options.stop, options.user};
     kiln__effort effort = {.deadline = seconds < 1e9 ? kiln__now_ns() + (uint64_t)(seconds * 1e9) : 0,
-                           .stop = options.stop ? wants_end : NULL, .user = &who};
+                           .stop = options.stop ? wants_end : NULL,
+                           .user = &who};
     choice = choice ? choice : &nothing;
     for (size_t i = 0; i < spec->variant_count; i++) {
         kiln_space_info one = {0};
@@ -444,9 +445,10 @@ kiln_status kiln_space_size(kiln_engine *engine, const kiln_spec *spec, const ki
     if (status != KILN_OK)
         return status;
     if (!info.counted)
-        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT, "%s: at least %llu configurations, not counted in %g s: "
-                          "kiln_space_count() takes a limit of the caller's", spec->name,
-                          (unsigned long long)info.valid, COUNT_SECONDS);
+        return kiln__fail(engine->mem, error, KILN_ERROR_TIMEOUT,
+                          "%s: at least %llu configurations, not counted in %g s: "
+                          "kiln_space_count() takes a limit of the caller's",
+                          spec->name, (unsigned long long)info.valid, COUNT_SECONDS);
     *raw = info.raw;
     *valid = info.valid;
     return KILN_OK;

@@ -90,8 +90,9 @@ static kiln_status describe(kiln_engine *engine, const kiln__config *config, int
         kernel->block[i] = (unsigned)extent;
         threads *= extent;
     }
-    if (!step || (step->as.launch.shared &&
-                  !kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &shared, NULL)) || shared < 0)
+    if (!step ||
+        (step->as.launch.shared && !kiln__expr_eval_int(step->as.launch.shared, scope, "shared", &shared, NULL)) ||
+        shared < 0)
         return KILN_OK;
     kernel->dynamic_shared = (uint64_t)shared;
     kiln__occupancy occupancy = {0};
@@ -204,15 +205,9 @@ void kiln_inspection_free(kiln_inspection *inspection)
     kiln__free(inspection->mem, inspection);
 }
 
-const char *kiln_inspection_arch(const kiln_inspection *inspection)
-{
-    return inspection ? inspection->arch : NULL;
-}
+const char *kiln_inspection_arch(const kiln_inspection *inspection) { return inspection ? inspection->arch : NULL; }
 
-const char *kiln_inspection_source(const kiln_inspection *inspection)
-{
-    return inspection ? inspection->source : NULL;
-}
+const char *kiln_inspection_source(const kiln_inspection *inspection) { return inspection ? inspection->source : NULL; }
 
 const char *kiln_inspection_ptx(const kiln_inspection *inspection)
 {

@@ -158,7 +158,7 @@ static void shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t
 }
 
 kiln_status kiln__plan_file(kiln_plan *plan, const char *file, const char *named, kiln__plan_entry **entry,
-                             kiln_error **error)
+                            kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};
     kiln_array array;
@@ -601,10 +601,9 @@ kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error)
         size_t width;
         uint32_t pattern = kiln__poison_pattern(b->type, &width);
         size_t count = (size_t)b->bytes / width;
-        CUresult result =
-            width == 4   ? driver->cuMemsetD32Async_(b->pointer, pattern, count, NULL)
-            : width == 2 ? driver->cuMemsetD16Async_(b->pointer, (unsigned short)pattern, count, NULL)
-                         : driver->cuMemsetD8Async_(b->pointer, (unsigned char)pattern, count, NULL);
+        CUresult result = width == 4   ? driver->cuMemsetD32Async_(b->pointer, pattern, count, NULL)
+                          : width == 2 ? driver->cuMemsetD16Async_(b->pointer, (unsigned short)pattern, count, NULL)
+                                       : driver->cuMemsetD8Async_(b->pointer, (unsigned char)pattern, count, NULL);
         if (result != CUDA_SUCCESS)
             return kiln__driver_fail(driver, plan->mem, result, error, "poisoning buffer %s", b->buffer->name);
     }

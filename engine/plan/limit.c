@@ -8,8 +8,8 @@
 
 #include "plan_internal.h"
 
-#define USUAL 60.0            /* seconds */
-#define SPIN_NS 2000000u      /* waiting is looking all the time at first, as the driver's own waiting is */
+#define USUAL 60.0       /* seconds */
+#define SPIN_NS 2000000u /* waiting is looking all the time at first, as the driver's own waiting is */
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS 2000000
 #define LONG_WAIT_NS 2000000000u
@@ -145,7 +145,7 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     kiln__late late = result == CUDA_ERROR_TIMEOUT && plan->limit.late ? plan->limit.late : KILN__IN_TIME;
     if (driver->simulator && plan->limit.on && (result == CUDA_ERROR_TIMEOUT || result == CUDA_ERROR_LAUNCH_TIMEOUT))
         late = result == CUDA_ERROR_LAUNCH_TIMEOUT && kiln__limit_late(plan) == KILN__STOPPED ? KILN__IN_TIME
-                                                                                            : kiln__limit_late(plan);
+                                                                                              : kiln__limit_late(plan);
     kiln__text text = {.mem = plan->mem};
     va_list arguments;
     va_start(arguments, what);
@@ -155,8 +155,9 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     if (late == KILN__IN_TIME) {
         status = kiln__driver_fail(driver, plan->mem, result, error, "%s", kiln__text_get(&text));
     } else if (late == KILN__STOPPED) {
-        status = kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
-                            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel still has the device, until this process ends");
+        status = kiln__fail(
+            plan->mem, error, KILN_ERROR_INTERRUPTED, "%s was stopped%s", kiln__text_get(&text),
+            !atomic_load(&plan->engine->stuck) ? "" : "; a kernel still has the device, until this process ends");
     } else if (driver->simulator) {
         kiln__text_printf(&text, " took longer than the limit of %g s (sample_timeout)", plan->limit.seconds);
         kiln_error *why = NULL;
@@ -185,11 +186,12 @@ kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
     kiln_status status =
         result != CUDA_SUCCESS /* it was a kernel, and the driver says which */
             ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
-        : late == KILN__STOPPED
-            ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped", plan->spec->name,
-                         kiln__text_get(&label))
-            : kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT, "running %s %s took longer than the limit of %g s "
-                         "(sample_timeout)", plan->spec->name, kiln__text_get(&label), plan->limit.seconds);
+            : late == KILN__STOPPED ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped",
+                                                 plan->spec->name, kiln__text_get(&label))
+                                    : kiln__fail(plan->mem, error, KILN_ERROR_TIMEOUT,
+                                                 "running %s %s took longer than the limit of %g s "
+                                                 "(sample_timeout)",
+                                                 plan->spec->name, kiln__text_get(&label), plan->limit.seconds);
     kiln__text_free(&label);
     return status;
 }

@@ -20,7 +20,8 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    bool machine_code = engine->want_cubin && !engine->driver.simulator; /* which wants to know its registers, no more */
+    /* which wants to know its registers, no more */
+    bool machine_code = engine->want_cubin && !engine->driver.simulator;
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
     if (machine_code && unit->cubin && unit->cubin_length) {
@@ -89,8 +90,8 @@ static kiln_status find_kernel(kiln_plan *plan, kiln__plan_kernel *kernel, kiln_
 static kiln_status load(kiln_plan *plan, kiln_error **error)
 {
     const char *const *names;
-    kiln_status status =
-        kiln__config_kernels(plan->config, plan->mem, &plan->arena, &names, &plan->kernel_count, error);
+    kiln_status status = kiln__config_kernels(plan->config, plan->mem, &plan->arena, &names, &plan->kernel_count,
+                                              error);
     if (status != KILN_OK) {
         plan->kernel_count = 0;
         return status;
@@ -320,8 +321,11 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
     memcpy(all, plan->config->sizes, had * sizeof *all);
     if (count)
         memcpy(all + had, sizes, count * sizeof *all);
-    kiln_choice choice = {.variant = plan->variant->name, .params = plan->config->params,
-                          .param_count = plan->variant->param_count, .size_set = plan->config->size_set, .sizes = all,
+    kiln_choice choice = {.variant = plan->variant->name,
+                          .params = plan->config->params,
+                          .param_count = plan->variant->param_count,
+                          .size_set = plan->config->size_set,
+                          .sizes = all,
                           .size_count = had + count};
     kiln_status status = kiln__config_make(plan->engine, plan->spec, &choice, &config, error);
     kiln__free(plan->mem, all);
@@ -369,11 +373,11 @@ kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr poin
     status = kiln__plan_layout(plan, error);
     if (status == KILN_OK && bytes < b->bytes)
         status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
-                            "buffer %s has %" PRIu64 " bytes with these sizes; the memory given for it has %zu",
-                            buffer, b->bytes, bytes);
+                            "buffer %s has %" PRIu64 " bytes with these sizes; the memory given for it has %zu", buffer,
+                            b->bytes, bytes);
     if (status == KILN_OK && !pointer && b->bytes)
-        status =
-            kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s cannot be bound to a null pointer", buffer);
+        status = kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT, "buffer %s cannot be bound to a null pointer",
+                            buffer);
     if (status == KILN_OK) {
         kiln__plan_release(plan, b);
         b->owner = KILN__OWNER_CALLER;
@@ -505,10 +509,7 @@ kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error
     return enqueue(plan, true, stream, error);
 }
 
-size_t kiln_plan_kernel_count(const kiln_plan *plan)
-{
-    return plan ? plan->kernel_count : 0;
-}
+size_t kiln_plan_kernel_count(const kiln_plan *plan) { return plan ? plan->kernel_count : 0; }
 
 void kiln_plan_kernel(const kiln_plan *plan, size_t kernel, kiln_kernel_info *info)
 {

@@ -11,11 +11,14 @@
 typedef struct kiln__config { /* on the heap: its scopes point into it */
     const kiln_spec *spec;
     const kiln__variant *variant;
-    kiln__arena arena;               /* names and texts of the settings */
-    kiln_setting *params;            /* variant->param_count, in its order */
-    kiln_setting *sizes; size_t size_count; const char *size_set;
-    kiln_setting *lets; size_t let_count; /* those that need no input; a plan works out the others */
-    kiln__scope scopes[4];           /* device <- sizes <- params <- lets; chained by kiln__config_scope */
+    kiln__arena arena;    /* names and texts of the settings */
+    kiln_setting *params; /* variant->param_count, in its order */
+    kiln_setting *sizes;
+    size_t size_count;
+    const char *size_set;
+    kiln_setting *lets;
+    size_t let_count;      /* those that need no input; a plan works out the others */
+    kiln__scope scopes[4]; /* device <- sizes <- params <- lets; chained by kiln__config_scope */
 } kiln__config;
 /* Fills in what the choice leaves open, checks names (nearest suggestions), kinds, and the constraints
  * (KILN_ERROR_CONSTRAINT). The engine's device is opened for device.* names. */
@@ -29,7 +32,7 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
  * its order, that the space has and its constraints allow. Nothing is looked up or checked again; all is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
-void kiln__config_free(kiln__config *config); /* NULL is fine */
+void kiln__config_free(kiln__config *config);                      /* NULL is fine */
 const kiln__scope *kiln__config_scope(const kiln__config *config); /* innermost */
 /* "coarsened TILE_M=128 TILE_N=64" */
 void kiln__config_print(const kiln__config *config, kiln__text *out);
@@ -56,7 +59,7 @@ bool kiln__code_wait(kiln__code_job *job, double seconds);
 /* Waits, takes the code and frees the job; a fresh compile is put into the cache. KILN_ERROR_COMPILE shows NVRTC's log
  * against the source with the configuration that caused it. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
-void kiln__code_cancel(kiln__code_job *job); /* NULL is fine */
+void kiln__code_cancel(kiln__code_job *job);              /* NULL is fine */
 const char *kiln__code_source(const kiln__code_job *job); /* the filled source, until the job is freed */
 void kiln__code_free(kiln__code *code);
 /* The module's symbol for a kernel as the spec names it (after template filling); NULL: not in it. */

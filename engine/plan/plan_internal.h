@@ -11,8 +11,8 @@
 typedef struct kiln__plan_entry {
     struct kiln__plan_entry *next;
     char *key;
-    kiln__export *values;        /* an input's exports, a buffer's content (one array), a reference's outputs */
-    CUdeviceptr device;          /* of a buffer's content: a copy that no kernel is given; 0: none */
+    kiln__export *values; /* an input's exports, a buffer's content (one array), a reference's outputs */
+    CUdeviceptr device;   /* of a buffer's content: a copy that no kernel is given; 0: none */
     uint64_t device_bytes;
 } kiln__plan_entry;
 typedef struct kiln__device_block {
@@ -22,13 +22,13 @@ typedef struct kiln__device_block {
 struct kiln__shared {
     kiln_engine *engine;
     const kiln_allocator *mem;
-    bool sweep;                  /* several plans: keeps contents and device memory */
+    bool sweep; /* several plans: keeps contents and device memory */
     kiln__plan_entry *entries;
-    kiln__device_block *spare;   /* device memory that plans have given back */
+    kiln__device_block *spare; /* device memory that plans have given back */
     size_t spare_count, spare_capacity;
-    CUdeviceptr flush;           /* larger than the L2: written to between repetitions */
+    CUdeviceptr flush; /* larger than the L2: written to between repetitions */
     uint64_t flush_bytes;
-    void *staging;               /* host memory that outputs are read into, one after the other */
+    void *staging; /* host memory that outputs are read into, one after the other */
     uint64_t staging_bytes;
     void (*on_launch)(void *user); /* NULL: nobody wants to know */
     void *on_launch_user;
@@ -59,18 +59,18 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
 /* ---- the plan ---- */
 
 typedef struct kiln__plan_kernel {
-    const char *name;            /* filled */
+    const char *name; /* filled */
     CUfunction function;
     kiln__signature signature;
     uint64_t static_shared, dynamic_limit; /* limit: as set with cuFuncSetAttribute; 0: never set */
     int max_threads;
-    bool known;                  /* the launch below is set */
+    bool known; /* the launch below is set */
     unsigned grid[3], block[3], dynamic_shared;
 } kiln__plan_kernel;
 
 typedef struct kiln__plan_input {
     const kiln__input *input;
-    kiln__plan_entry *entry;          /* NULL: not made yet */
+    kiln__plan_entry *entry; /* NULL: not made yet */
     bool making;
 } kiln__plan_input;
 
@@ -83,11 +83,11 @@ typedef struct kiln__plan_buffer {
     uint64_t shape[KILN_MAX_DIMS];
     uint64_t bytes, elements;
     kiln__owner owner;
-    CUdeviceptr pointer;         /* 0 where there are no bytes */
-    bool filled;                 /* holds its initial content, or what a run made of it */
-    bool custom;                 /* the content came from the caller: bound, or written */
-    const char *file;            /* --input: replaces the fill during a run */
-    char *key;                   /* of its initial content; NULL: not worked out */
+    CUdeviceptr pointer; /* 0 where there are no bytes */
+    bool filled;         /* holds its initial content, or what a run made of it */
+    bool custom;         /* the content came from the caller: bound, or written */
+    const char *file;    /* --input: replaces the fill during a run */
+    char *key;           /* of its initial content; NULL: not worked out */
 } kiln__plan_buffer;
 
 typedef enum kiln__plan_op_kind { KILN__OP_LAUNCH, KILN__OP_SET, KILN__OP_COPY } kiln__plan_op_kind;
@@ -100,8 +100,16 @@ typedef struct kiln__plan_op {
             bool cooperative, clustered;
             void **args;
         } launch;
-        struct { CUdeviceptr to; uint32_t pattern; unsigned width; uint64_t count; } set;
-        struct { CUdeviceptr to, from; uint64_t bytes; } copy;
+        struct {
+            CUdeviceptr to;
+            uint32_t pattern;
+            unsigned width;
+            uint64_t count;
+        } set;
+        struct {
+            CUdeviceptr to, from;
+            uint64_t bytes;
+        } copy;
     } as;
     const kiln__step *step;
     const kiln__plan_kernel *kernel;
@@ -109,26 +117,26 @@ typedef struct kiln__plan_op {
 
 /* Steps worked out: what a launch of the plan does, without a single expression left. */
 typedef struct kiln__program {
-    kiln__arena arena;           /* of the arguments */
+    kiln__arena arena; /* of the arguments */
     kiln__plan_op *ops;
     size_t count, capacity;
     bool ready, swaps;
-    unsigned *final;             /* where the names stand after it, if it swaps; of the plan's arena */
+    unsigned *final; /* where the names stand after it, if it swaps; of the plan's arena */
 } kiln__program;
 
 /* ---- limit.c: the time that kernels may take, and a caller who wants to end ---- */
 typedef enum kiln__late { KILN__IN_TIME, KILN__LATE, KILN__STOPPED } kiln__late;
 typedef struct kiln__limit {
-    bool on, usual;              /* on: between start and end; usual: the caller gave no time */
-    bool first;                  /* the first run of the steps, in which any of them may hang */
-    double seconds;              /* 0: none */
-    uint64_t begun, deadline;    /* 0: none */
-    const volatile int *stop;    /* the caller's; NULL: none */
-    kiln__late late;             /* why waiting ended */
+    bool on, usual;           /* on: between start and end; usual: the caller gave no time */
+    bool first;               /* the first run of the steps, in which any of them may hang */
+    double seconds;           /* 0: none */
+    uint64_t begun, deadline; /* 0: none */
+    const volatile int *stop; /* the caller's; NULL: none */
+    kiln__late late;          /* why waiting ended */
 } kiln__limit;
 
 struct kiln_plan {
-    kiln_result result;          /* of the last run */
+    kiln_result result; /* of the last run */
     kiln_engine *engine;
     const kiln_allocator *mem;
     const kiln_spec *spec;
@@ -136,27 +144,28 @@ struct kiln_plan {
     kiln__config *config;
     kiln__code code;
     CUmodule module;
-    kiln__arena arena;           /* kernels, inputs, buffers, slots */
-    kiln__scope scope;           /* exports and the lets that use them, over the configuration's */
-    kiln_error *pending;         /* why a look-up in that scope failed */
-    unsigned lookups;            /* nesting of look-ups */
-    kiln__plan_kernel *kernels;  size_t kernel_count;
-    kiln__plan_input *inputs;    /* variant->input_count */
-    kiln__plan_buffer *buffers;  /* variant->buffer_count */
-    unsigned *slots;             /* buffer that each buffer's name stands for now */
+    kiln__arena arena;   /* kernels, inputs, buffers, slots */
+    kiln__scope scope;   /* exports and the lets that use them, over the configuration's */
+    kiln_error *pending; /* why a look-up in that scope failed */
+    unsigned lookups;    /* nesting of look-ups */
+    kiln__plan_kernel *kernels;
+    size_t kernel_count;
+    kiln__plan_input *inputs;   /* variant->input_count */
+    kiln__plan_buffer *buffers; /* variant->buffer_count */
+    unsigned *slots;            /* buffer that each buffer's name stands for now */
     kiln__program steps, before;
-    bool laid_out;               /* shapes are known */
-    bool ready;                  /* every buffer has memory and its initial content */
-    bool dynamic;                /* the steps cannot be worked out beforehand */
+    bool laid_out; /* shapes are known */
+    bool ready;    /* every buffer has memory and its initial content */
+    bool dynamic;  /* the steps cannot be worked out beforehand */
     bool before_dynamic;
-    uint64_t *values;            /* arguments of a launch that is worked out as it runs */
+    uint64_t *values; /* arguments of a launch that is worked out as it runs */
     void **pointers;
-    kiln__shared *shared, *own;  /* own: made for this plan alone */
-    double *times;               /* of the last run's repetitions, in order */
+    kiln__shared *shared, *own; /* own: made for this plan alone */
+    double *times;              /* of the last run's repetitions, in order */
     size_t time_count;
     kiln__limit limit;
-    char *capture_folder;        /* the next launch is written down there; NULL: only if the engine's order says so */
-    char *captured;              /* the folder of the last one that was */
+    char *capture_folder; /* the next launch is written down there; NULL: only if the engine's order says so */
+    char *captured;       /* the folder of the last one that was */
 };
 
 /* What a run may take, by its options; the time runs from kiln__limit_start() on, which may be called again, until
@@ -176,12 +185,12 @@ kiln_status kiln__limit_fail(kiln_plan *plan, CUresult result, kiln_error **erro
     KILN__PRINTF(4, 5);
 
 /* ---- layout.c: inputs, shapes, memory, contents ---- */
-kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);      /* inputs made, shapes known */
-kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);    /* and memory for all */
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);           /* inputs made, shapes known */
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);         /* and memory for all */
 kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error); /* and initial contents; again: anew */
-kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);      /* outputs and scratch without a fill */
-void kiln__plan_forget(kiln_plan *plan);                                 /* shapes, programs and keys */
-void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);     /* gives its memory back */
+kiln_status kiln__plan_poison(kiln_plan *plan, kiln_error **error);           /* outputs and scratch without a fill */
+void kiln__plan_forget(kiln_plan *plan);                                      /* shapes, programs and keys */
+void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer);          /* gives its memory back */
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
 kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name); /* NULL: not there */
 /* The buffer a name stands for, after swaps. */
@@ -224,8 +233,15 @@ size_t kiln__steps_most_args(const kiln__step *steps, size_t count);
 void kiln__steps_geometry(kiln_plan *plan);
 
 /* ---- text.c ---- */
-typedef struct kiln__source_text { const char *name, *text; const char **lines; size_t line_count; } kiln__source_text;
-typedef struct kiln__sources { kiln__source_text *files; size_t count; } kiln__sources;
+typedef struct kiln__source_text {
+    const char *name, *text;
+    const char **lines;
+    size_t line_count;
+} kiln__source_text;
+typedef struct kiln__sources {
+    kiln__source_text *files;
+    size_t count;
+} kiln__sources;
 void kiln__source_split(kiln__source_text *file, kiln__arena *arena); /* name and text are set, lines follow */
 const char *kiln__source_line(const kiln__source_text *file, unsigned line, kiln__arena *arena); /* "": none */
 /* The source and the headers it includes; without them lines are shown by number alone. */
@@ -244,8 +260,8 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
 /* What is seen of the device between the repetitions of a measurement (watch.c). Begun by one thread at a time. */
 typedef struct kiln__watch {
-    kiln__nvml *nvml;            /* NULL: nothing is seen */
-    double sm_hz, memory_hz;     /* sums */
+    kiln__nvml *nvml;        /* NULL: nothing is seen */
+    double sm_hz, memory_hz; /* sums */
     unsigned looks, throttle;
     uint64_t looked;
 } kiln__watch;

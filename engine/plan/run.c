@@ -48,7 +48,11 @@ static kiln_status set_metrics(kiln_plan *plan, kiln_result *result, kiln_error 
     return kiln__plan_diag(plan, &diag, KILN_ERROR_SPEC, error);
 }
 
-typedef struct timing { bool estimate, sampled; double host, estimated; } timing; /* estimated: negative if there is none */
+/* estimated: negative if there is none */
+typedef struct timing {
+    bool estimate, sampled;
+    double host, estimated;
+} timing;
 
 static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_error **error)
 {
@@ -102,15 +106,15 @@ static void forget_poison(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++) {
         const kiln__plan_buffer *b = &plan->buffers[i];
-        if (b->owner == KILN__OWNER_PLAN && !b->custom && b->bytes && b->buffer->fill.kind == KILN__FILL_NONE && !b->file)
+        if (b->owner == KILN__OWNER_PLAN && !b->custom && b->bytes && b->buffer->fill.kind == KILN__FILL_NONE &&
+            !b->file)
             plan->engine->driver.simulator->check_forget(b->pointer, b->bytes);
     }
 }
 
 #define REPEATED_TIMES 4 /* where so many repetitions are asked for, each may take so often what the first one took */
 
-static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
-                              kiln_error **error)
+static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;
     timing first = {.estimate = simulated && !(options->flags & KILN_RUN_NO_MEASURE)};
@@ -155,13 +159,14 @@ static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, 
 static kiln_status begin_checks(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->engine->driver.simulator)
-        return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED, "the checks are the simulated device's: choose sim, not %s",
-                          plan->engine->info.id);
+        return kiln__fail(plan->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "the checks are the simulated device's: choose sim, not %s", plan->engine->info.id);
     pthread_mutex_lock(&plan->engine->measuring);
     if (plan->engine->driver.simulator->check_begin())
         return KILN_OK;
     pthread_mutex_unlock(&plan->engine->measuring);
-    return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory for the checks, or the device checks for another");
+    return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY,
+                      "no memory for the checks, or the device checks for another");
 }
 
 /* A finding of the device becomes one of the plan: with the source's text, and the kernel's name as the spec has it. */
@@ -204,7 +209,8 @@ kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *given, const 
     kiln_run_options options;
     KILN__NEEDS(NULL, error, plan);
     KILN__TRY(kiln__take_run(plan->mem, error, __func__, "options", given, &options));
-    kiln_result made = {.cache_hits = plan->code.from_cache, .cache_misses = !plan->code.from_cache,
+    kiln_result made = {.cache_hits = plan->code.from_cache,
+                        .cache_misses = !plan->code.from_cache,
                         .compile_ns = plan->code.compile_ns};
     CUcontext previous;
     kiln_status status = kiln__engine_enter(plan->engine, &previous, error);

@@ -142,8 +142,7 @@ void kiln__shared_free(kiln__shared *shared)
     if (!shared)
         return;
     CUcontext previous = NULL;
-    bool device = shared->engine->device_open &&
-                  kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
+    bool device = shared->engine->device_open && kiln__engine_enter(shared->engine, &previous, NULL) == KILN_OK;
     if (device)
         kiln__shared_drop_device(shared); /* without a context the memory went with it */
     kiln__shared_drop(shared, "");

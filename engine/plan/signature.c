@@ -5,7 +5,10 @@
 
 /* ---- words of PTX ---- */
 
-typedef struct scanner { const char *at, *end, *word; size_t length; } scanner;
+typedef struct scanner {
+    const char *at, *end, *word;
+    size_t length;
+} scanner;
 
 static bool is_word(char c)
 {
@@ -87,7 +90,11 @@ static bool type_of(const scanner *s, kiln__param_type *type)
 
 /* ---- the list of parameters ---- */
 
-typedef struct named { const char *name; size_t length; kiln__param_type type; } named;
+typedef struct named {
+    const char *name;
+    size_t length;
+    kiln__param_type type;
+} named;
 
 /* One parameter, from after `.param` to the comma or parenthesis behind it. */
 static bool read_param(scanner *s, named *param)
@@ -126,7 +133,10 @@ static bool read_param(scanner *s, named *param)
  * it was a pointer. Bodies are long, registers are assigned once, and both instructions stand near the start: two
  * searches that end when every question has its answer. */
 
-typedef struct loaded { const char *name; size_t length, param; } loaded;
+typedef struct loaded {
+    const char *name;
+    size_t length, param;
+} loaded;
 
 /* The next instruction that starts with `opcode`; *s is behind the opcode then. */
 static bool find_instruction(scanner *s, const char *opcode)
@@ -159,8 +169,8 @@ static void find_pointers(const scanner *from, named *params, size_t count)
         loaded one = {.name = s.word, .length = s.length};
         if (!next(&s) || !is(&s, ",") || !next(&s) || !is(&s, "[") || !next(&s))
             continue;
-        while (one.param < count && (params[one.param].length != s.length ||
-                                     memcmp(params[one.param].name, s.word, s.length) != 0))
+        while (one.param < count &&
+               (params[one.param].length != s.length || memcmp(params[one.param].name, s.word, s.length) != 0))
             one.param++;
         if (one.param < count && params[one.param].type.bytes == 8)
             registers[kept++] = one;
@@ -259,14 +269,10 @@ const char *kiln__param_type_text(const kiln__param_type *type)
     if (type->kind == 'f')
         return type->bytes == 4 ? "a float" : type->bytes == 8 ? "a double" : "a 16-bit float";
     switch (type->bytes) {
-    case 1:
-        return "an 8-bit integer";
-    case 2:
-        return "a 16-bit integer";
-    case 4:
-        return "a 32-bit integer";
-    default:
-        return "a pointer or a 64-bit integer";
+    case 1: return "an 8-bit integer";
+    case 2: return "a 16-bit integer";
+    case 4: return "a 32-bit integer";
+    default: return "a pointer or a 64-bit integer";
     }
 }
 

@@ -16,9 +16,9 @@ enum { PROGRAM_MOST = 1 << 16 }; /* operations that are kept; longer ones are wa
 typedef struct walk {
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program;      /* NULL: run each operation at once */
+    kiln__program *program; /* NULL: run each operation at once */
     bool too_long;
-    unsigned done;               /* operations, where the time is limited */
+    unsigned done; /* operations, where the time is limited */
     kiln_error **error;
 } walk;
 
@@ -95,9 +95,15 @@ static CUresult run_clustered(const kiln__driver *driver, const kiln__plan_op *o
         {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
     };
     CUlaunchConfig config = {
-        .gridDimX = op->as.launch.grid[0], .gridDimY = op->as.launch.grid[1], .gridDimZ = op->as.launch.grid[2],
-        .blockDimX = op->as.launch.block[0], .blockDimY = op->as.launch.block[1], .blockDimZ = op->as.launch.block[2],
-        .sharedMemBytes = op->as.launch.shared, .hStream = stream, .attrs = attributes,
+        .gridDimX = op->as.launch.grid[0],
+        .gridDimY = op->as.launch.grid[1],
+        .gridDimZ = op->as.launch.grid[2],
+        .blockDimX = op->as.launch.block[0],
+        .blockDimY = op->as.launch.block[1],
+        .blockDimZ = op->as.launch.block[2],
+        .sharedMemBytes = op->as.launch.shared,
+        .hStream = stream,
+        .attrs = attributes,
         .numAttrs = op->as.launch.cooperative ? 2 : 1,
     };
     if (!driver->cuLaunchKernelEx_)
@@ -127,8 +133,7 @@ static inline CUresult run_op(const kiln__driver *driver, const kiln__plan_op *o
                                              (size_t)op->as.set.count, stream);
         return driver->cuMemsetD8Async_(op->as.set.to, (unsigned char)op->as.set.pattern, (size_t)op->as.set.count,
                                         stream);
-    case KILN__OP_COPY:
-        break;
+    case KILN__OP_COPY: break;
     }
     return driver->cuMemcpyDtoDAsync_(op->as.copy.to, op->as.copy.from, (size_t)op->as.copy.bytes, stream);
 }
@@ -137,8 +142,9 @@ static kiln_status op_failed(walk *w, CUresult result, const kiln__plan_op *op)
 {
     char what[400];
     if (op->kind == KILN__OP_LAUNCH)
-        snprintf(what, sizeof what, "launching %.100s with grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic "
-                                    "shared memory",
+        snprintf(what, sizeof what,
+                 "launching %.100s with grid %u x %u x %u, block %u x %u x %u, %u bytes of dynamic "
+                 "shared memory",
                  op->kernel->name, op->as.launch.grid[0], op->as.launch.grid[1], op->as.launch.grid[2],
                  op->as.launch.block[0], op->as.launch.block[1], op->as.launch.block[2], op->as.launch.shared);
     else
@@ -155,10 +161,10 @@ static kiln_status look_at_time(walk *w)
     if (!plan->limit.on || ++w->done % LOOK_OPS != 0)
         return KILN_OK;
     CUresult result = plan->limit.first && !plan->engine->driver.simulator ? kiln__limit_wait_stream(plan, w->stream)
-                                                                          : CUDA_SUCCESS;
-    return result == CUDA_SUCCESS ? kiln__limit_check(plan, w->error)
-                                  : kiln__limit_fail(plan, result, w->error, "running %s %s", plan->spec->name,
-                                                     plan->variant->name);
+                                                                           : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS
+               ? kiln__limit_check(plan, w->error)
+               : kiln__limit_fail(plan, result, w->error, "running %s %s", plan->spec->name, plan->variant->name);
 }
 
 /* Runs the operation, or keeps it. */
@@ -421,8 +427,10 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
         status = emit(w, &op);
     }
     for (uint64_t done = 8; done < b->bytes && status == KILN_OK; done *= 2) {
-        kiln__plan_op copy = {.kind = KILN__OP_COPY, .step = step,
-                         .as.copy = {b->pointer + done, b->pointer, done < b->bytes - done ? done : b->bytes - done}};
+        kiln__plan_op copy = {
+            .kind = KILN__OP_COPY,
+            .step = step,
+            .as.copy = {b->pointer + done, b->pointer, done < b->bytes - done ? done : b->bytes - done}};
         status = emit(w, &copy);
     }
     return status;
@@ -476,8 +484,9 @@ static kiln_status copy(walk *w, const kiln__step *step, const kiln__scope *scop
         status = check_range(w, step, step->as.copy.to, to, to_offset, count);
     if (status != KILN_OK || count == 0)
         return status;
-    kiln__plan_op op = {.kind = KILN__OP_COPY, .step = step,
-                   .as.copy = {to->pointer + to_offset * size, from->pointer + from_offset * size, count * size}};
+    kiln__plan_op op = {.kind = KILN__OP_COPY,
+                        .step = step,
+                        .as.copy = {to->pointer + to_offset * size, from->pointer + from_offset * size, count * size}};
     return emit(w, &op);
 }
 
@@ -499,14 +508,16 @@ static kiln_status symbol(walk *w, const kiln__step *step, const kiln__scope *sc
     if (result == CUDA_ERROR_NOT_FOUND)
         return fail_at(w, KILN_ERROR_NOT_FOUND, step->pos,
                        "the source has no __constant__ or __device__ variable '%s' (is it unused, or in C++ without "
-                       "extern \"C\"?)", step->as.symbol.symbol);
+                       "extern \"C\"?)",
+                       step->as.symbol.symbol);
     if (result != CUDA_SUCCESS)
         return driver_failed(w, result, step, "finding a symbol");
     if (count * size > room)
         return fail_at(w, KILN_ERROR_LAUNCH, step->pos,
                        "%" PRIu64 " elements of '%s' are %" PRIu64 " bytes; the symbol '%s' has room for %zu", count,
                        step->as.symbol.from, count * size, step->as.symbol.symbol, room);
-    kiln__plan_op op = {.kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
+    kiln__plan_op op = {
+        .kind = KILN__OP_COPY, .step = step, .as.copy = {to, from->pointer + offset * size, count * size}};
     return count ? emit(w, &op) : KILN_OK;
 }
 
@@ -581,12 +592,13 @@ static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
         return driver_failed(w, result, step, "running the steps of a loop");
     kiln__text name = {.mem = w->plan->mem};
     kiln__config_print(w->plan->config, &name);
-    kiln_status status =
-        late == KILN__STOPPED
-            ? fail_at(w, KILN_ERROR_INTERRUPTED, step->pos, "%s was stopped, in round %" PRId64 " of the loop",
-                      kiln__text_get(&name), round)
-            : fail_at(w, KILN_ERROR_TIMEOUT, step->pos, "%s took longer than the limit of %g s (sample_timeout), until round "
-                      "%" PRId64 " of the loop", kiln__text_get(&name), w->plan->limit.seconds, round);
+    kiln_status status = late == KILN__STOPPED
+                             ? fail_at(w, KILN_ERROR_INTERRUPTED, step->pos,
+                                       "%s was stopped, in round %" PRId64 " of the loop", kiln__text_get(&name), round)
+                             : fail_at(w, KILN_ERROR_TIMEOUT, step->pos,
+                                       "%s took longer than the limit of %g s (sample_timeout), until round "
+                                       "%" PRId64 " of the loop",
+                                       kiln__text_get(&name), w->plan->limit.seconds, round);
     kiln__text_free(&name);
     return status;
 }
@@ -610,8 +622,8 @@ static kiln_status repeat(walk *w, const kiln__step *step, const kiln__scope *sc
     return status;
 }
 
-static kiln_status read_element(walk *w, const kiln__step *step, const struct kiln__read *read,
-                                const kiln__scope *scope, kiln_setting *setting)
+static kiln_status read_element(walk *w, const kiln__step *step, const kiln__read *read, const kiln__scope *scope,
+                                kiln_setting *setting)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, read->buffer);
     uint64_t index, raw = 0;
@@ -676,8 +688,8 @@ static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scop
         if (status != KILN_OK || !go)
             break;
         if (times >= most)
-            status = fail_at(w, KILN_ERROR_TIMEOUT, step->pos, "the loop has not ended after at_most = %" PRId64
-                                                               " rounds", most);
+            status = fail_at(w, KILN_ERROR_TIMEOUT, step->pos,
+                             "the loop has not ended after at_most = %" PRId64 " rounds", most);
         else
             status = walk_steps(w, step->as.loop.steps, step->as.loop.step_count, &inner);
     }
@@ -709,30 +721,14 @@ static kiln_status walk_steps(walk *w, const kiln__step *steps, size_t count, co
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         const kiln__step *step = &steps[i];
         switch (step->kind) {
-        case KILN__STEP_LAUNCH:
-            status = launch(w, step, scope);
-            break;
-        case KILN__STEP_FILL:
-            status = fill(w, step, scope);
-            break;
-        case KILN__STEP_COPY:
-            status = copy(w, step, scope);
-            break;
-        case KILN__STEP_SYMBOL:
-            status = symbol(w, step, scope);
-            break;
-        case KILN__STEP_SWAP:
-            status = swap(w, step);
-            break;
-        case KILN__STEP_HOST:
-            status = host(w, step, scope);
-            break;
-        case KILN__STEP_REPEAT:
-            status = repeat(w, step, scope);
-            break;
-        case KILN__STEP_WHILE:
-            status = loop(w, step, scope);
-            break;
+        case KILN__STEP_LAUNCH: status = launch(w, step, scope); break;
+        case KILN__STEP_FILL: status = fill(w, step, scope); break;
+        case KILN__STEP_COPY: status = copy(w, step, scope); break;
+        case KILN__STEP_SYMBOL: status = symbol(w, step, scope); break;
+        case KILN__STEP_SWAP: status = swap(w, step); break;
+        case KILN__STEP_HOST: status = host(w, step, scope); break;
+        case KILN__STEP_REPEAT: status = repeat(w, step, scope); break;
+        case KILN__STEP_WHILE: status = loop(w, step, scope); break;
         }
     }
     return status;
@@ -745,8 +741,8 @@ static void reset_slots(kiln_plan *plan)
 }
 
 /* Walks the steps into the program. *dynamic becomes true where they are too many to keep. */
-static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count,
-                         bool *dynamic, kiln_error **error)
+static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count, bool *dynamic,
+                         kiln_error **error)
 {
     walk w = {.plan = plan, .program = program, .error = error};
     kiln__arena_free(&program->arena);

@@ -174,7 +174,9 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln__export **outputs, kiln_error **error)
 {
     kiln_plan *other;
-    kiln_choice choice = {.variant = verify->name, .size_set = plan->config->size_set, .sizes = plan->config->sizes,
+    kiln_choice choice = {.variant = verify->name,
+                          .size_set = plan->config->size_set,
+                          .sizes = plan->config->sizes,
                           .size_count = plan->config->size_count};
     kiln_status status = kiln_plan_open(plan->engine, plan->spec, &choice, &other, error);
     if (status != KILN_OK)

@@ -30,8 +30,9 @@ kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const 
     KILN__NEEDS_TEXT(engine->mem, error, to);
     KILN__NEEDS_ENUM(engine->mem, error, format, KILN_FORMAT_COUNT);
     if (format != KILN_FORMAT_AUTO && format != KILN_FORMAT_T4 && format != KILN_FORMAT_KERNEL_TUNER)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is written as T4 or as Kernel Tuner's "
-                                                                   "file");
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "a recorded space is written as T4 or as Kernel Tuner's "
+                          "file");
     kiln_status status = kiln__document_load(engine->mem, from, &document, error);
     if (format == KILN_FORMAT_AUTO)
         format = strcasestr(to, ".t4.") ? KILN_FORMAT_T4 : document.format;
@@ -50,15 +51,24 @@ void kiln_recording_describe(const kiln_recording *r, kiln_recording_info *info)
         memset(info, 0, sizeof *info);
     if (!info || !r)
         return;
-    *info = (kiln_recording_info){.path = r->path, .format = r->format, .kernel = r->kernel, .device = r->device,
-                                  .cut_off = r->cut_off, .params = r->param_count, .configurations = r->row_count,
-                                  .failed = r->failed, .optimum = r->baseline.optimum, .median = r->baseline.median,
-                                  .worst = r->baseline.worst, .mean_cost = r->baseline.mean_cost,
-                                  .budget = r->baseline.budget, .draws = r->baseline.draws};
+    *info = (kiln_recording_info){.path = r->path,
+                                  .format = r->format,
+                                  .kernel = r->kernel,
+                                  .device = r->device,
+                                  .cut_off = r->cut_off,
+                                  .params = r->param_count,
+                                  .configurations = r->row_count,
+                                  .failed = r->failed,
+                                  .optimum = r->baseline.optimum,
+                                  .median = r->baseline.median,
+                                  .worst = r->baseline.worst,
+                                  .mean_cost = r->baseline.mean_cost,
+                                  .budget = r->baseline.budget,
+                                  .draws = r->baseline.draws};
 }
 
-kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each, void *user,
-                        kiln_error **error)
+kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *given, kiln_replay_fn each,
+                        void *user, kiln_error **error)
 {
     const kiln_recording *r = recording;
     kiln_replay_options options;
@@ -98,15 +108,16 @@ kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_optio
     return status;
 }
 
-kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds, kiln_score *score,
-                                 kiln_error **error)
+kiln_status kiln_recording_score(const kiln_recording *recording, const char *strategy, unsigned seeds,
+                                 kiln_score *score, kiln_error **error)
 {
     const kiln_recording *r = recording;
     const kiln__strategy *found;
     KILN__NEEDS(NULL, error, recording);
     KILN__NEEDS(r->mem, error, score);
     if (seeds == 0)
-        return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "kiln_recording_score: seeds is 0; at least one is needed");
+        return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT,
+                          "kiln_recording_score: seeds is 0; at least one is needed");
     kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
     return status == KILN_OK ? kiln__score(r, found, seeds, score, error) : status;
 }

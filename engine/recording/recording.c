@@ -81,7 +81,8 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
 }
 
 /* A time that is one, or the word for why there is none. */
-static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit, size_t n)
+static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
+                            size_t n)
 {
     row->seconds = HUGE_VAL;
     if (word || !value || json_is_null(value) || json_is_string(value)) {
@@ -111,7 +112,7 @@ static kiln_status start_params(reading *in, size_t count, size_t rows)
         return bad(in, "no configurations");
     if (rows > UINT32_MAX / 4)
         return bad(in, "too many configurations");
-    enum { LEAST = 5 }; /* characters that a configuration needs for a param: "a":1 */
+    enum { LEAST = 5 };                           /* characters that a configuration needs for a param: "a":1 */
     if (rows > in->text_length / (LEAST * count)) /* before there is memory for all of them */
         return bad(in, "%zu configurations cannot all have %zu params in a file of this size", rows, count);
     r->params = kiln__arena_alloc(&r->arena, count * sizeof *r->params);
@@ -176,14 +177,14 @@ static kiln_status name_params(reading *in, json_t *keys, json_t *params, size_t
     const char *key;
     json_t *value;
     if (listed)
-        json_array_foreach(keys, i, value) {
+        json_array_foreach(keys, i, value)
+        {
             if (!json_is_string(value))
                 return bad(in, "tune_params_keys: not a list of names");
             r->params[i].name = kiln__arena_strdup(&r->arena, json_string_value(value));
         }
     else
-        json_object_foreach(params, key, value)
-            r->params[i++].name = kiln__arena_strdup(&r->arena, key);
+        json_object_foreach(params, key, value) r->params[i++].name = kiln__arena_strdup(&r->arena, key);
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
@@ -198,12 +199,14 @@ static kiln_status read_cache(reading *in, json_t *cache)
     const char *key;
     json_t *entry;
     if (status == KILN_OK)
-        json_object_foreach(cache, key, entry) {
+        json_object_foreach(cache, key, entry)
+        {
             kiln__recording_row *row = &r->rows[r->row_count];
             row->compile = number(entry, "compile_time") / 1e3;
             row->verify = number(entry, "verification_time") / 1e3;
             row->benchmark = (json_object_get(entry, "benchmark_time") ? number(entry, "benchmark_time")
-                                                                       : sum(json_object_get(entry, "times"))) / 1e3;
+                                                                       : sum(json_object_get(entry, "times"))) /
+                             1e3;
             status = take_values(in, entry, r->row_count);
             if (status == KILN_OK)
                 status = set_time(in, row, json_object_get(entry, "time"), NULL, 1e-3, r->row_count);
@@ -221,7 +224,8 @@ static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;
     size_t i;
-    json_array_foreach(json_object_get(result, "measurements"), i, measurement) {
+    json_array_foreach(json_object_get(result, "measurements"), i, measurement)
+    {
         const char *name = json_string_value(json_object_get(measurement, "name"));
         if (name && strcmp(name, "time") == 0)
             return measurement;
@@ -243,7 +247,9 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    json_array_foreach(json_object_get(result, "measurements"), i, measured) { /* where it came from Kernel Tuner's file */
+    /* where it came from Kernel Tuner's file */
+    json_array_foreach(json_object_get(result, "measurements"), i, measured)
+    {
         const char *name = json_string_value(json_object_get(measured, "name"));
         if (name && strcmp(name, "benchmark_time") == 0)
             row->benchmark = number(measured, "value") * unit;
@@ -273,7 +279,8 @@ static kiln_status read_results(reading *in, json_t *results)
     size_t i;
     json_t *result;
     if (status == KILN_OK)
-        json_array_foreach(results, i, result) {
+        json_array_foreach(results, i, result)
+        {
             status = read_result(in, result, kiln__unit_seconds(unit));
             if (status != KILN_OK)
                 break;
@@ -322,8 +329,8 @@ static kiln_status make_points(reading *in)
     for (size_t i = 0; i < r->param_count; i++)
         axes[i] = (kiln__part_axis){(uint32_t)r->params[i].count, r->params[i].values[0].kind != KILN_TEXT};
     *part = (kiln__part){r->param_count, axes};
-    r->points = (kiln__points){.mem = r->mem, .part_count = 1, .width = width, .parts = part,
-                               .at = row_at, .holds = row_holds, .user = r};
+    r->points = (kiln__points){
+        .mem = r->mem, .part_count = 1, .width = width, .parts = part, .at = row_at, .holds = row_holds, .user = r};
     for (size_t n = 0; n < r->row_count; n++) {
         size_t slot = slot_of(r, r->coords + n * width);
         if (r->table[slot]) {
@@ -372,7 +379,8 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
     r->path = kiln__arena_strdup(&r->arena, name);
     reading in = {r, name, NULL, 0, error};
     kiln__document document = {0};
-    kiln_status status = r->path ? kiln__document_read(mem, name, data, length, &document, error) : kiln__fail_memory(error);
+    kiln_status status = r->path ? kiln__document_read(mem, name, data, length, &document, error)
+                                 : kiln__fail_memory(error);
     in.root = document.root;
     in.text_length = document.text_length;
     r->cut_off = document.cut_off;

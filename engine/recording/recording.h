@@ -5,23 +5,27 @@
 #include "search.h"
 
 typedef struct kiln__recording_row {
-    uint32_t *positions;    /* of each param's value */
-    double seconds;         /* HUGE_VAL: it failed */
-    const char *failure;    /* the file's word for it; NULL: it did not */
+    uint32_t *positions;               /* of each param's value */
+    double seconds;                    /* HUGE_VAL: it failed */
+    const char *failure;               /* the file's word for it; NULL: it did not */
     double compile, verify, benchmark; /* seconds that it cost */
 } kiln__recording_row;
 
-typedef struct kiln__axis_values { const char *name; kiln_value *values; size_t count; } kiln__axis_values;
+typedef struct kiln__axis_values {
+    const char *name;
+    kiln_value *values;
+    size_t count;
+} kiln__axis_values;
 
 /* What uniform random search comes to, computed from all configurations (score.c). A failed one counts as slow as the
  * slowest. */
 typedef struct kiln__baseline {
-    double *sorted;         /* seconds of all configurations */
+    double *sorted; /* seconds of all configurations */
     size_t count;
     double optimum, median, worst; /* of those that ran; 0: none did */
-    double mean_cost;       /* seconds that a configuration costs */
-    size_t draws;           /* that random search needs to come within 5 % of the way from optimum to median */
-    double budget;          /* the same as time: draws * mean_cost; 0: nothing to compare */
+    double mean_cost;              /* seconds that a configuration costs */
+    size_t draws;                  /* that random search needs to come within 5 % of the way from optimum to median */
+    double budget;                 /* the same as time: draws * mean_cost; 0: nothing to compare */
 } kiln__baseline;
 
 struct kiln_recording {
@@ -31,9 +35,9 @@ struct kiln_recording {
     bool cut_off;                                /* its end is missing: read as far as it goes */
     size_t param_count, row_count, failed;
     kiln__axis_values *params;
-    kiln__recording_row *rows;                             /* no two of the same configuration */
-    uint32_t *coords;                            /* of all rows: the part, which is 0, then the positions */
-    uint32_t *table;                             /* row + 1 by hash of the coordinates */
+    kiln__recording_row *rows; /* no two of the same configuration */
+    uint32_t *coords;          /* of all rows: the part, which is 0, then the positions */
+    uint32_t *table;           /* row + 1 by hash of the coordinates */
     size_t table_size;
     kiln__points points;
     kiln__baseline baseline;
@@ -47,5 +51,8 @@ kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, c
 bool kiln__baseline_make(struct kiln_recording *recording);
 /* The row of a valid point. */
 const kiln__recording_row *kiln__recording_find_row(const struct kiln_recording *recording, const uint32_t *point);
-static inline double kiln__recording_row_cost(const kiln__recording_row *row) { return row->compile + row->verify + row->benchmark; }
+static inline double kiln__recording_row_cost(const kiln__recording_row *row)
+{
+    return row->compile + row->verify + row->benchmark;
+}
 #endif

@@ -66,7 +66,7 @@ kiln_status kiln__baseline_check(const struct kiln_recording *r, kiln_error **er
 {
     if (r->baseline.budget > 0)
         return KILN_OK;
-    const char *why = r->failed == r->row_count ? "failed"
+    const char *why = r->failed == r->row_count   ? "failed"
                       : r->baseline.mean_cost > 0 ? "are equally fast"
                                                   : "cost no time";
     return kiln__fail(r->mem, error, KILN_ERROR_ARGUMENT, "%s: strategies cannot be compared: all configurations %s",

@@ -7,7 +7,9 @@
 
 enum { MEMBERS = 20 };
 
-typedef struct population { size_t members[MEMBERS], count, at; } population;
+typedef struct population {
+    size_t members[MEMBERS], count, at;
+} population;
 
 static double value_of(const kiln__search *s, const population *p, size_t member)
 {

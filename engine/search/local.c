@@ -7,7 +7,7 @@
 /* ---- a configuration and the list of its neighbours, given out one after the other ---- */
 
 typedef struct around {
-    size_t current;          /* an entry; KILN__NO_ENTRY: none */
+    size_t current; /* an entry; KILN__NO_ENTRY: none */
     uint32_t *list;
     size_t capacity, count, at;
 } around;
@@ -66,7 +66,10 @@ static size_t better_of(const kiln__search *s, const around *a, bool *waiting)
 
 /* ---- greedy ---- */
 
-typedef struct greedy { around around; bool started; } greedy;
+typedef struct greedy {
+    around around;
+    bool started;
+} greedy;
 
 static kiln_status greedy_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
@@ -113,8 +116,8 @@ const kiln__strategy kiln__strategy_greedy = {
 typedef struct ils {
     around around;
     bool started, kicking;
-    size_t home;             /* the best local optimum */
-    unsigned fruitless;      /* kicks in a row that led to nothing better: the next ones are stronger */
+    size_t home;        /* the best local optimum */
+    unsigned fruitless; /* kicks in a row that led to nothing better: the next ones are stronger */
 } ils;
 
 enum { ILS_STEP = 1, ILS_KICK = 2 };
@@ -181,7 +184,12 @@ const kiln__strategy kiln__strategy_ils = {
 
 /* ---- simulated annealing ---- */
 
-typedef struct annealing { size_t current; bool started; double steps; unsigned still; } annealing;
+typedef struct annealing {
+    size_t current;
+    bool started;
+    double steps;
+    unsigned still;
+} annealing;
 
 /* Whether to go to a value from another: a share by which it is worse is taken with a chance that falls with time. */
 static bool accepts(kiln__search *s, const annealing *a, double value)

@@ -9,10 +9,10 @@ struct kiln__union {
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;      /* NULL: drawn from */
-    kiln__sampler **samplers;   /* of each that has no index */
-    bool *dry;                  /* drawing came to nothing */
-    size_t open;                /* those that are not dry */
+    kiln__index **indices;    /* NULL: drawn from */
+    kiln__sampler **samplers; /* of each that has no index */
+    bool *dry;                /* drawing came to nothing */
+    size_t open;              /* those that are not dry */
     kiln__bounds bounds;
     const kiln__variant *const *variants;
 };
@@ -63,7 +63,9 @@ static kiln_status draw_from(kiln__union *u, size_t p, kiln__random *random, uin
 {
     const kiln__bounds *b = &u->bounds;
     kiln__effort effort = {.deadline = sooner(kiln__now_ns() + DRAW_LIMIT_NS, b->deadline),
-                           .most = b->draw_units ? b->draw_units : DRAW_UNITS, .stop = b->stop, .user = b->user};
+                           .most = b->draw_units ? b->draw_units : DRAW_UNITS,
+                           .stop = b->stop,
+                           .user = b->user};
     if (u->indices[p]) {
         uint64_t count = kiln__index_count(u->indices[p]);
         *found = count > 0;
@@ -124,8 +126,8 @@ kiln_status kiln__union_none_found(const kiln__union *u, double seconds, kiln_er
 static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
 {
     const kiln__bounds *b = &u->bounds;
-    kiln__effort effort = {.deadline = sooner(b->index_deadline, b->deadline), .most = b->index_units, .stop = b->stop,
-                           .user = b->user};
+    kiln__effort effort = {
+        .deadline = sooner(b->index_deadline, b->deadline), .most = b->index_units, .stop = b->stop, .user = b->user};
     uint64_t found = 0;
     bool bounded = effort.deadline || effort.most, quick = true;
     kiln_status status = kiln__index_open_within(u->spaces[p], &effort, &u->indices[p], &found, error);
@@ -190,8 +192,8 @@ kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const
     kiln__part *parts = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *parts);
     const kiln__variant **kept = kiln__arena_alloc(&u->arena, (count + 1) * sizeof *kept);
     kiln_status status = u->arena.failed ? kiln__fail_memory(error) : KILN_OK;
-    u->points = (kiln__points){.mem = mem, .part_count = count, .width = 1, .parts = parts,
-                               .at = union_at, .holds = union_holds, .user = u};
+    u->points = (kiln__points){
+        .mem = mem, .part_count = count, .width = 1, .parts = parts, .at = union_at, .holds = union_holds, .user = u};
     u->variants = kept;
     u->spaces = kept_spaces;
     for (size_t p = 0; p < count && status == KILN_OK; p++) {
@@ -279,7 +281,8 @@ uint64_t kiln__shuffled(const kiln__shuffle *s, uint64_t index)
     do {
         uint64_t left = at >> s->half, right = at & mask;
         for (unsigned round = 0; round < ROUNDS; round++) {
-            uint64_t next = left ^ (kiln__random_mix(right + kiln__random_mix(s->seed + 0x9e3779b97f4a7c15u * (round + 1))) & mask);
+            uint64_t next =
+                left ^ (kiln__random_mix(right + kiln__random_mix(s->seed + 0x9e3779b97f4a7c15u * (round + 1))) & mask);
             left = right;
             right = next;
         }

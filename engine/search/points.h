@@ -9,16 +9,19 @@
 /* ---- points ---- */
 
 typedef struct kiln__part_axis {
-    uint32_t values;    /* how many; at least 1 unless the set is empty */
-    bool ordered;       /* neighbours in the list are near each other: numbers, not texts */
+    uint32_t values; /* how many; at least 1 unless the set is empty */
+    bool ordered;    /* neighbours in the list are near each other: numbers, not texts */
 } kiln__part_axis;
 
-typedef struct kiln__part { size_t axis_count; const kiln__part_axis *axes; } kiln__part;
+typedef struct kiln__part {
+    size_t axis_count;
+    const kiln__part_axis *axes;
+} kiln__part;
 
 /* A point is uint32_t[width]: the number of its part, then a position for each axis of it, then zeros. */
 typedef struct kiln__points {
     const kiln_allocator *mem;
-    uint64_t count;     /* of the valid points; UINT64_MAX: more, or not known */
+    uint64_t count; /* of the valid points; UINT64_MAX: more, or not known */
     size_t part_count, width;
     const kiln__part *parts;
     /* The valid point of a number below the count. */
@@ -34,10 +37,10 @@ typedef struct kiln__points {
 /* How much work opening a union and drawing from it may be. Units are kiln__effort's. */
 typedef struct kiln__bounds {
     uint64_t index_units, index_deadline; /* for counting; 0: no bound */
-    uint64_t draw_units;         /* for one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;        /* one by its number may cost so much, or is drawn instead; 0: QUICK_UNITS */
-    uint64_t deadline;           /* of everything, kiln__now_ns(); 0: none */
-    bool (*stop)(void *user);    /* true: the caller wants to end (KILN_ERROR_INTERRUPTED); may be NULL */
+    uint64_t draw_units;                  /* for one point; 0: DRAW_UNITS of points.c */
+    uint64_t quick_units;                 /* one by its number may cost so much, or is drawn instead; 0: QUICK_UNITS */
+    uint64_t deadline;                    /* of everything, kiln__now_ns(); 0: none */
+    bool (*stop)(void *user);             /* true: the caller wants to end (KILN_ERROR_INTERRUPTED); may be NULL */
     void *user;
 } kiln__bounds;
 
@@ -50,7 +53,7 @@ kiln_status kiln__union_open(const kiln_allocator *mem, const kiln__space *const
 /* KILN_ERROR_CONSTRAINT: how many were tried, and what rejected them. Where points are drawn and none came. */
 kiln_status kiln__union_none_found(const kiln__union *whole, double seconds, kiln_error **error);
 bool kiln__union_empty(const kiln__union *whole); /* all of it was gone through, and nothing is valid */
-void kiln__union_free(kiln__union *whole); /* NULL is fine */
+void kiln__union_free(kiln__union *whole);        /* NULL is fine */
 const kiln__points *kiln__union_points(const kiln__union *whole);
 /* settings[param_count of the point's variant] */
 void kiln__union_settings(const kiln__union *whole, const uint32_t *point, kiln_setting *settings);
@@ -63,7 +66,10 @@ kiln_status kiln__points_neighbours(const kiln__points *points, kiln__neighbourh
                                     uint32_t **list, size_t *capacity, size_t *count, kiln_error **error);
 
 /* A permutation of [0, count) chosen by a seed, computed and not held: kiln__shuffled() of 0, 1, 2, ... */
-typedef struct kiln__shuffle { uint64_t count, seed; unsigned half; } kiln__shuffle;
+typedef struct kiln__shuffle {
+    uint64_t count, seed;
+    unsigned half;
+} kiln__shuffle;
 kiln__shuffle kiln__shuffle_start(uint64_t count, uint64_t seed);
 uint64_t kiln__shuffled(const kiln__shuffle *shuffle, uint64_t index); /* index < count */
 #endif

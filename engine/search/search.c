@@ -41,25 +41,16 @@ kiln_status kiln__strategy_named(const kiln_allocator *mem, const char *name, co
                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-bool kiln__strategy_in_order(const kiln__strategy *strategy)
-{
-    return strategy == &kiln__strategy_exhaustive;
-}
+bool kiln__strategy_in_order(const kiln__strategy *strategy) { return strategy == &kiln__strategy_exhaustive; }
 
-bool kiln__strategy_learns(const kiln__strategy *strategy)
-{
-    return strategy->propose != NULL;
-}
+bool kiln__strategy_learns(const kiln__strategy *strategy) { return strategy->propose != NULL; }
 
 const char *kiln_strategy_name(size_t number)
 {
     return number < KILN__COUNT(strategies) ? strategies[number]->name : NULL;
 }
 
-const char *kiln_strategy_about(size_t number)
-{
-    return number < KILN__COUNT(abouts) ? abouts[number] : NULL;
-}
+const char *kiln_strategy_about(size_t number) { return number < KILN__COUNT(abouts) ? abouts[number] : NULL; }
 
 /* ---- what was given out ---- */
 

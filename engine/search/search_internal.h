@@ -7,8 +7,8 @@
 #define KILN__NO_ENTRY SIZE_MAX
 
 typedef struct kiln__search_entry { /* a point that was given out or told of */
-    double value;        /* HUGE_VAL: failed */
-    uint32_t tag;        /* the strategy's own, given when it proposed the point; 0 for one drawn at random */
+    double value;                   /* HUGE_VAL: failed */
+    uint32_t tag; /* the strategy's own, given when it proposed the point; 0 for one drawn at random */
     bool told;
 } kiln__search_entry;
 
@@ -19,7 +19,7 @@ struct kiln__strategy {
      * few times. *found false: the strategy has nothing now. NULL: all in random order. */
     kiln_status (*propose)(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error);
     kiln_status (*told)(kiln__search *s, void *state, size_t entry, kiln_error **error); /* may be NULL */
-    void (*end)(kiln__search *s, void *state);   /* frees what the state holds; may be NULL */
+    void (*end)(kiln__search *s, void *state); /* frees what the state holds; may be NULL */
 };
 
 struct kiln__search {
@@ -29,15 +29,15 @@ struct kiln__search {
     size_t width;
     kiln__random random;
     kiln__shuffle shuffle;
-    uint64_t drawn;            /* of the shuffled (or plain) numbers */
+    uint64_t drawn; /* of the shuffled (or plain) numbers */
     bool in_order;
-    uint32_t *coords;          /* of the entries, width each, in the order in which they were given out */
+    uint32_t *coords; /* of the entries, width each, in the order in which they were given out */
     kiln__search_entry *entries;
     size_t count, coords_capacity, entry_capacity;
-    uint32_t *table;           /* entry + 1 by hash; its size is a power of two */
+    uint32_t *table; /* entry + 1 by hash; its size is a power of two */
     size_t table_size;
-    size_t told_count, best;   /* best: KILN__NO_ENTRY while all failed */
-    uint32_t *next;            /* width: what is being proposed */
+    size_t told_count, best; /* best: KILN__NO_ENTRY while all failed */
+    uint32_t *next;          /* width: what is being proposed */
     void *state;
 };
 

@@ -7,22 +7,22 @@
 
 enum {
     TREES = 24,
-    LEARN_MOST = 400,        /* the forest learns from so many: the best, and the rest at random */
+    LEARN_MOST = 400, /* the forest learns from so many: the best, and the rest at random */
     DEEPEST = 24,
-    POOL_MOST = 4096,        /* random points at hand */
-    POOL_STEP = 32,          /* drawn anew at each proposal */
-    LARGE = 200000,          /* points of a space in which finding one by its number takes long: */
-    LARGE_START = 256,       /* so many are drawn at first there, */
-    LARGE_STEP = 6,          /* and so many later */
-    NEAR_MOST = 48,          /* values of an axis that are looked at about one of the best points: all, or a choice */
-    LOOK = 384,              /* of them are looked at for each proposal */
-    TOP = 6,                 /* configurations whose neighbours are looked at */
-    FIRST = 12,              /* answers at random before anything is fitted */
-    CUTS = 8,                /* random cuts of which the best is taken */
-    LEAF = 3,                /* rows that are not cut any more are fewer */
-    DRAW_START = 32,         /* where points cannot be had by number: so many are drawn at first, */
-    DRAW_STEP = 1,           /* and so many later */
-    ABREAST = 8              /* points that go down a tree side by side */
+    POOL_MOST = 4096,  /* random points at hand */
+    POOL_STEP = 32,    /* drawn anew at each proposal */
+    LARGE = 200000,    /* points of a space in which finding one by its number takes long: */
+    LARGE_START = 256, /* so many are drawn at first there, */
+    LARGE_STEP = 6,    /* and so many later */
+    NEAR_MOST = 48,    /* values of an axis that are looked at about one of the best points: all, or a choice */
+    LOOK = 384,        /* of them are looked at for each proposal */
+    TOP = 6,           /* configurations whose neighbours are looked at */
+    FIRST = 12,        /* answers at random before anything is fitted */
+    CUTS = 8,          /* random cuts of which the best is taken */
+    LEAF = 3,          /* rows that are not cut any more are fewer */
+    DRAW_START = 32,   /* where points cannot be had by number: so many are drawn at first, */
+    DRAW_STEP = 1,     /* and so many later */
+    ABREAST = 8        /* points that go down a tree side by side */
 };
 
 /* Goals, as logarithms of the share of the best, end here: how bad the bad ones are is of no interest. */
@@ -32,7 +32,7 @@ static const double most_bold = 2;
 /* Goals are held as whole numbers of this part of 1: their sums are exact, in any order. */
 static const double goal_unit = 0x1p-28;
 
-typedef struct node {        /* below <= cut: left, else left + 1; a leaf is on its own left, whatever the point */
+typedef struct node { /* below <= cut: left, else left + 1; a leaf is on its own left, whatever the point */
     uint32_t axis, cut, left;
     float mean;
 } node;
@@ -41,10 +41,10 @@ typedef struct surrogate {
     node *nodes;
     size_t node_count, node_capacity;
     size_t roots[TREES];
-    size_t fitted;           /* answers that the forest has seen */
-    uint32_t *rows;          /* entries it learns from */
-    uint32_t *columns;       /* their positions, an axis after the other, LEARN_MOST rows each */
-    int32_t *goals;          /* what each was, by number of the row */
+    size_t fitted;     /* answers that the forest has seen */
+    uint32_t *rows;    /* entries it learns from */
+    uint32_t *columns; /* their positions, an axis after the other, LEARN_MOST rows each */
+    int32_t *goals;    /* what each was, by number of the row */
     uint32_t *order;
     size_t row_capacity, column_capacity, goal_capacity, order_capacity;
     uint32_t *pool;
@@ -52,7 +52,7 @@ typedef struct surrogate {
     uint64_t pool_drawn;
     uint32_t *near;
     size_t near_count, near_capacity;
-    const uint32_t **asked;  /* what the forest is asked about, in `near` and `pool` */
+    const uint32_t **asked; /* what the forest is asked about, in `near` and `pool` */
     size_t asked_count, asked_capacity;
 } surrogate;
 

@@ -1,4 +1,4 @@
-/* One configuration against the constraints, with an answer that a reader can act on. */
+/* check.c - tests one configuration against the constraints, with a message that says which one fails and why. */
 #include <string.h>
 
 #include "space_internal.h"
@@ -16,16 +16,16 @@ kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *vari
     return KILN_OK;
 }
 
-/* The lets of a configuration, each computed when a constraint first needs it: one that cannot be computed may be
- * guarded by a constraint before. */
+/* The lets of a configuration. Each is computed when a constraint first needs it, as an earlier constraint may guard a
+ * let that cannot be computed. */
 typedef struct asked {
     const kiln__variant *variant;
-    kiln__scope scope; /* the lets that are known; then params, sizes and the device */
+    kiln__scope scope; /* the lets computed so far; then params, sizes and the device */
     kiln_setting *lets;
     kiln__diag *diag;
 } asked;
 
-/* Computes the lets that `expr` uses. As deep as lets use lets, which the spec bounds. */
+/* Computes the lets that `expr` uses. The depth of the recursion is that of lets that use lets; the spec limits it. */
 static bool prepare(asked *a, const kiln__expr *expr)
 {
     for (size_t n = 0; n < kiln__expr_name_count(expr); n++)
@@ -57,7 +57,7 @@ static void report(asked *a, const kiln__expr *constraint)
     kiln__text_free(&names);
 }
 
-/* Room for the lets of a configuration, none of them known. */
+/* Allocates the lets of a configuration; none is computed yet. */
 static bool open_lets(asked *a, const kiln_allocator *mem, const kiln__scope *outer)
 {
     a->lets = kiln__calloc(mem, a->variant->let_count, sizeof *a->lets);

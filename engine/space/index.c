@@ -1,10 +1,10 @@
 /* index.c - counts a space without walking through it.
  *
- * The constraints become one graph of integer operations (expr/graph.h). The params are put into a tree: each has below it
- * the params that still share a constraint with one another once it and all above it have a value, in one subtree for
- * each group that shares none with another, so that numbers of configurations multiply. An operation is computed at the
- * param that gives it its last operand. What a subtree depends on is the values that it takes from above (its `keys`):
- * products and sums, mostly, that many configurations have in common, so its count is remembered by them. */
+ * The constraints become one graph of integer operations (expr/graph.h). The params form a tree. Once a param and all
+ * above it have values, the remaining params fall into groups that share no constraint with one another. Each group is
+ * one subtree, so the numbers of their configurations multiply. An operation is computed at the param that gives it its
+ * last operand. The count of a subtree depends only on the values that it uses from above (its `keys`). They are mostly
+ * products and sums that many configurations have in common, so counts are memoized by them. */
 #include <string.h>
 
 #include "graph.h"
@@ -14,51 +14,55 @@
 #define NONE UINT32_MAX
 enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes each */
 
-/* A constraint or one side of an `and` in one. */
+/* A constraint, or one operand of an `and` in a constraint. */
 typedef struct piece {
-    size_t constraint;       /* number in the variant's where */
-    uint32_t node;           /* NONE: must be evaluated as it stands */
-    uint32_t param;          /* in the tree: where it can be tested */
-    bool whole;              /* the constraint has no other piece */
+    size_t constraint; /* number in the variant's where */
+    uint32_t node;     /* NONE: the expression itself must be evaluated */
+    uint32_t param;    /* the param in the tree at which it can be tested */
+    bool whole;        /* the constraint has no other piece */
 } piece;
 
-typedef struct branch {      /* a param in the tree */
+typedef struct branch { /* a param in the tree */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
-    bool memo;               /* what it depends on is less than everything above it */
-    uint64_t *before;        /* of a top one: configurations with an earlier value, for each value and the end */
+    bool memo;        /* its keys are fewer than all values above it */
+    uint64_t *before; /* of a top one: for each value, and the end: configurations with earlier values */
 } branch;
 
-typedef struct memo_entry { kiln__hash128 key; uint64_t count; uint64_t used; } memo_entry;
+typedef struct memo_entry {
+    kiln__hash128 key;
+    uint64_t count;
+    uint64_t used;
+} memo_entry;
 
 struct kiln__index {
     const kiln__space *space;
     const kiln_allocator *mem;
     kiln__arena arena;
     kiln__graph graph;
-    size_t params, words;    /* words of a set of params */
-    uint32_t *input;         /* of each param */
-    uint32_t *let_node;      /* NONE: not made yet */
-    bool *let_open;          /* being made, or it cannot be */
-    uint64_t *uses;          /* of each node: the params below it */
+    size_t params, words; /* words of a set of params */
+    uint32_t *input;      /* of each param */
+    uint32_t *let_node;   /* NONE: not created yet */
+    bool *let_open;       /* it is being created, or cannot be */
+    uint64_t *uses;       /* of each node: the params that it depends on */
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;           /* the first of the top ones; the rest are its siblings */
-    int64_t **values;        /* what an input is for each value of a param */
-    int64_t *value;          /* of each node now */
+    uint32_t root;    /* the first of the top ones; the rest are its siblings */
+    int64_t **values; /* of each input: its value for each value of the param */
+    int64_t *value;   /* current value of each node */
     bool *unknown;
-    size_t *choice;          /* of each param */
+    size_t *choice; /* of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
-    bool impossible;         /* a constraint without params does not hold */
-    bool lost;               /* a constraint cannot be computed for some values: the walk decides */
-    bool failed;             /* out of memory */
-    kiln__effort *effort;    /* NULL: no bound, as for everything but opening */
-    bool halted;             /* it was over: what is counted is no more than what was found */
+    bool impossible;      /* a constraint without params does not hold */
+    bool lost;            /* a constraint cannot be computed for some values: use the walk */
+    bool failed;          /* out of memory */
+    kiln__effort *effort; /* NULL: no limit; only opening has one */
+    bool halted;          /* the effort ended: the count is a lower bound */
     uint64_t count;
 };
 
@@ -128,7 +132,7 @@ static bool add_piece(kiln__index *x, size_t constraint, uint32_t node, bool who
 static uint64_t *uses_of(const kiln__index *x, uint32_t node) { return x->uses + (size_t)node * x->words; }
 static bool has(const uint64_t *set, size_t param) { return set[param / 64] >> (param % 64) & 1; }
 
-/* The params that a name reaches, through lets. */
+/* Adds the params that a name depends on, through lets. */
 static void add_names(kiln__index *x, const kiln__expr *expr, uint64_t *set)
 {
     const kiln__variant *variant = x->space->variant;
@@ -159,7 +163,7 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    for (size_t p = 0; p < x->piece_count; p++) { /* those that are no node have theirs behind the nodes' */
+    for (size_t p = 0; p < x->piece_count; p++) { /* pieces without a node have their sets after those of the nodes */
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
             add_names(x, x->space->variant->where[x->pieces[p].constraint], set);
@@ -175,7 +179,7 @@ static const uint64_t *piece_uses(const kiln__index *x, size_t number)
 
 /* ---- the tree ---- */
 
-/* Counts work. False: it is enough. */
+/* Counts units of work. False: the effort has ended. */
 static bool step(kiln__index *x, uint64_t units)
 {
     if (!x->halted && !kiln__effort_step(x->effort, units))
@@ -183,7 +187,7 @@ static bool step(kiln__index *x, uint64_t units)
     return !x->halted;
 }
 
-/* The param that most of the constraints between these want; the earlier one of two. */
+/* The param of the group that occurs in most of its constraints; of equal ones the first. */
 static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
 {
     size_t best = NONE, most = 0;
@@ -206,7 +210,7 @@ static uint32_t leader(uint32_t *of, uint32_t i)
     return i;
 }
 
-/* Parts the params of group `id` by the constraints that bind them to one another. */
+/* Splits the params of group `id` into groups that share no constraint. */
 static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
@@ -223,7 +227,7 @@ static void part(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
     }
 }
 
-/* Makes the tree, one param after the other; `group` says which part of the rest a param is in. */
+/* Creates the tree, one param after the other; `group` says in which group each remaining param is. */
 static bool plant(kiln__index *x)
 {
     size_t n = x->params;
@@ -233,12 +237,12 @@ static bool plant(kiln__index *x)
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
         return false;
-    uint32_t groups = 1, open = 0; /* group 0: all; a param that has its place: NONE */
+    uint32_t groups = 1, open = 0; /* group 0: all; NONE: a param that is in the tree already */
     above[0] = NONE;
     x->root = NONE;
     for (size_t i = 0; i < n; i++)
         group[i] = x->space->axes[i].count == 1 ? NONE : 0;
-    bool whole = false; /* the first group is only parted */
+    bool whole = false; /* the first group is only split */
     while (open < groups && step(x, n * (x->piece_count + 1))) {
         uint32_t id = open++, parent = above[id];
         if (whole) {
@@ -247,7 +251,9 @@ static bool plant(kiln__index *x)
                 continue;
             branch *b = &x->branches[param];
             uint32_t *head = parent == NONE ? &x->root : &x->branches[parent].first_child;
-            *b = (branch){.parent = parent, .first_child = NONE, .sibling = *head,
+            *b = (branch){.parent = parent,
+                          .first_child = NONE,
+                          .sibling = *head,
                           .depth = parent == NONE ? 0 : x->branches[parent].depth + 1};
             *head = (uint32_t)param;
             group[param] = NONE;
@@ -263,13 +269,13 @@ static bool plant(kiln__index *x)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* the sets of those that are left are as they were */
+            i = (uint32_t)-1; /* start again: the sets of the other groups are unchanged */
         }
     }
     return true;
 }
 
-/* The param of the set that is deepest in the tree; NONE: of none. */
+/* The param of the set that is deepest in the tree; NONE: the set is empty. */
 static uint32_t deepest(const kiln__index *x, const uint64_t *set)
 {
     uint32_t best = NONE;
@@ -293,7 +299,7 @@ static bool push(kiln__index *x, uint32_t **list, size_t *count, uint32_t item)
     return true;
 }
 
-/* Which nodes are wanted at all, and where each of them, and each piece, is computed. */
+/* Decides which nodes are needed, and at which param each node and each piece is computed. */
 static bool schedule(kiln__index *x)
 {
     bool *wanted = kiln__arena_alloc(&x->arena, x->graph.count + 1);
@@ -305,7 +311,7 @@ static bool schedule(kiln__index *x)
         if (each->node != NONE)
             wanted[each->node] = true;
         if (each->param == NONE)
-            continue; /* of constants, and yet not computed: tested once, by itself */
+            continue; /* constants that could not be folded: tested once, separately */
         branch *b = &x->branches[each->param];
         if (!push(x, &b->pieces, &b->piece_count, (uint32_t)p))
             return false;
@@ -334,14 +340,14 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* What a subtree takes from above, marked in `set` (a byte a node): children first. */
+/* Marks in `set` (one byte per node) which values a subtree uses from above; children first. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
     if (!step(x, x->graph.count + x->params * b->piece_count))
         return true;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
-        if (!find_keys(x, child, set)) /* leaves the set empty */
+        if (!find_keys(x, child, set)) /* it leaves the set empty */
             return false;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
         for (size_t k = 0; k < x->branches[child].key_count; k++)
@@ -352,7 +358,7 @@ static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
             set[operands[n]] = 1;
     }
     for (size_t k = 0; k < b->piece_count; k++)
-        for (uint32_t i = 0; i < x->params; i++) /* one that is evaluated as it stands takes its params */
+        for (uint32_t i = 0; i < x->params; i++) /* an expression that is evaluated itself uses its params */
             if (has(piece_uses(x, b->pieces[k]), i) && x->pieces[b->pieces[k]].node == NONE)
                 set[x->input[i]] = 1;
     size_t inputs = 0;
@@ -389,12 +395,12 @@ static bool remember(kiln__index *x, kiln__hash128 key, uint64_t count)
         x->memo_bits = bits;
     }
     memo_entry *entry = &x->memo[key.low & (((size_t)1 << x->memo_bits) - 1)];
-    x->memo_used += !entry->used; /* one that is there gives way: it will be counted again */
+    x->memo_used += !entry->used; /* an older entry is replaced; it can be counted again */
     *entry = (memo_entry){key, count, 1};
     return true;
 }
 
-/* Whether the state above a subtree can be remembered, and under which key. */
+/* Whether the count of a subtree can be memoized in the current state, and its key. */
 static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 {
     enum { KEYS = 32 };
@@ -412,7 +418,7 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
     return true;
 }
 
-/* A constraint that is not all integers, all of its params having values. */
+/* Evaluates a constraint that is not integers only; all of its params must have values. */
 static bool plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
@@ -437,7 +443,7 @@ static bool take(kiln__index *x, uint32_t param, size_t v)
             if (!x->value[p->node])
                 return false;
         } else if (p->node != NONE && !p->whole) {
-            x->lost = true; /* the rest of its constraint may decide, and may not be known yet */
+            x->lost = true; /* the rest of the constraint may decide, and may not be computable yet */
             return false;
         } else if (!plainly(x, p->constraint)) {
             return false;
@@ -452,7 +458,7 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* What giving a param a value counts as. */
+/* The units of work of giving a param a value. */
 static uint64_t cost_of(const kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -464,7 +470,8 @@ static uint64_t cost_of(const kiln__index *x, uint32_t param)
 
 static uint64_t count_all(kiln__index *x, uint32_t first);
 
-/* Configurations of a subtree, given all above it. As deep as there are params. */
+/* Counts the configurations of a subtree for the current values above it. The recursion is as deep as there are
+ * params. */
 static uint64_t count_branch(kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -486,7 +493,7 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     return sum;
 }
 
-/* Of a param and its siblings. */
+/* The same for a param and its siblings. */
 static uint64_t count_all(kiln__index *x, uint32_t first)
 {
     uint64_t product = 1;
@@ -495,7 +502,7 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
     return product;
 }
 
-/* Of all params. The top ones keep the sums as they grow, so that no number is looked for from the first value on. */
+/* The same for all params. The top ones keep the cumulative sums, so that a number can be found by bisection. */
 static bool count_top(kiln__index *x)
 {
     x->count = 1;
@@ -507,7 +514,7 @@ static bool count_top(kiln__index *x)
             return false;
         uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
-            if (!step(x, cost)) { /* at least those so far, if the other groups have any */
+            if (!step(x, cost)) { /* a lower bound: those so far, if the other groups have any */
                 b->before[v + 1] = b->before[v];
                 continue;
             }
@@ -520,7 +527,7 @@ static bool count_top(kiln__index *x)
     return true;
 }
 
-/* The last value of a top param that no more than `number` configurations come before. */
+/* The last value of a top param before which there are at most `number` configurations. */
 static size_t find_top(const kiln__index *x, uint32_t param, uint64_t number)
 {
     const uint64_t *before = x->branches[param].before;
@@ -549,7 +556,7 @@ static void pick_top(kiln__index *x, uint64_t n)
     }
 }
 
-/* Chooses the values of a param, its siblings and all below them for the number `n` of their configurations. */
+/* Sets the values of a param, its siblings and all below them to their configuration number `n`. */
 static void pick(kiln__index *x, uint32_t first, uint64_t n)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
@@ -568,7 +575,7 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
     }
 }
 
-/* ---- the door ---- */
+/* ---- entry points ---- */
 
 static bool build(kiln__index *x)
 {
@@ -597,7 +604,7 @@ static bool build(kiln__index *x)
     x->memo = kiln__calloc(x->mem, (size_t)1 << MEMO_LEAST, sizeof *x->memo);
     if (!x->memo || x->arena.failed || !find_uses(x) || !plant(x))
         return false;
-    if (x->halted) /* the tree is not whole */
+    if (x->halted) /* the tree is incomplete */
         return true;
     if (!schedule(x))
         return false;
@@ -629,7 +636,7 @@ kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effo
     bool walked = x->lost && !x->halted;
     if (x->lost)
         x->count = 0;
-    if (status == KILN_OK && walked) /* for whoever stands before it in the spec may exclude what cannot be computed */
+    if (status == KILN_OK && walked) /* an earlier constraint of the spec may exclude what cannot be computed */
         status = kiln__space_walk_count(space, effort, &x->count, error);
     x->halted |= walked && effort && effort->over;
     x->effort = NULL;
@@ -661,7 +668,7 @@ void kiln__index_free(kiln__index *x)
 
 uint64_t kiln__index_count(const kiln__index *x) { return x->count; }
 
-/* Where the index cannot say, the walk goes there. */
+/* Finds a configuration by walking, where the index cannot. */
 static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
 {
     kiln__walk *walk = NULL;
@@ -735,7 +742,7 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* In the order in which the tree is counted, so that nothing is computed here that was not computed there. */
+/* In the same order as counting, so that only values that counting has computed are needed. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)

@@ -1,12 +1,15 @@
-/* sample.c - valid configurations at random, without an index: params in order, each with its values in random order,
- * constraints as early as they can be tested, back where no value is left, and anew after a while. */
+/* sample.c - valid configurations at random, without an index: it assigns the params in order, each with its values in
+ * random order, tests constraints as early as possible, backtracks where no value is left, and restarts after a
+ * while. */
 #include <string.h>
 
 #include "space_internal.h"
 
-enum { FIRST_ATTEMPT = 1 << 16 }; /* units of the first one; each further one may take twice as long */
+enum { FIRST_ATTEMPT = 1 << 16 }; /* units of work of the first attempt; each later one may take twice as many */
 
-typedef struct level { uint64_t count, start, stride, tried; } level;
+typedef struct level {
+    uint64_t count, start, stride, tried;
+} level;
 
 struct kiln__sampler {
     const kiln__space *space;
@@ -58,7 +61,7 @@ static uint64_t divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Every value once, from anywhere, by steps of anything that has no divisor in common with their number. */
+/* Visits every value once: a random start, and a random step that has no common divisor with the number of values. */
 static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 {
     *l = (level){.count = count, .stride = 1};
@@ -165,10 +168,11 @@ kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *
     if (variant->where_count == 0 || tally->rejected[most] == 0)
         return kiln__fail(space->mem, error, KILN_ERROR_CONSTRAINT,
                           "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were "
-                          "tried", variant->name, seconds, (unsigned long long)tally->tried);
+                          "tried",
+                          variant->name, seconds, (unsigned long long)tally->tried);
     kiln__diag_add(&diag, kiln__expr_pos(variant->where[most]),
                    "variant %s: no valid configuration was found in %.3g s, in which %llu values of params were tried; "
-                   "this constraint rejected most of them, %llu", variant->name, seconds,
-                   (unsigned long long)tally->tried, (unsigned long long)tally->rejected[most]);
+                   "this constraint rejected most of them, %llu",
+                   variant->name, seconds, (unsigned long long)tally->tried, (unsigned long long)tally->rejected[most]);
     return kiln__diag_finish(&diag, KILN_ERROR_CONSTRAINT, error);
 }

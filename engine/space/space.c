@@ -1,6 +1,6 @@
-/* The walk over a variant's configurations. Params, lets and outer names get numbered slots when the space is opened,
- * and each let and constraint is filed under the last param it depends on, so that the walk evaluates it as soon as
- * that param has a value and skips everything below where it does not hold. */
+/* space.c - the walk over a variant's configurations. Params, lets and outer names get numbered slots when the space is
+ * opened. Each let and constraint is listed under the last param that it depends on, so that the walk evaluates it as
+ * soon as that param has a value, and skips everything below if it does not hold. */
 #include <string.h>
 
 #include "index.h"
@@ -11,8 +11,8 @@ struct kiln__walk {
     kiln_value *slots;
     size_t *index;
     kiln_setting *settings;
-    size_t depth;          /* where it goes on when an effort ended it on the way */
-    kiln__effort *effort;  /* NULL: no bound */
+    size_t depth;         /* where to continue after an effort has ended the walk */
+    kiln__effort *effort; /* NULL: no limit */
     kiln__tally tally;
     bool started, halted, done;
 };
@@ -46,7 +46,7 @@ static uint32_t outer_slot(kiln__space *space, const char *name, kiln_value valu
     return (uint32_t)space->slot_count++;
 }
 
-/* The slot of a name, and in *level from when on it has a value. */
+/* The slot of a name; *level: the number of params after which it has a value. */
 static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t name, size_t *level, kiln__diag *diag)
 {
     const kiln__variant *variant = space->variant;
@@ -93,7 +93,7 @@ static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32
     kiln__check **end = &space->levels[made->level];
     while (*end)
         end = &(*end)->next;
-    *end = made; /* behind the lets that it needs and the constraints that stand before it */
+    *end = made; /* after the lets that it needs and all earlier constraints */
     if (made->level > space->deepest)
         space->deepest = made->level;
     return made;
@@ -186,10 +186,7 @@ static uint64_t product(const kiln__space *space, size_t from)
     return count;
 }
 
-uint64_t kiln__space_raw(const kiln__space *space)
-{
-    return product(space, 0);
-}
+uint64_t kiln__space_raw(const kiln__space *space) { return product(space, 0); }
 
 bool kiln__effort_ask(kiln__effort *effort)
 {
@@ -213,7 +210,7 @@ kiln__outcome kiln__space_run(const kiln__check *c, kiln_value *slots, kiln__tal
             continue;
         }
         if (value.kind == KILN_TEXT) {
-            kiln__diag_add(diag, kiln__expr_pos(c->expr), "a constraint must be a condition, and this is the text '%s'",
+            kiln__diag_add(diag, kiln__expr_pos(c->expr), "a constraint must be a condition, but this is the text '%s'",
                            value.as.text);
             return KILN__FAILED;
         }
@@ -263,8 +260,8 @@ void kiln__walk_free(kiln__walk *walk)
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort) { walk->effort = effort; }
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk) { return &walk->tally; }
 
-/* Goes to the next assignment of the first `depth` params that no check up to there excludes; EXCLUDED: none is
- * left, or the effort is over and the walk halted. */
+/* Goes to the next assignment of the first `depth` params that no check on them excludes. EXCLUDED: none is left, or
+ * the effort has ended and the walk is halted. */
 static kiln__outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;
@@ -327,7 +324,7 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
     return KILN_OK;
 }
 
-/* Params behind the last check only multiply. */
+/* Params after the last check only multiply the count. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error)
 {
     kiln__walk *walk = NULL;
@@ -359,7 +356,7 @@ kiln_status kiln__space_count_within(const kiln__space *space, kiln__effort *eff
     kiln__index_free(index);
     if (status != KILN_OK || *counted || *valid > 0 || !effort || effort->stopped)
         return status;
-    /* Groups that are not all counted say nothing of the whole: a short walk may. */
+    /* The index ended before all groups were counted, so it has no lower bound; a short walk may have one. */
     kiln__effort little = {.most = 1 << 22, .stop = effort->stop, .user = effort->user};
     status = kiln__space_walk_count(space, &little, valid, error);
     *counted = status == KILN_OK && !little.over;

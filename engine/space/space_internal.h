@@ -1,4 +1,4 @@
-/* internal.h - what the files of space/ share. */
+/* space_internal.h - what the files of space/ share. */
 #ifndef KILN_SPACE_INTERNAL_H
 #define KILN_SPACE_INTERNAL_H
 
@@ -13,10 +13,10 @@ typedef struct kiln__axis {
 /* A let to compute or a constraint to test. */
 typedef struct kiln__check {
     const kiln__expr *expr;
-    const uint32_t *slots; /* of the names in expr */
-    uint32_t target;       /* where a let's value goes; KILN__CONSTRAINT for a constraint */
-    uint32_t number;       /* of a constraint, in the variant's where */
-    size_t level;          /* how many params must have a value */
+    const uint32_t *slots;    /* of the names in expr */
+    uint32_t target;          /* the slot of a let's value; KILN__CONSTRAINT for a constraint */
+    uint32_t number;          /* of a constraint, in the variant's where */
+    size_t level;             /* how many params must have a value */
     struct kiln__check *next; /* of the same level */
 } kiln__check;
 #define KILN__CONSTRAINT UINT32_MAX
@@ -28,23 +28,23 @@ struct kiln__space {
     const kiln__variant *variant;
     const kiln__scope *outer;
     kiln__axis *axes;
-    kiln_value *slots;     /* params, lets, then outer names, which have their values already */
+    kiln_value *slots; /* params, lets, then outer names, which have values from the start */
     size_t slot_count, slot_capacity;
-    const char **outer_names; /* of the slots behind the lets */
-    kiln__check **levels;  /* param_count + 1 lists */
+    const char **outer_names; /* of the slots after the lets */
+    kiln__check **levels;     /* param_count + 1 lists */
     kiln__check **let_checks; /* NULL: no constraint needs this let */
-    size_t deepest;        /* the last level with a check */
+    size_t deepest;           /* the last level with a check */
 };
 
 typedef enum kiln__outcome { KILN__FAILED, KILN__EXCLUDED, KILN__HOLDS } kiln__outcome;
-/* Lets and constraints of one level, in order; `tally` counts which one excludes (NULL: nobody asks). */
+/* Runs the lets and constraints of one level, in order. `tally` (may be NULL) counts which constraint excluded. */
 kiln__outcome kiln__space_run(const kiln__check *checks, kiln_value *slots, kiln__tally *tally, kiln__diag *diag);
 
-enum { KILN__CHECK_UNITS = 16 }; /* what evaluating an expression counts as in an effort */
+enum { KILN__CHECK_UNITS = 16 }; /* units of work of evaluating an expression */
 
-/* Counts by walking. *valid counts those that were met where the effort ends it. */
+/* Counts by walking. If the effort ends first, *valid is the number found so far. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error);
-/* One constraint, by its number, in a scope that knows its params and what is outside. False: it cannot be computed. */
+/* Tests one constraint, by its number, in a scope with params and outer names. False: it cannot be computed. */
 bool kiln__space_holds(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                        size_t constraint, bool *holds);
 #endif

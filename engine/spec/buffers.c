@@ -4,17 +4,36 @@
 
 bool kiln__type_named(const char *text, kiln_type *type)
 {
-    static const struct { const char *name; kiln_type type; } names[] = {
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } names[] = {
 #define KILN_X(name, bytes, code) {#name, KILN_##name},
         KILN_TYPE_MAP(KILN_X)
 #undef KILN_X
         /* and as the sources call them */
-        {"char", KILN_i8}, {"signed char", KILN_i8}, {"int8_t", KILN_i8}, {"unsigned char", KILN_u8},
-        {"uint8_t", KILN_u8}, {"short", KILN_i16}, {"int16_t", KILN_i16}, {"unsigned short", KILN_u16},
-        {"uint16_t", KILN_u16}, {"int", KILN_i32}, {"int32_t", KILN_i32}, {"unsigned", KILN_u32},
-        {"unsigned int", KILN_u32}, {"uint32_t", KILN_u32}, {"long long", KILN_i64}, {"int64_t", KILN_i64},
-        {"unsigned long long", KILN_u64}, {"uint64_t", KILN_u64}, {"half", KILN_f16}, {"__half", KILN_f16},
-        {"float", KILN_f32}, {"double", KILN_f64}};
+        {"char", KILN_i8},
+        {"signed char", KILN_i8},
+        {"int8_t", KILN_i8},
+        {"unsigned char", KILN_u8},
+        {"uint8_t", KILN_u8},
+        {"short", KILN_i16},
+        {"int16_t", KILN_i16},
+        {"unsigned short", KILN_u16},
+        {"uint16_t", KILN_u16},
+        {"int", KILN_i32},
+        {"int32_t", KILN_i32},
+        {"unsigned", KILN_u32},
+        {"unsigned int", KILN_u32},
+        {"uint32_t", KILN_u32},
+        {"long long", KILN_i64},
+        {"int64_t", KILN_i64},
+        {"unsigned long long", KILN_u64},
+        {"uint64_t", KILN_u64},
+        {"half", KILN_f16},
+        {"__half", KILN_f16},
+        {"float", KILN_f32},
+        {"double", KILN_f64}};
     for (size_t i = 0; i < KILN__COUNT(names); i++)
         if (strcmp(names[i].name, text) == 0) {
             *type = names[i].type;
@@ -47,8 +66,10 @@ static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         kiln_type type;
         if (kiln__type_named(node->text, &type))
             near = type_names[type];
-        kiln__diag_add(r->diag, node->pos, near ? "unknown type '%s'; did you mean '%s'?"
-                       : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64", node->text, near);
+        kiln__diag_add(r->diag, node->pos,
+                       near ? "unknown type '%s'; did you mean '%s'?"
+                            : "unknown type '%s'; types are i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64",
+                       node->text, near);
         return;
     }
     kiln_type type;
@@ -94,14 +115,6 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 /* ---- fills ---- */
 
-static const struct { const char *key; kiln__fill_kind kind; size_t least, most; const char *shape; } fills[] = {
-    {"value", KILN__FILL_VALUE, 1, 1, "one number"},
-    {"iota", KILN__FILL_IOTA, 1, 2, "[start, step]"},
-    {"uniform", KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
-    {"normal", KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
-    {"zipf", KILN__FILL_ZIPF, 2, 2, "[count, exponent]"},
-};
-
 static int64_t name_seed(const char *name)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -110,21 +123,31 @@ static int64_t name_seed(const char *name)
     return hash & 0x7fffffff;
 }
 
-static void read_fill(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
+static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {
-    static const char *const keys[] = {"value", "iota", "uniform", "normal", "zipf", "seed", NULL};
+    KILN__KEYS_fill(KILN__NODE) const struct {
+        const char *key;
+        kiln__spec_node *node;
+        kiln__fill_kind kind;
+        size_t least, most;
+        const char *shape;
+    } fills[] = {{"value", value_, KILN__FILL_VALUE, 1, 1, "one number"},
+                 {"iota", iota_, KILN__FILL_IOTA, 1, 2, "[start, step]"},
+                 {"uniform", uniform_, KILN__FILL_UNIFORM, 2, 2, "[low, high]"},
+                 {"normal", normal_, KILN__FILL_NORMAL, 2, 2, "[mean, deviation]"},
+                 {"zipf", zipf_, KILN__FILL_ZIPF, 2, 2, "[count, exponent]"}};
     kiln__fill *fill = &buffer->fill;
-    fill->pos = node->pos;
-    if (node->kind == KILN__SCALAR) {
+    fill->pos = map->pos;
+    if (map->kind == KILN__SCALAR) {
         fill->kind = KILN__FILL_VALUE;
-        fill->a = kiln__read_expr(r, node, "'fill'", KILN__ALL_INPUTS);
+        fill->a = kiln__read_expr(r, map, "'fill'", KILN__ALL_INPUTS);
         return;
     }
-    if (!kiln__read_map(r, node, "'fill'", keys))
+    if (!kiln__read_map(r, map, KILN__MAPPING_fill))
         return;
     size_t chosen = KILN__COUNT(fills);
     for (size_t f = 0; f < KILN__COUNT(fills); f++) {
-        kiln__spec_node *values = kiln__spec_node_get(node, fills[f].key);
+        kiln__spec_node *const values = fills[f].node;
         kiln__spec_node *const *items;
         if (!values)
             continue;
@@ -143,17 +166,16 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
         fill->b = count > 1 ? kiln__read_expr(r, items[1], "a number of 'fill'", KILN__ALL_INPUTS)
                             : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, values->pos);
     }
-    const kiln__spec_node *seed = kiln__spec_node_get(node, "seed");
     if (chosen == KILN__COUNT(fills)) {
-        kiln__diag_add(r->diag, node->pos, "'fill' says nothing: a number, iota, uniform, normal or zipf");
+        kiln__diag_add(r->diag, map->pos, "'fill' says nothing: a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {
-        if (seed)
-            kiln__diag_add(r->diag, seed->pos, "'%s' is not random and takes no seed", fills[chosen].key);
-    } else if (seed) {
-        fill->seed = kiln__read_expr(r, seed, "'seed'", KILN__ALL_INPUTS);
+        if (seed_)
+            kiln__diag_add(r->diag, seed_->pos, "'%s' is not random and takes no seed", fills[chosen].key);
+    } else if (seed_) {
+        fill->seed = kiln__read_expr(r, seed_, "'seed'", KILN__ALL_INPUTS);
     } else { /* from the name, so that two buffers differ, and stay as they are when a third is added */
         kiln_value value = {.kind = KILN_INT, .as.i = name_seed(buffer->name)};
-        fill->seed = kiln__expr_constant(r->arena, value, node->pos);
+        fill->seed = kiln__expr_constant(r->arena, value, map->pos);
     }
 }
 
@@ -180,35 +202,29 @@ static void read_from(kiln__reader *r, const kiln__spec_node *node, kiln__buffer
 
 static void read_buffer(kiln__reader *r, const kiln__spec_node *map, bool of_spec, kiln__buffer *buffer)
 {
-    static const char *const keys[] = {"type", "shape", "fill", "from", "file", "out", NULL};
-    if (!kiln__read_map(r, map, "a buffer", keys))
-        return;
-    const kiln__spec_node *type = kiln__spec_node_get(map, "type"), *out = kiln__spec_node_get(map, "out");
-    const kiln__spec_node *sources[] = {kiln__spec_node_get(map, "fill"), kiln__spec_node_get(map, "from"),
-                                   kiln__spec_node_get(map, "file")};
-    kiln__spec_node *shape = kiln__spec_node_get(map, "shape");
-    if ((sources[0] != NULL) + (sources[1] != NULL) + (sources[2] != NULL) > 1)
+    KILN__KEYS_buffer(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_buffer)) return;
+    if ((fill_ != NULL) + (from_ != NULL) + (file_ != NULL) > 1)
         kiln__diag_add(r->diag, map->pos, "a buffer's content is one of 'fill', 'from' and 'file'");
-    bool comes_with_data = sources[1] || sources[2];
+    bool comes_with_data = from_ || file_;
     buffer->dims = comes_with_data ? -1 : 0;
-    if (type)
-        read_type(r, type, buffer);
+    if (type_)
+        read_type(r, type_, buffer);
     else if (!comes_with_data)
-        kiln__read_need(r, map, "a buffer", "type");
-    if (shape)
-        read_shape(r, &shape, buffer);
+        kiln__read_key(r, map, KILN__KEY_buffer_type);
+    if (shape_)
+        read_shape(r, &shape_, buffer);
     else if (!comes_with_data)
-        kiln__read_need(r, map, "a buffer", "shape");
-    if (sources[0])
-        read_fill(r, sources[0], buffer);
-    if (sources[1])
-        read_from(r, sources[1], buffer);
-    if (sources[2]) {
-        buffer->fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = sources[2]->pos};
-        buffer->fill.text = kiln__read_text(r, sources[2], "'file'");
+        kiln__read_key(r, map, KILN__KEY_buffer_shape);
+    if (fill_)
+        read_fill(r, fill_, buffer);
+    if (from_)
+        read_from(r, from_, buffer);
+    if (file_) {
+        buffer->fill = (kiln__fill){.kind = KILN__FILL_FILE, .pos = file_->pos};
+        buffer->fill.text = kiln__read_text(r, file_, "'file'");
     }
-    if (out && kiln__read_bool(r, out, "'out'", &buffer->out) && buffer->out && !of_spec) {
-        kiln__diag_add(r->diag, out->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");
+    if (out_ && kiln__read_bool(r, out_, "'out'", &buffer->out) && buffer->out && !of_spec) {
+        kiln__diag_add(r->diag, out_->pos, "a variant's own buffers are scratch; outputs are buffers of the spec");
         buffer->out = false;
     }
 }

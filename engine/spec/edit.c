@@ -147,7 +147,8 @@ void kiln__edit_sizes(kiln__edit *e, const char *set_name, const kiln_setting *s
 
 static void t1_param(kiln__edit *e, const char *name, kiln_value value, bool only)
 {
-    kiln__spec_node *params = kiln__spec_node_get(kiln__spec_node_get(e->root, "ConfigurationSpace"), "TuningParameters");
+    kiln__spec_node *params = kiln__spec_node_get(kiln__spec_node_get(e->root, "ConfigurationSpace"),
+                                                  "TuningParameters");
     for (size_t i = 0; params && params->kind == KILN__LIST && i < params->count; i++) {
         const kiln__spec_node *given = kiln__spec_node_get(params->items[i], "Name");
         if (!given || given->kind != KILN__SCALAR || strcmp(given->text, name) != 0)
@@ -279,8 +280,8 @@ static bool fits_flow(const kiln__spec_node *node)
     if (node->kind != KILN__SCALAR || node->length == 0 || node->length > 60)
         return false;
     return node->quoted || (strspn(node->text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                               "_.+-*/()<>= ") == node->length && !strchr(".<>= ", node->text[0]) &&
-                            strncmp(node->text, "- ", 2) != 0);
+                                               "_.+-*/()<>= ") == node->length &&
+                            !strchr(".<>= ", node->text[0]) && strncmp(node->text, "- ", 2) != 0);
 }
 
 static bool is_flow(const kiln__spec_node *node)
@@ -311,8 +312,7 @@ static bool emit(yaml_emitter_t *emitter, const kiln__spec_node *node)
             if (!emit(emitter, node->items[i]))
                 return false;
         return yaml_sequence_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
-    case KILN__MAP:
-        break;
+    case KILN__MAP: break;
     }
     if (!yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
                                              flow ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE) ||

@@ -95,10 +95,7 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 
 /* ---- order ---- */
 
-static double number_of(kiln_value value)
-{
-    return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i;
-}
+static double number_of(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
 /* Sizes as people count: 64 before 512. */
 static int compare_sizes(const kiln__known *a, const kiln__known *b)
@@ -139,10 +136,7 @@ static int by_configuration(const void *left, const void *right)
     return order ? order : (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
-bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b)
-{
-    return compare_problems(a, b) == 0;
-}
+bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b) { return compare_problems(a, b) == 0; }
 
 void kiln__known_settle(kiln__known_list *list)
 {

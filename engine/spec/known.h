@@ -11,7 +11,7 @@ typedef enum kiln__how {
 #define KILN__X(name, word) KILN__##name,
     KILN__HOW(KILN__X)
 #undef KILN__X
-    KILN__HOW_COUNT
+        KILN__HOW_COUNT
 } kiln__how;
 const char *kiln__how_word(kiln__how how);
 
@@ -19,11 +19,11 @@ typedef struct kiln__known {
     const char *spec, *variant, *device, *cc; /* cc: "9.0", "" where it is not known */
     const kiln_setting *sizes, *params;       /* each by name */
     size_t size_count, param_count;
-    const char *sizes_text, *params_text;     /* the same, for comparing */
+    const char *sizes_text, *params_text; /* the same, for comparing */
     kiln__how how;
-    double seconds;                           /* above 0; HUGE_VAL: it failed there, and would again */
+    double seconds; /* above 0; HUGE_VAL: it failed there, and would again */
     bool verified;
-    int64_t made;                             /* microseconds since 1970 */
+    int64_t made; /* microseconds since 1970 */
 } kiln__known;
 
 /* A list of them. Zero-initialise, set arena.mem; texts live in the arena. */

@@ -74,8 +74,12 @@ static void put_known(kiln__text *out, const kiln__known *known)
 {
     char seconds[40];
     kiln__print_double(seconds, sizeof seconds, known->seconds);
-    const struct { const char *key, *text; } texts[] = {
-        {"- spec", known->spec}, {"  device", known->device}, {"  cc", known->cc},
+    const struct {
+        const char *key, *text;
+    } texts[] = {
+        {"- spec", known->spec},
+        {"  device", known->device},
+        {"  cc", known->cc},
     };
     for (size_t i = 0; i < KILN__COUNT(texts); i++) {
         kiln__text_printf(out, "%s: ", texts[i].key);
@@ -104,8 +108,10 @@ kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list 
     if (out->failed)
         return kiln__fail_memory(error);
     if (nodes > KILN__TREE_NODES)
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "%zu configurations are more than a file can hold: name a "
-                          "spec or a device", list->count);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "%zu configurations are more than a file can hold: name a "
+                          "spec or a device",
+                          list->count);
     return KILN_OK;
 }
 
@@ -166,10 +172,10 @@ static void read_made(kiln__reader *r, const kiln__spec_node *node, kiln__known 
 
 static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known_list *list)
 {
-    static const char *const keys[] = {"spec", "device", "cc", "sizes", "variant", "params", "seconds", "how",
-                                       "verified", "made", NULL};
+    static const char *const keys[] = {"spec",    "device", "cc",       "sizes", "variant", "params",
+                                       "seconds", "how",    "verified", "made",  NULL};
     kiln__known known = {0};
-    bool whole = kiln__read_map(r, node, "a configuration", keys);
+    bool whole = kiln__read_map_of(r, node, "a configuration", keys);
     for (size_t i = 0; whole && keys[i]; i++)
         whole = kiln__read_need(r, node, "a configuration", keys[i]);
     if (!whole)
@@ -191,7 +197,7 @@ static void read_known(kiln__reader *r, const kiln__spec_node *node, kiln__known
 static void read_root(kiln__reader *r, const kiln__spec_node *root, kiln__known_list *list)
 {
     static const char *const keys[] = {"kiln-best", "best", NULL};
-    if (!kiln__read_map(r, root, "a file of best-known configurations", keys) ||
+    if (!kiln__read_map_of(r, root, "a file of best-known configurations", keys) ||
         !kiln__read_need(r, root, "the file", "kiln-best") || !kiln__read_need(r, root, "the file", "best"))
         return;
     const kiln__spec_node *version = kiln__spec_node_get(root, "kiln-best"), *best = kiln__spec_node_get(root, "best");

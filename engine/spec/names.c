@@ -230,8 +230,8 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
     if (name && name->kind == KILN__NAME_BUFFER)
         return text;
     const char *near = kiln__nearest_name(r, text, 1u << KILN__NAME_BUFFER);
-    kiln__diag_add(r->diag, node->pos,
-                   near ? "there is no buffer '%s'; did you mean '%s'?" : "there is no buffer '%s'", text, near);
+    kiln__diag_add(r->diag, node->pos, near ? "there is no buffer '%s'; did you mean '%s'?" : "there is no buffer '%s'",
+                   text, near);
     return NULL;
 }
 
@@ -242,7 +242,8 @@ const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node,
 static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t inputs, bool buffers, kiln__arg *arg)
 {
     if (node->kind != KILN__SCALAR || node->length == 0) {
-        kiln__diag_add(r->diag, node->pos, "an argument must be a value or a name, not %s", kiln__spec_node_describe(node));
+        kiln__diag_add(r->diag, node->pos, "an argument must be a value or a name, not %s",
+                       kiln__spec_node_describe(node));
         return;
     }
     kiln__diag quiet = {.mem = r->diag->mem};
@@ -280,8 +281,8 @@ static void read_host_arg(kiln__reader *r, const kiln__spec_node *node, size_t i
     }
 }
 
-kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs, bool buffers,
-                                size_t *count)
+kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs,
+                                bool buffers, size_t *count)
 {
     *count = 0;
     if (!map || !kiln__read_entries(r, map, "'args'"))

@@ -29,8 +29,10 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
     if (!expr)
         return false;
     if (kiln__expr_name_count(expr) > 0) {
-        kiln__diag_add(r->diag, kiln__expr_name_pos(expr, 0), "%s must be a constant; '%s' has no value here "
-                       "(a text of more than one word is quoted)", what, kiln__expr_name(expr, 0));
+        kiln__diag_add(r->diag, kiln__expr_name_pos(expr, 0),
+                       "%s must be a constant; '%s' has no value here "
+                       "(a text of more than one word is quoted)",
+                       what, kiln__expr_name(expr, 0));
         return false;
     }
     return kiln__expr_eval(expr, NULL, value, r->diag);
@@ -68,7 +70,8 @@ static int by_value(const void *a, const void *b)
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count)
 {
     size_t rising = 1;
-    while (rising < count && by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
+    while (rising < count &&
+           by_value(&(const kiln_value *){&values[rising - 1]}, &(const kiln_value *){&values[rising]}) < 0)
         rising++;
     if (rising >= count) /* a range, mostly */
         return true;
@@ -123,14 +126,14 @@ static void read_list(kiln__reader *r, kiln__spec_node *const *node, kiln__param
 
 /* ---- ranges ---- */
 
-static bool read_number(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln_value *value)
+static bool read_number(kiln__reader *r, const kiln__spec_node *node, kiln__key key, kiln_value *value)
 {
-    const kiln__spec_node *node = kiln__spec_node_get(map, key);
-    if (!kiln__read_value(r, node, key, value))
+    const char *name = kiln__keys[key].info.name;
+    if (!kiln__read_value(r, node, name, value))
         return false;
     if (value->kind == KILN_INT || value->kind == KILN_FLOAT)
         return true;
-    kiln__diag_add(r->diag, node->pos, "'%s' must be a number", key);
+    kiln__diag_add(r->diag, node->pos, "'%s' must be a number", name);
     return false;
 }
 
@@ -164,24 +167,29 @@ static size_t count_range(kiln__reader *r, const kiln__spec_node *by, kiln_value
     return 0;
 }
 
-static void read_range(kiln__reader *r, const kiln__spec_node *map, kiln__param *param)
+typedef struct range_nodes {
+    const kiln__spec_node *map, *from, *to, *step, *times;
+} range_nodes;
+
+static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *param)
 {
-    bool times = kiln__spec_node_get(map, "times") != NULL;
-    const kiln__spec_node *by = kiln__spec_node_get(map, times ? "times" : "step");
+    bool times = range->times != NULL;
+    const kiln__spec_node *by = times ? range->times : range->step;
     kiln_value bounds[3] = {{.kind = KILN_INT}, {.kind = KILN_INT}, {.kind = KILN_INT, .as.i = 1}};
-    if (times && kiln__spec_node_get(map, "step")) {
+    if (times && range->step) {
         kiln__diag_add(r->diag, by->pos, "a range goes by 'step' or by 'times', not both");
         return;
     }
-    bool here = kiln__read_need(r, map, "a range", "from");
-    if (!kiln__read_need(r, map, "a range", "to") || !here)
+    bool here = kiln__read_need(r, range->map, "a range", "from");
+    if (!kiln__read_need(r, range->map, "a range", "to") || !here)
         return;
-    if (!read_number(r, map, "from", &bounds[0]) || !read_number(r, map, "to", &bounds[1]) ||
-        (by && !read_number(r, map, times ? "times" : "step", &bounds[2])) ||
-        !kiln__unify(r, map->pos, "a range", bounds, 3))
+    if (!read_number(r, range->from, KILN__KEY_param_from, &bounds[0]) ||
+        !read_number(r, range->to, KILN__KEY_param_to, &bounds[1]) ||
+        (by && !read_number(r, by, times ? KILN__KEY_param_times : KILN__KEY_param_step, &bounds[2])) ||
+        !kiln__unify(r, range->map->pos, "a range", bounds, 3))
         return;
-    size_t count = count_range(r, by ? by : map, bounds[0], bounds[1], bounds[2], times);
-    if (count == 0 || !room_for(r, map->pos, count))
+    size_t count = count_range(r, by ? by : range->map, bounds[0], bounds[1], bounds[2], times);
+    if (count == 0 || !room_for(r, range->map->pos, count))
         return;
     kiln_value *values = kiln__read_array(r, count, sizeof *values), v = bounds[0];
     size_t used = 0;
@@ -230,33 +238,27 @@ static void read_default(kiln__reader *r, const kiln__spec_node *node, kiln__par
 
 static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__param *param)
 {
-    static const char *const keys[] = {"values", "from", "to", "step", "times", "default", "options", NULL};
-    if ((*node)->kind != KILN__MAP) {
+    const kiln__spec_node *map = *node;
+    KILN__KEYS_param(KILN__NODE)(void) options_; /* read when all params are declared (read_section() in parse.c) */
+    if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
     }
-    if (!kiln__read_map(r, *node, "a param", keys))
+    if (!kiln__read_map(r, map, KILN__MAPPING_param))
         return;
-    kiln__spec_node *values = kiln__spec_node_get(*node, "values");
-    const char *range = kiln__spec_node_get(*node, "from")    ? "from"
-                        : kiln__spec_node_get(*node, "to")    ? "to"
-                        : kiln__spec_node_get(*node, "step")  ? "step"
-                        : kiln__spec_node_get(*node, "times") ? "times"
-                                                         : NULL;
-    if (values && range)
-        kiln__diag_add(r->diag, kiln__spec_node_key(*node, range)->pos, "a param has 'values' or a range, not both");
-    else if (values && values->kind == KILN__MAP)
-        kiln__diag_add(r->diag, values->pos, "'values' must be a list; a range stands in the param itself");
-    else if (values)
-        read_list(r, &values, param);
-    else if (range)
-        read_range(r, *node, param);
+    const char *of_range = from_ ? "from" : to_ ? "to" : step_ ? "step" : times_ ? "times" : NULL;
+    if (values_ && of_range)
+        kiln__diag_add(r->diag, kiln__spec_node_key(map, of_range)->pos, "a param has 'values' or a range, not both");
+    else if (values_ && values_->kind == KILN__MAP)
+        kiln__diag_add(r->diag, values_->pos, "'values' must be a list; a range stands in the param itself");
+    else if (values_)
+        read_list(r, &values_, param);
+    else if (of_range)
+        read_range(r, &(range_nodes){map, from_, to_, step_, times_}, param);
     else
-        kiln__diag_add(r->diag, (*node)->pos, "param '%s' has neither 'values' nor a range ('from', 'to')",
-                       param->name);
-    const kiln__spec_node *initial = kiln__spec_node_get(*node, "default");
-    if (initial)
-        read_default(r, initial, param);
+        kiln__diag_add(r->diag, map->pos, "param '%s' has neither 'values' nor a range ('from', 'to')", param->name);
+    if (default_)
+        read_default(r, default_, param);
 }
 
 kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count)
@@ -312,8 +314,8 @@ static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kil
                           const kiln__sizes *first)
 {
     if (map->kind == KILN__SCALAR) {
-        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}",
-                       key->text, map->text);
+        kiln__diag_add(r->diag, map->pos, "'sizes' holds sets of sizes by name, such as default: {%s: %s}", key->text,
+                       map->text);
         if (!kiln__find_name(r, key->text))
             kiln__declare(r, key, KILN__NAME_SIZE, NULL); /* it was meant as one: spare the reader what follows */
         return;

@@ -6,16 +6,26 @@
 
 /* The parts that a spec and its variants have alike. */
 typedef struct section {
-    size_t param_count;  kiln__param *params;
-    size_t let_count;    kiln__named_expr *lets;
-    size_t where_count;  kiln__expr **where;
-    size_t define_count; kiln__named_expr *defines;
-    size_t bake_count;   const char **bake;
-    size_t option_count; kiln__template **options;
-    size_t input_count;  kiln__input *inputs;
-    size_t buffer_count; kiln__buffer *buffers;
-    size_t before_count; kiln__step *before;
-    size_t metric_count; kiln__named_expr *metrics;
+    size_t param_count;
+    kiln__param *params;
+    size_t let_count;
+    kiln__named_expr *lets;
+    size_t where_count;
+    kiln__expr **where;
+    size_t define_count;
+    kiln__named_expr *defines;
+    size_t bake_count;
+    const char **bake;
+    size_t option_count;
+    kiln__template **options;
+    size_t input_count;
+    kiln__input *inputs;
+    size_t buffer_count;
+    kiln__buffer *buffers;
+    size_t before_count;
+    kiln__step *before;
+    size_t metric_count;
+    kiln__named_expr *metrics;
 } section;
 
 /* ---- lets ---- */
@@ -121,11 +131,12 @@ static void read_lets(kiln__reader *r, const kiln__spec_node *map, section *out)
 static bool c_word(const char *name)
 {
     static const char *const words[] = {
-        "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do",
-        "double", "else", "enum", "extern", "for", "friend", "goto", "inline", "long", "namespace", "new", "operator",
-        "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch",
-        "template", "this", "throw", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
-        "volatile", "while"};
+        "auto",     "bool",     "break",    "case",    "catch",  "char",      "class",   "const",
+        "continue", "default",  "delete",   "do",      "double", "else",      "enum",    "extern",
+        "for",      "friend",   "goto",     "inline",  "long",   "namespace", "new",     "operator",
+        "private",  "public",   "register", "return",  "short",  "signed",    "sizeof",  "static",
+        "struct",   "switch",   "template", "this",    "throw",  "try",       "typedef", "typename",
+        "union",    "unsigned", "using",    "virtual", "void",   "volatile",  "while"};
     for (size_t i = 0; i < KILN__COUNT(words); i++)
         if (strcmp(name, words[i]) == 0)
             return true;
@@ -231,8 +242,9 @@ static void read_inputs(kiln__reader *r, const kiln__spec_node *map, section *ou
                            kiln__spec_node_describe(node));
             continue;
         }
-        if (kiln__read_need(r, node, "an input", "host"))
-            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input", KILN_HOST_INPUT);
+        if (kiln__read_key(r, node, KILN__KEY_input_host))
+            input->function = kiln__read_host(r, kiln__spec_node_get(node, "host"), "'host' of an input",
+                                              KILN_HOST_INPUT);
         r->for_input = true;
         input->args = kiln__read_host_args(r, node, "host", before + i, false, &input->arg_count);
         r->for_input = false;
@@ -248,30 +260,27 @@ static void declare_all(kiln__reader *r, const kiln__spec_node *map, const char 
 
 static void read_section(kiln__reader *r, const kiln__spec_node *map, bool of_spec, section *out)
 {
-    size_t inputs = r->input_count;
-    const kiln__spec_node *params = kiln__spec_node_get(map, "params");
-    kiln__spec_node *options = kiln__spec_node_get(map, "options"), *before = kiln__spec_node_get(map, "before_each");
-    out->params = kiln__read_params(r, params, &out->param_count);
-    declare_all(r, kiln__spec_node_get(map, "let"), "'let'", KILN__NAME_LET);
-    declare_all(r, kiln__spec_node_get(map, "inputs"), "'inputs'", KILN__NAME_INPUT);
-    declare_all(r, kiln__spec_node_get(map, "buffers"), "'buffers'", KILN__NAME_BUFFER);
+    KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
+    out->params = kiln__read_params(r, params_, &out->param_count);
+    declare_all(r, let_, "'let'", KILN__NAME_LET);
+    declare_all(r, inputs_, "'inputs'", KILN__NAME_INPUT);
+    declare_all(r, buffers_, "'buffers'", KILN__NAME_BUFFER);
 
-    read_lets(r, kiln__spec_node_get(map, "let"), out);
+    read_lets(r, let_, out);
     for (size_t i = 0; i < out->param_count; i++) {
-        const kiln__spec_node *node = params->items[i];
-        kiln__spec_node *of_param = kiln__spec_node_get(node, "options");
+        kiln__spec_node *of_param = kiln__spec_node_get(params_->items[i], "options");
         check_macro(r, out->params[i].name ? out->params[i].name : "", out->params[i].pos);
         out->params[i].options = kiln__read_options(r, &of_param, &out->params[i].option_count);
     }
-    read_where(r, kiln__spec_node_get(map, "where"), out);
-    read_defines(r, kiln__spec_node_get(map, "define"), out);
-    read_bake(r, kiln__spec_node_get(map, "bake"), out);
-    out->options = kiln__read_options(r, &options, &out->option_count);
-    read_inputs(r, kiln__spec_node_get(map, "inputs"), out, inputs);
-    out->buffers = kiln__read_buffers(r, kiln__spec_node_get(map, "buffers"), of_spec, &out->buffer_count);
-    if (before)
-        out->before = kiln__read_steps(r, before, "'before_each'", &out->before_count);
-    out->metrics = read_named(r, kiln__spec_node_get(map, "metrics"), "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
+    read_where(r, where_, out);
+    read_defines(r, define_, out);
+    read_bake(r, bake_, out);
+    out->options = kiln__read_options(r, &options_, &out->option_count);
+    read_inputs(r, inputs_, out, inputs);
+    out->buffers = kiln__read_buffers(r, buffers_, of_spec, &out->buffer_count);
+    if (before_each_)
+        out->before = kiln__read_steps(r, before_each_, "'before_each'", &out->before_count);
+    out->metrics = read_named(r, metrics_, "'metrics'", KILN__ALL_INPUTS, &out->metric_count);
 }
 
 /* ---- variants ---- */
@@ -331,15 +340,11 @@ static void join_sections(kiln__reader *r, const section *spec, const section *o
 
 static void read_steps_or_launch(kiln__reader *r, const kiln__spec_node *map, kiln__variant *variant)
 {
-    kiln__spec_node *launch = kiln__spec_node_get(map, "launch"), *steps = kiln__spec_node_get(map, "steps");
-    if (launch && steps)
-        kiln__diag_add(r->diag, steps->pos, "a variant has 'launch' or 'steps', not both");
-    else if (launch)
-        variant->steps = kiln__read_launch_only(r, launch, &variant->step_count);
-    else if (steps)
-        variant->steps = kiln__read_steps(r, steps, "'steps'", &variant->step_count);
-    else
-        kiln__diag_add(r->diag, variant->pos, "variant '%s' has neither 'launch' nor 'steps'", variant->name);
+    KILN__KEYS_work(KILN__NODE, work) if (launch_ && steps_)
+        kiln__diag_add(r->diag, steps_->pos, "a variant has 'launch' or 'steps', not both");
+    else if (launch_) variant->steps = kiln__read_launch_only(r, launch_, &variant->step_count);
+    else if (steps_) variant->steps = kiln__read_steps(r, steps_, "'steps'", &variant->step_count);
+    else kiln__diag_add(r->diag, variant->pos, "variant '%s' has neither 'launch' nor 'steps'", variant->name);
 }
 
 static bool good_label(const char *name)
@@ -351,9 +356,7 @@ static bool good_label(const char *name)
 static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, const section *shared,
                          kiln__variant *variant)
 {
-    static const char *const keys[] = {"about", "contender", "source", "params", "let", "where", "define", "bake",
-                                       "options", "inputs", "buffers", "before_each", "launch", "steps", "metrics", NULL};
-    variant->name = kiln__arena_strdup(r->arena, key->text);
+    KILN__KEYS_variant_head(KILN__NODE) variant->name = kiln__arena_strdup(r->arena, key->text);
     variant->pos = key->pos;
     variant->about = "";
     variant->contender = true;
@@ -361,16 +364,14 @@ static void read_variant(kiln__reader *r, const kiln__spec_node *key, const kiln
         return;
     if (!good_label(variant->name))
         kiln__diag_add(r->diag, key->pos, "'%.70s' is no name for a variant: letters, digits, '_' and '-'", key->text);
-    if (!kiln__read_map(r, map, "a variant", keys))
+    if (!kiln__read_map(r, map, KILN__MAPPING_variant))
         return;
-    const kiln__spec_node *about = kiln__spec_node_get(map, "about"), *source = kiln__spec_node_get(map, "source");
-    const kiln__spec_node *contender = kiln__spec_node_get(map, "contender");
-    if (about)
-        variant->about = kiln__read_text(r, about, "'about'");
-    if (contender)
-        kiln__read_bool(r, contender, "'contender'", &variant->contender);
-    if (source)
-        variant->source = kiln__read_text(r, source, "'source'");
+    if (about_)
+        variant->about = kiln__read_text(r, about_, "'about'");
+    if (contender_)
+        kiln__read_bool(r, contender_, "'contender'", &variant->contender);
+    if (source_)
+        variant->source = kiln__read_text(r, source_, "'source'");
     else if (!r->spec->source)
         kiln__diag_add(r->diag, key->pos, "variant '%s' has no 'source', and the spec has none either", variant->name);
     size_t names = r->name_count, inputs = r->input_count;
@@ -401,10 +402,10 @@ static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, cons
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
-static void read_variants(kiln__reader *r, const kiln__spec_node *root, const section *shared)
+static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map,
+                          const section *shared)
 {
     kiln_spec *spec = r->spec;
-    const kiln__spec_node *map = kiln__spec_node_get(root, "variants");
     const kiln__spec_node *alone = kiln__spec_node_key(root, "launch");
     if (!alone)
         alone = kiln__spec_node_key(root, "steps");
@@ -433,48 +434,50 @@ static void read_variants(kiln__reader *r, const kiln__spec_node *root, const se
 
 /* ---- verification ---- */
 
+static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, kiln__verify *verify)
+{
+    const char *names[KILN__MOST_VARIANTS], *near;
+    verify->name = kiln__read_text(r, node, "'variant'");
+    if (!verify->name)
+        return;
+    verify->against = KILN__AGAINST_VARIANT;
+    for (size_t i = 0; i < r->spec->variant_count; i++)
+        if ((names[i] = r->spec->variants[i].name) && strcmp(names[i], verify->name) == 0)
+            return;
+    near = kiln__nearest(verify->name, names, r->spec->variant_count);
+    kiln__diag_add(r->diag, node->pos,
+                   near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'", verify->name,
+                   near);
+}
+
 static void read_against(kiln__reader *r, const kiln__spec_node *map, kiln__verify *verify)
 {
-    static const char *const keys[] = {"host", "variant", "file", NULL};
-    if (!kiln__read_map(r, map, "'against'", keys))
-        return;
+    KILN__KEYS_against(KILN__NODE) if (!kiln__read_map(r, map, KILN__MAPPING_against)) return;
     if (map->count != 1) {
         kiln__diag_add(r->diag, map->pos, "'against' names one of host, variant and file");
         return;
     }
-    const kiln__spec_node *host = kiln__spec_node_get(map, "host"), *variant = kiln__spec_node_get(map, "variant");
-    const kiln__spec_node *file = kiln__spec_node_get(map, "file");
-    if (host) {
+    if (host_) {
         verify->against = KILN__AGAINST_HOST;
-        verify->name = kiln__read_host(r, host, "'host' of 'verify'", KILN_HOST_REFERENCE);
-    } else if (file) {
+        verify->name = kiln__read_host(r, host_, "'host' of 'verify'", KILN_HOST_REFERENCE);
+    } else if (file_) {
         verify->against = KILN__AGAINST_FILE;
-        verify->name = kiln__read_text(r, file, "'file'");
-    } else if (variant && (verify->name = kiln__read_text(r, variant, "'variant'"))) {
-        verify->against = KILN__AGAINST_VARIANT;
-        const char *names[KILN__MOST_VARIANTS], *near;
-        for (size_t i = 0; i < r->spec->variant_count; i++)
-            if ((names[i] = r->spec->variants[i].name) && strcmp(names[i], verify->name) == 0)
-                return;
-        near = kiln__nearest(verify->name, names, r->spec->variant_count);
-        kiln__diag_add(r->diag, variant->pos,
-                       near ? "there is no variant '%s'; did you mean '%s'?" : "there is no variant '%s'",
-                       verify->name, near);
+        verify->name = kiln__read_text(r, file_, "'file'");
+    } else if (variant_) {
+        read_against_variant(r, variant_, verify);
     }
 }
 
-static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln__pos pos)
+static kiln__expr *read_tolerance(kiln__reader *r, const kiln__spec_node *node, kiln__key key, kiln__pos pos)
 {
-    const kiln__spec_node *node = kiln__spec_node_get(map, key);
-    return node ? kiln__read_expr(r, node, key, KILN__ALL_INPUTS)
+    return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS)
                 : kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_FLOAT}, pos);
 }
 
 static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map,
                             const kiln__buffer *buffers, size_t buffer_count, kiln__verify *verify)
 {
-    static const char *const keys[] = {"against", "rtol", "atol", "exact", NULL};
-    const char *outs[KILN__MOST];
+    KILN__KEYS_verification(KILN__NODE) const char *outs[KILN__MOST];
     size_t out_count = 0;
     bool found = false;
     verify->pos = key->pos;
@@ -491,16 +494,14 @@ static void read_verify_one(kiln__reader *r, const kiln__spec_node *key, const k
                             : "there is no buffer '%s' with 'out: true' in the spec",
                        key->text, near);
     }
-    if (!kiln__read_map(r, map, "a verification", keys))
+    if (!kiln__read_map(r, map, KILN__MAPPING_verification))
         return;
-    if (kiln__read_need(r, map, "a verification", "against"))
-        read_against(r, kiln__spec_node_get(map, "against"), verify);
-    const kiln__spec_node *exact = kiln__spec_node_get(map, "exact");
-    if (exact && kiln__read_bool(r, exact, "'exact'", &verify->exact) && verify->exact &&
-        (kiln__spec_node_get(map, "rtol") || kiln__spec_node_get(map, "atol")))
-        kiln__diag_add(r->diag, exact->pos, "'exact' leaves no room for 'rtol' or 'atol'");
-    verify->rtol = read_tolerance(r, map, "rtol", key->pos);
-    verify->atol = read_tolerance(r, map, "atol", key->pos);
+    if (kiln__read_key(r, map, KILN__KEY_verification_against))
+        read_against(r, against_, verify);
+    if (exact_ && kiln__read_bool(r, exact_, "'exact'", &verify->exact) && verify->exact && (rtol_ || atol_))
+        kiln__diag_add(r->diag, exact_->pos, "'exact' leaves no room for 'rtol' or 'atol'");
+    verify->rtol = read_tolerance(r, rtol_, KILN__KEY_verification_rtol, key->pos);
+    verify->atol = read_tolerance(r, atol_, KILN__KEY_verification_atol, key->pos);
 }
 
 void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__buffer *buffers, size_t buffer_count)
@@ -514,40 +515,35 @@ void kiln__read_verify(kiln__reader *r, const kiln__spec_node *map, const kiln__
 
 /* ---- the whole ---- */
 
-static void read_version(kiln__reader *r, const kiln__spec_node *root)
+static void read_version(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *version)
 {
-    const kiln__spec_node *version = kiln__spec_node_get(root, "kiln");
     if (!version)
-        kiln__diag_add(r->diag, root->pos, "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
+        kiln__diag_add(r->diag, root->pos,
+                       "the spec misses the key 'kiln': it starts with 'kiln: 1', the version of "
                        "the format");
     else if (version->kind != KILN__SCALAR || version->quoted || strcmp(version->text, "1") != 0)
         kiln__diag_add(r->diag, version->pos, "the version of the format is 1; this program reads no other");
 }
 
-void kiln__read_spec(kiln__reader *r, const kiln__spec_node *root)
+void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
 {
-    static const char *const keys[] = {"kiln", "name", "title", "about", "source", "sizes", "params", "let", "where",
-                                       "define", "bake", "options", "inputs", "buffers", "before_each", "metrics",
-                                       "verify", "variants", "launch", "steps", NULL};
-    kiln_spec *spec = r->spec;
-    if (!kiln__read_map(r, root, "the spec", keys))
-        return;
-    const kiln__spec_node *name = kiln__spec_node_get(root, "name"), *title = kiln__spec_node_get(root, "title");
-    const kiln__spec_node *about = kiln__spec_node_get(root, "about"), *source = kiln__spec_node_get(root, "source");
+    KILN__KEYS_spec_head(KILN__NODE) KILN__KEYS_spec_tail(KILN__NODE) kiln_spec *spec = r->spec;
     section shared = {0};
-    read_version(r, root);
-    if (kiln__read_need(r, root, "the spec", "name") && (spec->name = kiln__read_text(r, name, "'name'")) &&
+    if (!kiln__read_map(r, map, KILN__MAPPING_spec))
+        return;
+    read_version(r, map, kiln_);
+    if (kiln__read_key(r, map, KILN__KEY_spec_name) && (spec->name = kiln__read_text(r, name_, "'name'")) &&
         !good_label(spec->name))
-        kiln__diag_add(r->diag, name->pos, "'%.70s' is no name for a spec: letters, digits, '_' and '-'", spec->name);
-    spec->title = title ? kiln__read_text(r, title, "'title'") : "";
-    spec->about = about ? kiln__read_text(r, about, "'about'") : "";
-    spec->source = source ? kiln__read_text(r, source, "'source'") : NULL;
-    kiln__read_sizes(r, kiln__spec_node_get(root, "sizes"));
-    read_section(r, root, true, &shared);
+        kiln__diag_add(r->diag, name_->pos, "'%.70s' is no name for a spec: letters, digits, '_' and '-'", spec->name);
+    spec->title = title_ ? kiln__read_text(r, title_, "'title'") : "";
+    spec->about = about_ ? kiln__read_text(r, about_, "'about'") : "";
+    spec->source = source_ ? kiln__read_text(r, source_, "'source'") : NULL;
+    kiln__read_sizes(r, sizes_);
+    read_section(r, map, true, &shared);
     spec->buffer_count = shared.buffer_count;
     spec->input_count = shared.input_count;
-    read_variants(r, root, &shared);
-    kiln__read_verify(r, kiln__spec_node_get(root, "verify"), shared.buffers, shared.buffer_count);
+    read_variants(r, map, variants_, &shared);
+    kiln__read_verify(r, verify_, shared.buffers, shared.buffer_count);
 }
 
 /* Everything but the spec itself is freed here. */

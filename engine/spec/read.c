@@ -7,7 +7,7 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
     return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* count is bounded by the nodes of the file */
 }
 
-bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
+bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys)
 {
     size_t count = 0;
     if (node->kind != KILN__MAP) {
@@ -37,6 +37,22 @@ bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *wh
         kiln__text_free(&list);
     }
     return true;
+}
+
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping)
+{
+    const char *names[KILN__KEY_COUNT + 1] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < KILN__KEY_COUNT; i++)
+        if (kiln__keys[i].mapping == mapping)
+            names[count++] = kiln__keys[i].info.name;
+    return kiln__read_map_of(r, node, kiln__mapping_names[mapping], names);
+}
+
+bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key)
+{
+    const kiln__key_row *row = &kiln__keys[key];
+    return kiln__read_need(r, map, kiln__mapping_names[row->mapping], row->info.name);
 }
 
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)

@@ -5,11 +5,17 @@
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 
+#include "keys.h"
 #include "spec.h"
 #include "tree.h"
 
 typedef enum kiln__name_kind {
-    KILN__NAME_SIZE, KILN__NAME_PARAM, KILN__NAME_LET, KILN__NAME_INPUT, KILN__NAME_BUFFER, KILN__NAME_LOOP
+    KILN__NAME_SIZE,
+    KILN__NAME_PARAM,
+    KILN__NAME_LET,
+    KILN__NAME_INPUT,
+    KILN__NAME_BUFFER,
+    KILN__NAME_LOOP
 } kiln__name_kind;
 
 /* One name of the namespace that all expressions share. */
@@ -29,25 +35,29 @@ typedef struct kiln__reader {
     kiln__arena *scratch; /* the tree, and what only the reading needs */
     kiln__diag *diag;
     const kiln__host_lookup *hosts;
-    kiln__name *names;    /* innermost last; cut back behind a variant or a loop */
+    kiln__name *names; /* innermost last; cut back behind a variant or a loop */
     size_t name_count, name_capacity;
-    size_t input_count;   /* declared so far */
-    bool for_input;       /* what is read is an input's argument; only for the wording of messages */
-    size_t value_count;   /* of all params, against KILN__MOST_VALUES */
+    size_t input_count; /* declared so far */
+    bool for_input;     /* what is read is an input's argument; only for the wording of messages */
+    size_t value_count; /* of all params, against KILN__MOST_VALUES */
 } kiln__reader;
 
 #define KILN__ALL_INPUTS SIZE_MAX
 
 /* ---- nodes (read.c) ---- */
 
-/* True if `node` is a mapping; says so if not. Reports keys that are not among `keys` (NULL-terminated). */
-bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
-/* True if it is there; says `what` misses `key` if not. */
+/* True if `node` is a mapping; says so if not. Reports keys that the table has no row for (keys.h). */
+bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping);
+/* The same for a mapping of another format; `keys` ends with NULL. */
+bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
+/* True if it is there; says that the mapping misses the key if not. */
+bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key);
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key);
 /* A mapping of names to anything, at most KILN__MOST: lets, buffers. NULL node: 0 entries. */
 size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* The items of a list; a single value counts as a list of one. *items is NULL and 0 returned for a NULL node. */
-size_t kiln__read_items(kiln__reader *r, kiln__spec_node *const *node, const char *what, kiln__spec_node *const **items);
+size_t kiln__read_items(kiln__reader *r, kiln__spec_node *const *node, const char *what,
+                        kiln__spec_node *const **items);
 /* A scalar as text, in the spec's arena; NULL (and a message) if it is none or empty. */
 const char *kiln__read_text(kiln__reader *r, const kiln__spec_node *node, const char *what);
 bool kiln__read_bool(kiln__reader *r, const kiln__spec_node *node, const char *what, bool *value);
@@ -70,13 +80,13 @@ kiln__template *kiln__read_template(kiln__reader *r, const kiln__spec_node *node
 kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* The name of a buffer; NULL and a message if there is none of that name. */
 const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what);
-kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs, bool buffers,
-                                size_t *count);
+kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs,
+                                bool buffers, size_t *count);
 const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const char *what, unsigned use);
 
 /* ---- sections ---- */
 
-kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count);          /* params.c */
+kiln__param *kiln__read_params(kiln__reader *r, const kiln__spec_node *node, size_t *count); /* params.c */
 /* One value as params and sizes have them: a number, true or false, a name, a quoted text, a constant expression. */
 bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln_value *value);
 void kiln__read_sizes(kiln__reader *r, const kiln__spec_node *node);
@@ -84,8 +94,10 @@ bool kiln__unify(kiln__reader *r, kiln__pos pos, const char *what, kiln_value *v
 bool kiln__check_different(kiln__reader *r, kiln__pos pos, const char *name, const kiln_value *values, size_t count);
 kiln__template **kiln__read_options(kiln__reader *r, kiln__spec_node *const *node, size_t *count);
 
-kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count); /* buffers.c */
-kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);      /* steps.c */
+/* buffers.c */
+kiln__buffer *kiln__read_buffers(kiln__reader *r, const kiln__spec_node *node, bool of_spec, size_t *count);
+/* steps.c */
+kiln__step *kiln__read_steps(kiln__reader *r, kiln__spec_node *node, const char *what, size_t *count);
 kiln__step *kiln__read_launch_only(kiln__reader *r, const kiln__spec_node *node, size_t *count);
 
 /* `verify:`, of those of the buffers that are outputs (parse.c). */

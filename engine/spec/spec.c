@@ -28,30 +28,15 @@ void kiln_spec_free(kiln_spec *spec)
     kiln__free(with, spec);
 }
 
-const char *kiln_spec_name(const kiln_spec *spec)
-{
-    return spec ? spec->name : NULL;
-}
+const char *kiln_spec_name(const kiln_spec *spec) { return spec ? spec->name : NULL; }
 
-const char *kiln_spec_title(const kiln_spec *spec)
-{
-    return spec ? spec->title : NULL;
-}
+const char *kiln_spec_title(const kiln_spec *spec) { return spec ? spec->title : NULL; }
 
-const char *kiln_spec_about(const kiln_spec *spec)
-{
-    return spec ? spec->about : NULL;
-}
+const char *kiln_spec_about(const kiln_spec *spec) { return spec ? spec->about : NULL; }
 
-const char *kiln_spec_path(const kiln_spec *spec)
-{
-    return spec ? spec->path : NULL;
-}
+const char *kiln_spec_path(const kiln_spec *spec) { return spec ? spec->path : NULL; }
 
-size_t kiln_spec_variant_count(const kiln_spec *spec)
-{
-    return spec ? spec->variant_count : 0;
-}
+size_t kiln_spec_variant_count(const kiln_spec *spec) { return spec ? spec->variant_count : 0; }
 
 const char *kiln_spec_variant_name(const kiln_spec *spec, size_t variant)
 {
@@ -112,10 +97,7 @@ const char *kiln_spec_constraint(const kiln_spec *spec, size_t variant, size_t c
                : NULL;
 }
 
-size_t kiln_spec_size_set_count(const kiln_spec *spec)
-{
-    return spec ? spec->size_set_count : 0;
-}
+size_t kiln_spec_size_set_count(const kiln_spec *spec) { return spec ? spec->size_set_count : 0; }
 
 void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
 {
@@ -128,10 +110,7 @@ void kiln_spec_size_set(const kiln_spec *spec, size_t set, kiln_size_set *info)
     *info = (kiln_size_set){.name = s->name, .count = s->count, .settings = s->settings};
 }
 
-size_t kiln_spec_buffer_count(const kiln_spec *spec)
-{
-    return spec ? spec->buffer_count : 0;
-}
+size_t kiln_spec_buffer_count(const kiln_spec *spec) { return spec ? spec->buffer_count : 0; }
 
 void kiln_spec_buffer(const kiln_spec *spec, size_t buffer, kiln_buffer_info *info)
 {

@@ -19,52 +19,52 @@ typedef struct kiln__named_expr {
 typedef struct kiln__param {
     const char *name;
     kiln__pos pos;
-    size_t count;              /* at least 1 */
-    kiln_value *values;        /* all different, all of one kind (integers beside floats become floats) */
-    size_t initial;            /* index of the default: `default:`, else the first */
-    size_t option_count;       /* `options:` of this param: templates that become compile options */
+    size_t count;        /* at least 1 */
+    kiln_value *values;  /* all different, all of one kind (integers beside floats become floats) */
+    size_t initial;      /* index of the default: `default:`, else the first */
+    size_t option_count; /* `options:` of this param: templates that become compile options */
     kiln__template **options;
 } kiln__param;
 
 typedef enum kiln__fill_kind {
-    KILN__FILL_NONE,           /* outputs and scratch: poisoned before a checked run */
-    KILN__FILL_VALUE,          /* a */
-    KILN__FILL_IOTA,           /* a + b * index */
-    KILN__FILL_UNIFORM,        /* [a, b); integers: [a, b] */
-    KILN__FILL_NORMAL,         /* mean a, deviation b */
-    KILN__FILL_ZIPF,           /* integers 0 .. a-1 with exponent b */
-    KILN__FILL_FILE,           /* .npy */
-    KILN__FILL_FROM            /* an input's export */
+    KILN__FILL_NONE,    /* outputs and scratch: poisoned before a checked run */
+    KILN__FILL_VALUE,   /* a */
+    KILN__FILL_IOTA,    /* a + b * index */
+    KILN__FILL_UNIFORM, /* [a, b); integers: [a, b] */
+    KILN__FILL_NORMAL,  /* mean a, deviation b */
+    KILN__FILL_ZIPF,    /* integers 0 .. a-1 with exponent b */
+    KILN__FILL_FILE,    /* .npy */
+    KILN__FILL_FROM     /* an input's export */
 } kiln__fill_kind;
 
 typedef struct kiln__fill {
     kiln__fill_kind kind;
     kiln__pos pos;
-    kiln__expr *a, *b, *seed;  /* never NULL where the kind uses them (defaults are filled in) */
-    const char *text;          /* FILE: the path as written; FROM: "A.csr.values" */
+    kiln__expr *a, *b, *seed; /* never NULL where the kind uses them (defaults are filled in) */
+    const char *text;         /* FILE: the path as written; FROM: "A.csr.values" */
 } kiln__fill;
 
 typedef struct kiln__buffer {
     const char *name;
     kiln__pos pos;
     kiln_type type;
-    kiln__expr *type_expr;     /* NULL, or an expression whose text names the type (a param over types) */
-    bool type_known;           /* false only for FROM and FILE buffers: the type comes with the data */
-    int dims;                  /* -1 only for FROM and FILE buffers: the shape comes with the data */
+    kiln__expr *type_expr; /* NULL, or an expression whose text names the type (a param over types) */
+    bool type_known;       /* false only for FROM and FILE buffers: the type comes with the data */
+    int dims;              /* -1 only for FROM and FILE buffers: the shape comes with the data */
     kiln__expr *shape[KILN_MAX_DIMS];
-    const char *shape_text;    /* "[M, N]" */
+    const char *shape_text; /* "[M, N]" */
     bool out;
     kiln__fill fill;
 } kiln__buffer;
 
-typedef struct kiln__arg {     /* a host function's argument */
+typedef struct kiln__arg { /* a host function's argument */
     const char *name;
     kiln__pos pos;
-    kiln__expr *expr;          /* a scalar, or the name of a buffer, or of an input or an export of one */
-    const char *text;          /* a quoted text or a path, where expr is NULL */
+    kiln__expr *expr; /* a scalar, or the name of a buffer, or of an input or an export of one */
+    const char *text; /* a quoted text or a path, where expr is NULL */
 } kiln__arg;
 
-typedef struct kiln__input {   /* inputs: NAME: {host: FUNCTION, ...} */
+typedef struct kiln__input { /* inputs: NAME: {host: FUNCTION, ...} */
     const char *name;
     kiln__pos pos;
     const char *function;
@@ -73,9 +73,21 @@ typedef struct kiln__input {   /* inputs: NAME: {host: FUNCTION, ...} */
 } kiln__input;
 
 typedef enum kiln__step_kind {
-    KILN__STEP_LAUNCH, KILN__STEP_FILL, KILN__STEP_COPY, KILN__STEP_SYMBOL, KILN__STEP_SWAP, KILN__STEP_HOST,
-    KILN__STEP_REPEAT, KILN__STEP_WHILE
+    KILN__STEP_LAUNCH,
+    KILN__STEP_FILL,
+    KILN__STEP_COPY,
+    KILN__STEP_SYMBOL,
+    KILN__STEP_SWAP,
+    KILN__STEP_HOST,
+    KILN__STEP_REPEAT,
+    KILN__STEP_WHILE
 } kiln__step_kind;
+
+typedef struct kiln__read {
+    const char *name, *buffer;
+    kiln__expr *element;
+    kiln__pos pos;
+} kiln__read;
 
 typedef struct kiln__step kiln__step;
 struct kiln__step {
@@ -83,62 +95,94 @@ struct kiln__step {
     kiln__pos pos;
     union {
         struct {
-            kiln__template *kernel;          /* an extern "C" name or a C++ name expression */
-            kiln__expr *grid[3], *block[3];  /* never NULL; 1 where not given */
-            kiln__expr *cluster[3];          /* NULL: no clusters */
-            kiln__expr *shared;              /* dynamic bytes; NULL: 0 */
+            kiln__template *kernel;         /* an extern "C" name or a C++ name expression */
+            kiln__expr *grid[3], *block[3]; /* never NULL; 1 where not given */
+            kiln__expr *cluster[3];         /* NULL: no clusters */
+            kiln__expr *shared;             /* dynamic bytes; NULL: 0 */
             bool cooperative;
             size_t arg_count;
-            kiln__expr **args;               /* a buffer's name, or a scalar */
+            kiln__expr **args; /* a buffer's name, or a scalar */
         } launch;
-        struct { const char *buffer; kiln__expr *value; } fill;
-        struct { const char *from, *to; kiln__expr *count, *from_offset, *to_offset; } copy; /* elements; NULL: all, 0, 0 */
-        struct { const char *symbol, *from; kiln__expr *count, *offset; } symbol;            /* offset into from */
-        struct { const char *a, *b; } swap;
-        struct { const char *function; size_t arg_count; kiln__arg *args; } host;
-        struct { kiln__expr *times; const char *index; size_t step_count; kiln__step *steps; } repeat;
         struct {
-            size_t read_count;               /* read: {n: frontier_size[0]} */
-            struct kiln__read { const char *name, *buffer; kiln__expr *element; kiln__pos pos; } *reads;
-            kiln__expr *cond, *at_most;      /* at_most is never NULL */
-            size_t step_count; kiln__step *steps;
+            const char *buffer;
+            kiln__expr *value;
+        } fill;
+        struct {
+            const char *from, *to;
+            kiln__expr *count, *from_offset, *to_offset;
+        } copy; /* NULL: all, 0, 0 */
+        struct {
+            const char *symbol, *from;
+            kiln__expr *count, *offset;
+        } symbol; /* offset into from */
+        struct {
+            const char *a, *b;
+        } swap;
+        struct {
+            const char *function;
+            size_t arg_count;
+            kiln__arg *args;
+        } host;
+        struct {
+            kiln__expr *times;
+            const char *index;
+            size_t step_count;
+            kiln__step *steps;
+        } repeat;
+        struct {
+            size_t read_count; /* read: {n: frontier_size[0]} */
+            kiln__read *reads;
+            kiln__expr *cond, *at_most; /* at_most is never NULL */
+            size_t step_count;
+            kiln__step *steps;
         } loop;
     } as;
 };
 
 typedef enum kiln__against { KILN__AGAINST_HOST, KILN__AGAINST_VARIANT, KILN__AGAINST_FILE } kiln__against;
 typedef struct kiln__verify {
-    const char *buffer;        /* an `out` buffer of the spec */
+    const char *buffer; /* an `out` buffer of the spec */
     kiln__pos pos;
     kiln__against against;
-    const char *name;          /* host function, variant, or .npy path */
+    const char *name; /* host function, variant, or .npy path */
     bool exact;
-    kiln__expr *rtol, *atol;   /* never NULL; 0 where not given; both absent and not exact: by the type */
+    kiln__expr *rtol, *atol; /* never NULL; 0 where not given; both absent and not exact: by the type */
 } kiln__verify;
 
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
-    bool contender;            /* may be called the best: it does the spec's work, whatever the data */
-    const char *source;        /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
-    size_t param_count;      kiln__param *params;      /* the spec's own params first, then the variant's */
-    size_t let_count;        kiln__named_expr *lets;   /* in an order in which each uses only earlier ones */
-    size_t where_count;      kiln__expr **where;
-    size_t define_count;     kiln__named_expr *defines; /* further macros: a let's name, or NAME: expr */
-    size_t bake_count;       const char **bake;        /* sizes that become macros */
-    size_t option_count;     kiln__template **options;
-    size_t input_count;      kiln__input *inputs;      /* the spec's first */
-    size_t buffer_count;     kiln__buffer *buffers;    /* the spec's first, in its order */
-    size_t before_count;     kiln__step *before;       /* before_each */
-    size_t step_count;       kiln__step *steps;        /* at least 1, but for a T1 file without a CUDA kernel: 0 */
-    size_t metric_count;     kiln__named_expr *metrics; /* "flops", "bytes" and any others */
+    bool contender;     /* may be called the best: it does the spec's work, whatever the data */
+    const char *source; /* as written; NULL: the spec's, which is then not NULL (unless step_count is 0) */
+    size_t param_count;
+    kiln__param *params; /* the spec's own params first, then the variant's */
+    size_t let_count;
+    kiln__named_expr *lets; /* in an order in which each uses only earlier ones */
+    size_t where_count;
+    kiln__expr **where;
+    size_t define_count;
+    kiln__named_expr *defines; /* further macros: a let's name, or NAME: expr */
+    size_t bake_count;
+    const char **bake; /* sizes that become macros */
+    size_t option_count;
+    kiln__template **options;
+    size_t input_count;
+    kiln__input *inputs; /* the spec's first */
+    size_t buffer_count;
+    kiln__buffer *buffers; /* the spec's first, in its order */
+    size_t before_count;
+    kiln__step *before; /* before_each */
+    size_t step_count;
+    kiln__step *steps; /* at least 1, but for a T1 file without a CUDA kernel: 0 */
+    size_t metric_count;
+    kiln__named_expr *metrics; /* "flops", "bytes" and any others */
 } kiln__variant;
 
 typedef struct kiln__sizes {
     const char *name;
     kiln__pos pos;
     size_t count;
-    kiln_setting *settings;    /* every size of the spec, in one order in all sets */
+    kiln_setting *settings; /* every size of the spec, in one order in all sets */
 } kiln__sizes;
 
 struct kiln_spec {
@@ -147,14 +191,17 @@ struct kiln_spec {
     const kiln_allocator *mem;
     kiln__source file;
     const char *name, *title, *about;
-    const char *path;          /* as found; the name where it was parsed from memory */
-    const char *folder;        /* sources and files are looked for here first */
-    const char *source;        /* "matmul.cu", as written */
-    size_t size_set_count;   kiln__sizes *size_sets;   /* at least 1; the first is the default */
-    size_t buffer_count;                               /* the first buffer_count buffers of every variant */
-    size_t input_count;                                /* likewise */
-    size_t verify_count;     kiln__verify *verify;
-    size_t variant_count;    kiln__variant *variants;  /* at least 1 */
+    const char *path;   /* as found; the name where it was parsed from memory */
+    const char *folder; /* sources and files are looked for here first */
+    const char *source; /* "matmul.cu", as written */
+    size_t size_set_count;
+    kiln__sizes *size_sets; /* at least 1; the first is the default */
+    size_t buffer_count;    /* the first buffer_count buffers of every variant */
+    size_t input_count;     /* likewise */
+    size_t verify_count;
+    kiln__verify *verify;
+    size_t variant_count;
+    kiln__variant *variants; /* at least 1 */
     bool from_t1;
 };
 
@@ -178,7 +225,17 @@ bool kiln__type_named(const char *text, kiln_type *type);
 
 /* Names that every expression may use of the device ("device.sm_count", ...). X(name) */
 #define KILN__DEVICE_NAMES(X)                                                                                          \
-    X(sm_count) X(warp_size) X(max_threads_per_block) X(max_threads_per_sm) X(registers_per_block)                     \
-    X(registers_per_sm) X(shared_per_block) X(shared_per_block_optin) X(shared_per_sm) X(l2_bytes) X(memory_bytes)     \
-    X(cc) X(simulated)
+    X(sm_count)                                                                                                        \
+    X(warp_size)                                                                                                       \
+    X(max_threads_per_block)                                                                                           \
+    X(max_threads_per_sm)                                                                                              \
+    X(registers_per_block)                                                                                             \
+    X(registers_per_sm)                                                                                                \
+    X(shared_per_block)                                                                                                \
+    X(shared_per_block_optin)                                                                                          \
+    X(shared_per_sm)                                                                                                   \
+    X(l2_bytes)                                                                                                        \
+    X(memory_bytes)                                                                                                    \
+    X(cc)                                                                                                              \
+    X(simulated)
 #endif

@@ -7,56 +7,52 @@ static kiln__expr *one(kiln__reader *r, kiln__pos pos)
     return kiln__expr_constant(r->arena, (kiln_value){.kind = KILN_INT, .as.i = 1}, pos);
 }
 
-static kiln__expr *optional(kiln__reader *r, const kiln__spec_node *map, const char *key)
+static kiln__expr *optional(kiln__reader *r, const kiln__spec_node *node, kiln__key key)
 {
-    const kiln__spec_node *node = kiln__spec_node_get(map, key);
-    return node ? kiln__read_expr(r, node, key, KILN__ALL_INPUTS) : NULL;
+    return node ? kiln__read_expr(r, node, kiln__keys[key].info.name, KILN__ALL_INPUTS) : NULL;
 }
 
-static kiln__expr *needed(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
+static kiln__expr *needed(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node, kiln__key key)
 {
-    return kiln__read_need(r, map, what, key) ? optional(r, map, key) : NULL;
+    return kiln__read_key(r, map, key) ? optional(r, node, key) : NULL;
 }
 
 /* [x, y, z], shorter ones filled up with 1. */
-static void read_extent(kiln__reader *r, const kiln__spec_node *map, const char *key, kiln__expr *extent[3])
+static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, kiln__expr *extent[3])
 {
-    kiln__spec_node *node = kiln__spec_node_get(map, key);
+    const char *name = kiln__keys[key].info.name;
     kiln__spec_node *const *items;
-    size_t count = kiln__read_items(r, &node, key, &items);
+    size_t count = kiln__read_items(r, &node, name, &items);
     if (!node)
         return;
     if (count == 0 || count > 3) {
         if (node->kind == KILN__LIST)
-            kiln__diag_add(r->diag, node->pos, "'%s' has one to three extents, not %zu", key, count);
+            kiln__diag_add(r->diag, node->pos, "'%s' has one to three extents, not %zu", name, count);
         return;
     }
     for (size_t i = 0; i < 3; i++)
-        extent[i] = i < count ? kiln__read_expr(r, items[i], key, KILN__ALL_INPUTS) : one(r, node->pos);
+        extent[i] = i < count ? kiln__read_expr(r, items[i], name, KILN__ALL_INPUTS) : one(r, node->pos);
 }
 
 static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"kernel", "grid", "block", "cluster", "shared", "cooperative", "args", NULL};
-    step->kind = KILN__STEP_LAUNCH;
-    if (!kiln__read_map(r, map, "a launch", keys))
+    KILN__KEYS_launch(KILN__NODE) step->kind = KILN__STEP_LAUNCH;
+    if (!kiln__read_map(r, map, KILN__MAPPING_launch))
         return;
-    if (kiln__read_need(r, map, "a launch", "kernel"))
-        step->as.launch.kernel = kiln__read_template(r, kiln__spec_node_get(map, "kernel"), "'kernel'");
-    if (kiln__read_need(r, map, "a launch", "grid"))
-        read_extent(r, map, "grid", step->as.launch.grid);
-    if (kiln__read_need(r, map, "a launch", "block"))
-        read_extent(r, map, "block", step->as.launch.block);
-    read_extent(r, map, "cluster", step->as.launch.cluster);
-    step->as.launch.shared = optional(r, map, "shared");
-    const kiln__spec_node *cooperative = kiln__spec_node_get(map, "cooperative");
-    if (cooperative)
-        kiln__read_bool(r, cooperative, "'cooperative'", &step->as.launch.cooperative);
-    kiln__spec_node *args = kiln__spec_node_get(map, "args");
+    if (kiln__read_key(r, map, KILN__KEY_launch_kernel))
+        step->as.launch.kernel = kiln__read_template(r, kernel_, "'kernel'");
+    if (kiln__read_key(r, map, KILN__KEY_launch_grid))
+        read_extent(r, grid_, KILN__KEY_launch_grid, step->as.launch.grid);
+    if (kiln__read_key(r, map, KILN__KEY_launch_block))
+        read_extent(r, block_, KILN__KEY_launch_block, step->as.launch.block);
+    read_extent(r, cluster_, KILN__KEY_launch_cluster, step->as.launch.cluster);
+    step->as.launch.shared = optional(r, shared_, KILN__KEY_launch_shared);
+    if (cooperative_)
+        kiln__read_bool(r, cooperative_, "'cooperative'", &step->as.launch.cooperative);
     kiln__spec_node *const *items;
-    if (!kiln__read_need(r, map, "a launch", "args"))
+    if (!kiln__read_key(r, map, KILN__KEY_launch_args))
         return;
-    size_t count = kiln__read_items(r, &args, "'args'", &items);
+    size_t count = kiln__read_items(r, &args_, "'args'", &items);
     step->as.launch.args = kiln__read_array(r, count, sizeof *step->as.launch.args);
     if (!step->as.launch.args)
         return;
@@ -65,45 +61,43 @@ static void read_launch(kiln__reader *r, const kiln__spec_node *map, kiln__step 
         step->as.launch.args[i] = kiln__read_arg(r, items[i], "an argument");
 }
 
-static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key)
+static const char *needed_buffer(kiln__reader *r, const kiln__spec_node *map, const kiln__spec_node *node,
+                                 kiln__key key)
 {
-    return kiln__read_need(r, map, what, key) ? kiln__read_buffer_name(r, kiln__spec_node_get(map, key), key) : NULL;
+    return kiln__read_key(r, map, key) ? kiln__read_buffer_name(r, node, kiln__keys[key].info.name) : NULL;
 }
 
-static void read_fill_step(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
+static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"buffer", "value", NULL};
-    step->kind = KILN__STEP_FILL;
-    if (!kiln__read_map(r, map, "a fill", keys))
+    KILN__KEYS_fill_step(KILN__NODE) step->kind = KILN__STEP_FILL;
+    if (!kiln__read_map(r, map, KILN__MAPPING_fill_step))
         return;
-    step->as.fill.buffer = needed_buffer(r, map, "a fill", "buffer");
-    step->as.fill.value = needed(r, map, "a fill", "value");
+    step->as.fill.buffer = needed_buffer(r, map, buffer_, KILN__KEY_fill_step_buffer);
+    step->as.fill.value = needed(r, map, value_, KILN__KEY_fill_step_value);
 }
 
 static void read_copy(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"from", "to", "count", "from_offset", "to_offset", NULL};
-    step->kind = KILN__STEP_COPY;
-    if (!kiln__read_map(r, map, "a copy", keys))
+    KILN__KEYS_copy(KILN__NODE) step->kind = KILN__STEP_COPY;
+    if (!kiln__read_map(r, map, KILN__MAPPING_copy))
         return;
-    step->as.copy.from = needed_buffer(r, map, "a copy", "from");
-    step->as.copy.to = needed_buffer(r, map, "a copy", "to");
-    step->as.copy.count = optional(r, map, "count");
-    step->as.copy.from_offset = optional(r, map, "from_offset");
-    step->as.copy.to_offset = optional(r, map, "to_offset");
+    step->as.copy.from = needed_buffer(r, map, from_, KILN__KEY_copy_from);
+    step->as.copy.to = needed_buffer(r, map, to_, KILN__KEY_copy_to);
+    step->as.copy.count = optional(r, count_, KILN__KEY_copy_count);
+    step->as.copy.from_offset = optional(r, from_offset_, KILN__KEY_copy_from_offset);
+    step->as.copy.to_offset = optional(r, to_offset_, KILN__KEY_copy_to_offset);
 }
 
 static void read_symbol(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"name", "from", "count", "offset", NULL};
-    step->kind = KILN__STEP_SYMBOL;
-    if (!kiln__read_map(r, map, "a symbol", keys))
+    KILN__KEYS_symbol(KILN__NODE) step->kind = KILN__STEP_SYMBOL;
+    if (!kiln__read_map(r, map, KILN__MAPPING_symbol))
         return;
-    if (kiln__read_need(r, map, "a symbol", "name"))
-        step->as.symbol.symbol = kiln__read_text(r, kiln__spec_node_get(map, "name"), "'name'");
-    step->as.symbol.from = needed_buffer(r, map, "a symbol", "from");
-    step->as.symbol.count = optional(r, map, "count");
-    step->as.symbol.offset = optional(r, map, "offset");
+    if (kiln__read_key(r, map, KILN__KEY_symbol_name))
+        step->as.symbol.symbol = kiln__read_text(r, name_, "'name'");
+    step->as.symbol.from = needed_buffer(r, map, from_, KILN__KEY_symbol_from);
+    step->as.symbol.count = optional(r, count_, KILN__KEY_symbol_count);
+    step->as.symbol.offset = optional(r, offset_, KILN__KEY_symbol_offset);
 }
 
 static void read_swap(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
@@ -121,39 +115,35 @@ static void read_swap(kiln__reader *r, const kiln__spec_node *node, kiln__step *
 
 static void read_host(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"call", "args", NULL};
-    step->kind = KILN__STEP_HOST;
-    if (!kiln__read_map(r, map, "a host step", keys))
+    KILN__KEYS_host_step(KILN__NODE) step->kind = KILN__STEP_HOST;
+    if (!kiln__read_map(r, map, KILN__MAPPING_host_step))
         return;
-    if (kiln__read_need(r, map, "a host step", "call"))
-        step->as.host.function = kiln__read_host(r, kiln__spec_node_get(map, "call"), "'call'", KILN_HOST_STEP);
-    step->as.host.args = kiln__read_host_args(r, kiln__spec_node_get(map, "args"), NULL, KILN__ALL_INPUTS, true,
-                                              &step->as.host.arg_count);
+    if (kiln__read_key(r, map, KILN__KEY_host_step_call))
+        step->as.host.function = kiln__read_host(r, call_, "'call'", KILN_HOST_STEP);
+    step->as.host.args = kiln__read_host_args(r, args_, NULL, KILN__ALL_INPUTS, true, &step->as.host.arg_count);
 }
 
-static kiln__step *read_inner(kiln__reader *r, const kiln__spec_node *map, const char *what, size_t *count)
+static kiln__step *read_inner(kiln__reader *r, const kiln__spec_node *map, kiln__spec_node *node, kiln__key key,
+                              size_t *count)
 {
-    return kiln__read_need(r, map, what, "steps") ? kiln__read_steps(r, kiln__spec_node_get(map, "steps"), "'steps'", count)
-                                                  : NULL;
+    return kiln__read_key(r, map, key) ? kiln__read_steps(r, node, "'steps'", count) : NULL;
 }
 
 static void read_repeat(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"times", "index", "steps", NULL};
-    step->kind = KILN__STEP_REPEAT;
-    if (!kiln__read_map(r, map, "a repeat", keys))
+    KILN__KEYS_repeat(KILN__NODE) step->kind = KILN__STEP_REPEAT;
+    if (!kiln__read_map(r, map, KILN__MAPPING_repeat))
         return;
-    step->as.repeat.times = needed(r, map, "a repeat", "times");
+    step->as.repeat.times = needed(r, map, times_, KILN__KEY_repeat_times);
     size_t names = r->name_count;
-    const kiln__spec_node *index = kiln__spec_node_get(map, "index");
-    if (index && (step->as.repeat.index = kiln__read_text(r, index, "'index'")))
-        kiln__declare_text(r, step->as.repeat.index, index->pos, KILN__NAME_LOOP);
-    step->as.repeat.steps = read_inner(r, map, "a repeat", &step->as.repeat.step_count);
+    if (index_ && (step->as.repeat.index = kiln__read_text(r, index_, "'index'")))
+        kiln__declare_text(r, step->as.repeat.index, index_->pos, KILN__NAME_LOOP);
+    step->as.repeat.steps = read_inner(r, map, steps_, KILN__KEY_repeat_steps, &step->as.repeat.step_count);
     r->name_count = names;
 }
 
 /* NAME: buffer[element], or NAME: buffer for its first element. */
-static void read_read(kiln__reader *r, const kiln__spec_node *node, struct kiln__read *read)
+static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *read)
 {
     if (node->kind == KILN__SCALAR && kiln__name_valid(node->text)) {
         read->buffer = kiln__read_buffer_name(r, node, "what is read");
@@ -180,44 +170,47 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, struct kiln_
 
 static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {
-    static const char *const keys[] = {"read", "cond", "at_most", "steps", NULL};
-    step->kind = KILN__STEP_WHILE;
-    if (!kiln__read_map(r, map, "a while", keys))
+    KILN__KEYS_while(KILN__NODE) step->kind = KILN__STEP_WHILE;
+    if (!kiln__read_map(r, map, KILN__MAPPING_while))
         return;
-    const kiln__spec_node *reads = kiln__spec_node_get(map, "read");
     size_t names = r->name_count;
-    step->as.loop.at_most = needed(r, map, "a while", "at_most");
-    if (kiln__read_need(r, map, "a while", "read")) {
-        size_t count = kiln__read_entries(r, reads, "'read'");
+    step->as.loop.at_most = needed(r, map, at_most_, KILN__KEY_while_at_most);
+    if (kiln__read_key(r, map, KILN__KEY_while_read)) {
+        size_t count = kiln__read_entries(r, read_, "'read'");
         step->as.loop.reads = kiln__read_array(r, count, sizeof *step->as.loop.reads);
         if (!step->as.loop.reads)
             return;
-        if (reads->kind == KILN__MAP && reads->count == 0)
-            kiln__diag_add(r->diag, reads->pos, "'read' names nothing; without it the condition would never change");
+        if (read_->kind == KILN__MAP && read_->count == 0)
+            kiln__diag_add(r->diag, read_->pos, "'read' names nothing; without it the condition would never change");
         for (size_t i = 0; i < count; i++) {
-            struct kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
-            read->name = kiln__arena_strdup(r->arena, reads->keys[i]->text);
-            read->pos = reads->keys[i]->pos;
-            read_read(r, reads->items[i], read);
+            kiln__read *read = &step->as.loop.reads[step->as.loop.read_count++];
+            read->name = kiln__arena_strdup(r->arena, read_->keys[i]->text);
+            read->pos = read_->keys[i]->pos;
+            read_read(r, read_->items[i], read);
         }
         for (size_t i = 0; i < count; i++)
             if (step->as.loop.reads[i].name)
                 kiln__declare_text(r, step->as.loop.reads[i].name, step->as.loop.reads[i].pos, KILN__NAME_LOOP);
     }
-    step->as.loop.cond = needed(r, map, "a while", "cond");
-    step->as.loop.steps = read_inner(r, map, "a while", &step->as.loop.step_count);
+    step->as.loop.cond = needed(r, map, cond_, KILN__KEY_while_cond);
+    step->as.loop.steps = read_inner(r, map, steps_, KILN__KEY_while_steps, &step->as.loop.step_count);
     r->name_count = names;
 }
 
-static const struct { const char *key; void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *); } kinds[] = {
-    {"launch", read_launch}, {"fill", read_fill_step}, {"copy", read_copy},     {"symbol", read_symbol},
-    {"swap", read_swap},     {"host", read_host},      {"repeat", read_repeat}, {"while", read_while}};
+/* Each row of the mapping `step` names its reader. */
+static const struct {
+    const char *key;
+    void (*read)(kiln__reader *, const kiln__spec_node *, kiln__step *);
+} kinds[] = {
+#define KILN_X(mapping, name, need, form, effect, about) {#name, read_##name},
+    KILN__KEYS_step(KILN_X)
+#undef KILN_X
+};
 
 static void read_step(kiln__reader *r, const kiln__spec_node *node, kiln__step *step)
 {
-    static const char *const keys[] = {"launch", "fill", "copy", "symbol", "swap", "host", "repeat", "while", NULL};
     step->pos = node->pos;
-    if (!kiln__read_map(r, node, "a step", keys))
+    if (!kiln__read_map(r, node, KILN__MAPPING_step))
         return;
     if (node->count != 1) {
         kiln__diag_add(r->diag, node->pos, "a step has one key, such as 'launch', and this has %zu", node->count);

@@ -252,11 +252,14 @@ static kiln__expr *read_grid(t1 *t, const kiln__spec_node *kernel, int axis, con
 /* "float", "int32", "float4" as 4 floats. */
 static bool read_type(const char *text, kiln_type *type, int *lanes)
 {
-    static const struct { const char *name; kiln_type type; } more[] = {
-        {"int8", KILN_i8}, {"uint8", KILN_u8}, {"uchar", KILN_u8}, {"bool", KILN_u8}, {"int16", KILN_i16},
-        {"ushort", KILN_u16}, {"uint16", KILN_u16}, {"int32", KILN_i32}, {"uint", KILN_u32}, {"uint32", KILN_u32},
-        {"long", KILN_i64}, {"int64", KILN_i64}, {"ulong", KILN_u64}, {"uint64", KILN_u64}, {"float16", KILN_f16},
-        {"float32", KILN_f32}, {"float64", KILN_f64}};
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } more[] = {{"int8", KILN_i8},    {"uint8", KILN_u8},   {"uchar", KILN_u8},    {"bool", KILN_u8},
+                {"int16", KILN_i16},  {"ushort", KILN_u16}, {"uint16", KILN_u16},  {"int32", KILN_i32},
+                {"uint", KILN_u32},   {"uint32", KILN_u32}, {"long", KILN_i64},    {"int64", KILN_i64},
+                {"ulong", KILN_u64},  {"uint64", KILN_u64}, {"float16", KILN_f16}, {"float32", KILN_f32},
+                {"float64", KILN_f64}};
     *lanes = 1;
     if (kiln__type_named(text, type))
         return true;
@@ -265,9 +268,11 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
             *type = more[i].type;
             return true;
         }
-    static const struct { const char *name; kiln_type type; } vectors[] = {
-        {"char", KILN_i8}, {"uchar", KILN_u8}, {"short", KILN_i16}, {"ushort", KILN_u16}, {"int", KILN_i32},
-        {"uint", KILN_u32}, {"half", KILN_f16}, {"float", KILN_f32}, {"double", KILN_f64}};
+    static const struct {
+        const char *name;
+        kiln_type type;
+    } vectors[] = {{"char", KILN_i8},  {"uchar", KILN_u8}, {"short", KILN_i16}, {"ushort", KILN_u16}, {"int", KILN_i32},
+                   {"uint", KILN_u32}, {"half", KILN_f16}, {"float", KILN_f32}, {"double", KILN_f64}};
     for (size_t i = 0; i < KILN__COUNT(vectors); i++) {
         size_t length = strlen(vectors[i].name);
         if (strncmp(text, vectors[i].name, length) == 0 && text[length] >= '2' && text[length] <= '4' &&
@@ -282,7 +287,8 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
 
 static void read_vector_fill(t1 *t, const kiln__spec_node *node, kiln__buffer *buffer)
 {
-    const kiln__spec_node *type = kiln__spec_node_get(node, "FillType"), *value = kiln__spec_node_get(node, "FillValue");
+    const kiln__spec_node *type = kiln__spec_node_get(node, "FillType"),
+                          *value = kiln__spec_node_get(node, "FillValue");
     kiln__fill *fill = &buffer->fill;
     const char *text = type && type->kind == KILN__SCALAR ? type->text : "Constant";
     fill->pos = type ? type->pos : node->pos;
@@ -341,7 +347,8 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
 {
     kiln__reader *r = t->r;
     const char *name = text_of(t, node, "an argument", "Name"), *type_text = text_of(t, node, "an argument", "Type");
-    const kiln__spec_node *memory = kiln__spec_node_get(node, "MemoryType"), *where = kiln__spec_node_get(node, "MemType");
+    const kiln__spec_node *memory = kiln__spec_node_get(node, "MemoryType"),
+                          *where = kiln__spec_node_get(node, "MemType");
     kiln_type type = KILN_f32;
     int lanes = 1;
     if (!name || !type_text)
@@ -366,7 +373,8 @@ static void read_argument(t1 *t, const kiln__spec_node *node, kiln__step *steps,
 static void read_launch(t1 *t, const kiln__spec_node *kernel)
 {
     kiln__reader *r = t->r;
-    const kiln__spec_node *arguments = list_of(t, kernel, "Arguments"), *shared = kiln__spec_node_get(kernel, "SharedMemory");
+    const kiln__spec_node *arguments = list_of(t, kernel, "Arguments"),
+                          *shared = kiln__spec_node_get(kernel, "SharedMemory");
     size_t count = arguments ? arguments->count : 0;
     kiln__step launch = {.kind = KILN__STEP_LAUNCH, .pos = kernel->pos};
     kiln__step *steps = kiln__read_array(r, count + 1, sizeof *steps);
@@ -395,8 +403,10 @@ static void read_kernel(t1 *t, const kiln__spec_node *kernel)
     kiln__reader *r = t->r;
     const kiln__spec_node *language = kiln__spec_node_get(kernel, "Language");
     if (language && language->kind == KILN__SCALAR && strcmp(language->text, "CUDA") != 0) {
-        t->variant->about = kiln__arena_printf(r->arena, "The kernel is written in %.40s: only the search space can be "
-                                               "used.", language->text);
+        t->variant->about = kiln__arena_printf(r->arena,
+                                               "The kernel is written in %.40s: only the search space can be "
+                                               "used.",
+                                               language->text);
         return;
     }
     r->spec->source = text_of(t, kernel, "'KernelSpecification'", "KernelFile");
@@ -410,7 +420,7 @@ static void read_kiln(t1 *t, const kiln__spec_node *map)
 {
     static const char *const keys[] = {"Files", "Verify", NULL};
     kiln__reader *r = t->r;
-    if (!map || !kiln__read_map(r, map, "'Kiln'", keys))
+    if (!map || !kiln__read_map_of(r, map, "'Kiln'", keys))
         return;
     const kiln__spec_node *files = kiln__spec_node_get(map, "Files");
     size_t count = kiln__read_entries(r, files, "'Files'");

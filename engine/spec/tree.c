@@ -16,8 +16,8 @@ typedef struct frame {
     size_t capacity;
     kiln__spec_node *key; /* MAP: the key whose value comes next */
     anchor *anchor;
-    bool flow;       /* written in [] or {} */
-    size_t room;     /* of the last item's text, where that has been joined; else 0 */
+    bool flow;   /* written in [] or {} */
+    size_t room; /* of the last item's text, where that has been joined; else 0 */
 } frame;
 
 typedef struct builder {
@@ -116,7 +116,7 @@ static void join(builder *b, frame *top, const kiln__spec_node *more)
         top->room = 2 * (length + 1);
     }
     char *text = (char *)(uintptr_t)last->text; /* in the room made above */
-    memcpy(text + last->length, ", ", 2); /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
+    memcpy(text + last->length, ", ", 2);       /* ended by the next: NOLINT(bugprone-not-null-terminated-result) */
     memcpy(text + last->length + 2, more->text, more->length + 1);
     last->length = length;
 }
@@ -152,8 +152,7 @@ static void add_to_map(builder *b, frame *top, kiln__spec_node *node)
             return;
         }
     size_t capacity = top->capacity;
-    if (!append(b, &map->keys, map->count, capacity, top->key) ||
-        !append(b, &map->items, map->count, capacity, node)) {
+    if (!append(b, &map->keys, map->count, capacity, top->key) || !append(b, &map->items, map->count, capacity, node)) {
         b->failed = true;
         return;
     }
@@ -281,7 +280,7 @@ static void open_collection(builder *b, kiln__spec_node_kind kind, const yaml_ev
 {
     bool list = kind == KILN__LIST;
     kiln__spec_node *node = make_node(b, kind, event->start_mark,
-                                 list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
+                                      list ? event->data.sequence_start.tag : event->data.mapping_start.tag);
     if (!node)
         return;
     if (b->depth == KILN__TREE_DEPTH) {
@@ -310,24 +309,13 @@ static void take(builder *b, const yaml_event_t *event, unsigned *documents)
         if (++*documents > 1)
             fail(b, place(b, event->start_mark), "a second document ('---'): a file holds one spec");
         break;
-    case YAML_ALIAS_EVENT:
-        alias(b, event);
-        break;
-    case YAML_SCALAR_EVENT:
-        scalar(b, event);
-        break;
-    case YAML_SEQUENCE_START_EVENT:
-        open_collection(b, KILN__LIST, event);
-        break;
-    case YAML_MAPPING_START_EVENT:
-        open_collection(b, KILN__MAP, event);
-        break;
+    case YAML_ALIAS_EVENT: alias(b, event); break;
+    case YAML_SCALAR_EVENT: scalar(b, event); break;
+    case YAML_SEQUENCE_START_EVENT: open_collection(b, KILN__LIST, event); break;
+    case YAML_MAPPING_START_EVENT: open_collection(b, KILN__MAP, event); break;
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-        close_collection(b);
-        break;
-    default:
-        break;
+    case YAML_MAPPING_END_EVENT: close_collection(b); break;
+    default: break;
     }
 }
 
@@ -414,12 +402,9 @@ const kiln__spec_node *kiln__spec_node_key(const kiln__spec_node *map, const cha
 const char *kiln__spec_node_describe(const kiln__spec_node *node)
 {
     switch (node->kind) {
-    case KILN__LIST:
-        return "a list";
-    case KILN__MAP:
-        return "a mapping";
-    case KILN__SCALAR:
-        break;
+    case KILN__LIST: return "a list";
+    case KILN__MAP: return "a mapping";
+    case KILN__SCALAR: break;
     }
     return node->length == 0 && !node->quoted ? "nothing" : "a single value";
 }

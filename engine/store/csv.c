@@ -1,9 +1,9 @@
-/* csv.c - samples as comma-separated values: a heading, quotes where they are needed (RFC 4180), everything in them.
+/* csv.c - samples as comma-separated values, complete: a heading, and quotes where needed (RFC 4180).
  *
- * A spreadsheet takes a cell that begins with = + - @ or white space for a formula, which may run programs, whether it is
- * quoted or not; and names and messages come from specs. Such a text gets an apostrophe before it, which says "text" to a
- * spreadsheet. Import takes it off again; so that it takes off no other, a text that has such apostrophes of its own
- * gets one more. Numbers are left alone, in columns of texts too. */
+ * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, which may run programs, quoted or
+ * not; and names and messages come from specs. So such a text gets a leading apostrophe, which means "text" to a
+ * spreadsheet. Import removes it. A text that starts with such apostrophes itself gets one more, so that import
+ * restores it. Numbers are unchanged, in columns of texts too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +19,7 @@ enum { COLUMNS_1 = sizeof((const char *const[]){KILN__STORE_COLUMNS_1(NAME)}) / 
 
 /* ---- writing ---- */
 
-static bool begins_formula(const char *text)
-{
-    return *text && strchr("=+-@\t\r\n", *text);
-}
+static bool begins_formula(const char *text) { return *text && strchr("=+-@\t\r\n", *text); }
 
 static bool is_number(const char *text)
 {
@@ -68,7 +65,7 @@ static void put_row(kiln__text *out, const kiln__store_row *row)
     kiln__text_puts(out, "\n");
 }
 
-/* The heading, then the rows of a statement, one line each; a large store is not in memory as a whole. */
+/* Writes the heading, then one line per row of a statement; a large store is never completely in memory. */
 static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__output *out, uint64_t *written,
                               kiln_error **error)
 {
@@ -96,7 +93,7 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
         ++*written;
     }
     if (status == KILN_OK && code != SQLITE_DONE)
-        status = kiln__store_fail(store, code, "looking through it", error);
+        status = kiln__store_fail(store, code, "reading it", error);
     if (status == KILN_OK && lines.failed)
         status = kiln__fail_memory(error);
     if (status == KILN_OK)
@@ -114,8 +111,8 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
         return status;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id",
-                               &statement, error);
+    status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter, "ORDER BY id", &statement,
+                               error);
     if (status == KILN_OK)
         status = write_rows(store, statement, &out, written, error);
     sqlite3_finalize(statement);
@@ -131,19 +128,19 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    char *at;         /* in the file's text, which fields are cut out of in place */
-    unsigned line;    /* of `at` */
-    bool first;       /* a file of version 1 */
+    char *at;          /* position in the file's text; fields are split in place */
+    unsigned line;     /* of `at` */
+    bool first;        /* a file of version 1 */
     kiln__arena arena; /* of one row */
 } reader;
 
 static kiln_status bad(reader *r, unsigned line, kiln_error **error, const char *what, const char *value)
 {
-    return kiln__fail(r->store->mem, error, KILN_ERROR_IO, "%s:%u: %s%s%s%s; nothing was taken", r->path, line, what,
+    return kiln__fail(r->store->mem, error, KILN_ERROR_IO, "%s:%u: %s%s%s%s; nothing was imported", r->path, line, what,
                       value ? " '" : "", value ? value : "", value ? "'" : "");
 }
 
-/* Cuts out the next field. *last: it ends its line. NULL: a quote without its end. */
+/* Splits off the next field. *last: it ends its line. NULL: a quote is not closed. */
 static char *next_field(reader *r, bool *last)
 {
     char *from = r->at, *to = from, *at = from;
@@ -173,7 +170,7 @@ static char *next_field(reader *r, bool *last)
     return from;
 }
 
-/* The text that put_text() wrote. */
+/* Undoes what put_text() added to a text. */
 static const char *read_text(const char *field)
 {
     const size_t apostrophes = strspn(field, "'");
@@ -222,7 +219,7 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
 #define FIELD(name, convert, what)                                                                                     \
     field = last ? NULL : next_field(r, &last);                                                                        \
     if (!field)                                                                                                        \
-        return bad(r, line, error, last ? "the line ends before " #name : "a quote has no end in " #name, NULL);       \
+        return bad(r, line, error, last ? "the line ends before " #name : "a quote is not closed in " #name, NULL);    \
     if (!(convert))                                                                                                    \
         return r->arena.failed ? kiln__fail_memory(error) : bad(r, line, error, #name " is not " what ":", field);
 #define TEXT(name) FIELD(name, (row->name = read_text(field)) != NULL, "a text")
@@ -233,7 +230,7 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     if (!r->first) {
         KILN__STORE_COLUMNS_2(KILN__COLUMN)
     }
-    FIELD(times, read_times(r, field, row), "numbers with a space between")
+    FIELD(times, read_times(r, field, row), "numbers separated by spaces")
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -255,9 +252,9 @@ static kiln_status read_heading(reader *r, kiln_error **error)
         if (r->first)
             break;
         if (!field || strcmp(field, columns[i]) != 0)
-            return bad(r, 1, error, "the heading is not that of an export; it lacks the column", columns[i]);
+            return bad(r, 1, error, "the heading is not that of an export: it lacks the column", columns[i]);
     }
-    return last ? KILN_OK : bad(r, 1, error, "the heading has a column too many", NULL);
+    return last ? KILN_OK : bad(r, 1, error, "the heading has too many columns", NULL);
 }
 
 static kiln_status read_rows(reader *r, uint64_t *read, uint64_t *taken, kiln_error **error)
@@ -283,6 +280,6 @@ kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, si
                              uint64_t *taken, kiln_error **error)
 {
     reader r = {.store = store, .path = path, .at = text, .line = 1, .arena = {.mem = store->mem}};
-    return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it holds a zero byte", NULL)
+    return memchr(text, '\0', length) ? bad(&r, 1, error, "not a text file: it contains a zero byte", NULL)
                                       : read_rows(&r, read, taken, error);
 }

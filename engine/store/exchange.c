@@ -1,9 +1,9 @@
-/* exchange.c - samples to and from files: which format it is, and that all of a file is taken or nothing. */
+/* exchange.c - export and import of samples: detects the format; imports a file completely or not at all. */
 #include <string.h>
 
 #include "store_internal.h"
 
-#define LIMIT ((size_t)4 << 30) /* bytes of a file that is read */
+#define LIMIT ((size_t)4 << 30) /* most bytes of an imported file */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -29,7 +29,7 @@ kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *given,
     return status;
 }
 
-/* A heading begins with a letter. */
+/* A CSV heading starts with a letter. */
 static bool is_json(const char *data, size_t length)
 {
     size_t at = 0;
@@ -43,7 +43,7 @@ kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *rea
     KILN__NEEDS(NULL, error, store);
     KILN__NEEDS_TEXT(store->mem, error, path);
     if (store->read_only)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened read-only", store->path);
     char *data = NULL;
     size_t length = 0;
     kiln_status status = kiln__file_read(store->mem, path, LIMIT, &data, &length, error);

@@ -1,7 +1,8 @@
-/* pending.c - samples that wait because another process holds the store. They are written at once, into a store of their
- * own beside it (STORE.pending-TIME-PID), which this process alone has open; as soon as the lock is free they are all
- * added in one transaction, and the file is removed. Whoever opens the store to write takes in what a process that ended
- * has left. Adding twice changes nothing: a key is there once. */
+/* pending.c - pending samples: those that cannot be added because another process has the store locked. They are
+ * written at once into a store of their own in the same folder (STORE.pending-TIME-PID), which only this process has
+ * open. As soon as the lock is free they are all added in one transaction, and the file is removed. A process that
+ * opens the store for writing also adds the pending samples of processes that have ended. Adding a sample twice changes
+ * nothing, as keys are unique. */
 #include <dirent.h>
 #include <string.h>
 #include <time.h>
@@ -9,14 +10,14 @@
 
 #include "store_internal.h"
 
-/* Closes it, and removes it if all that it had is in the store. */
+/* Closes the pending file; removes it if all its samples are in the store. */
 static void leave(kiln_store *store, bool remove_it)
 {
     kiln_store *pending = store->pending;
     char *path = pending->path;
     store->pending = NULL;
     pending->path = NULL;
-    if (remove_it) /* while it is still locked, so that nobody begins to read it */
+    if (remove_it) /* while it is locked, so that no other process starts to read it */
         unlink(path);
     kiln_store_close(pending);
     for (int i = 0; remove_it && i < 2; i++) {
@@ -29,16 +30,16 @@ static void leave(kiln_store *store, bool remove_it)
     kiln__free(store->mem, path);
 }
 
-/* *read: how reading what waits ended, SQLITE_DONE at its end. */
+/* *read: how reading the pending samples ended; SQLITE_DONE: all were read. */
 static int add_all(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
-    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1, &statement,
-                               NULL);
+    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1,
+                               &statement, NULL);
     while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
         kiln__store_row row;
-        /* A row that is not as this library writes it is left out rather than in everyone's way. */
+        /* A row that this library would not write is skipped, so that it does not block the others. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;
         code = fit ? kiln__store_insert(store, &row, NULL) : SQLITE_DONE;
         *count += fit && code == SQLITE_DONE;
@@ -74,12 +75,12 @@ int kiln__pending_settle(kiln_store *store)
         code = settle(store, &count, &read);
     if (code != SQLITE_OK)
         return code;
-    if (read != SQLITE_DONE) { /* what could be read of it is in the store; the damaged file is kept under another name */
+    if (read != SQLITE_DONE) { /* its readable part is in the store; the damaged file is kept under another name */
         store->pending->log = store->log;
         kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
     }
     if (count)
-        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: %llu samples that waited in %s are in it now", store->path,
+        kiln__logf(&store->log, KILN_LOG_INFO, "the store %s: added %llu pending samples of %s", store->path,
                    (unsigned long long)count, store->pending->path);
     leave(store, true);
     return SQLITE_OK;
@@ -93,9 +94,9 @@ uint64_t kiln__pending_count(const kiln_store *store)
     return (uint64_t)count;
 }
 
-/* ---- one of our own ---- */
+/* ---- the pending file of this process ---- */
 
-/* Another process that collects what was left may have found the file before it was locked, and removed it. */
+/* Another process that collects pending files may have found the file before it was locked, and removed it. */
 static kiln_status begin(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;
@@ -104,9 +105,11 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
         kiln__text path = {.mem = store->mem};
         kiln_error *why = NULL;
         clock_gettime(CLOCK_REALTIME, &now);
-        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec, (int)getpid());
-        status = path.failed ? kiln__fail_memory(&why)
-                             : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
+        kiln__text_printf(&path, "%s.pending-%lld%09ld-%d", store->path, (long long)now.tv_sec, now.tv_nsec,
+                          (int)getpid());
+        status = path.failed
+                     ? kiln__fail_memory(&why)
+                     : kiln__store_open_for(store->mem, NULL, path.data, KILN__STORE_BESIDE, 0, &store->pending, &why);
         if (status == KILN_OK && !kiln__file_exists(path.data)) {
             leave(store, false);
             status = KILN_ERROR_TIMEOUT;
@@ -118,8 +121,10 @@ static kiln_status begin(kiln_store *store, kiln_error **error)
             kiln_error_free(why);
     }
     if (status == KILN_OK)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process holds it: samples are kept in %s until it "
-                   "is free", store->path, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s: another process has it locked: samples are kept in %s until it "
+                   "is free",
+                   store->path, store->pending->path);
     return status;
 }
 
@@ -130,19 +135,23 @@ kiln_status kiln__pending_add(kiln_store *store, const kiln__store_row *row, kil
     if (status == KILN_OK)
         status = kiln__store_add(store->pending, row, NULL, &why);
     if (status != KILN_OK)
-        status = kiln__fail(store->mem, error, status, "the store %s: another process holds it, and the sample cannot be "
-                            "written beside it: %s", store->path, kiln_error_message(why));
+        status = kiln__fail(store->mem, error, status,
+                            "the store %s: another process has it locked, and the sample cannot be "
+                            "written to a pending file: %s",
+                            store->path, kiln_error_message(why));
     kiln_error_free(why);
     return status;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static kiln_status say_what_waits(kiln_store *store, kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_TIMEOUT, "%llu samples are not in the store %s yet, which another "
-                      "process holds: they are in %s, and whoever opens the store next to write takes them in",
-                      (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+    return kiln__fail(
+        store->mem, error, KILN_ERROR_TIMEOUT,
+        "%llu samples are not in the store %s yet, because another "
+        "process has it locked: they are in %s, and the next process that opens the store for writing adds them",
+        (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
 }
 
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
@@ -151,11 +160,13 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
     pthread_mutex_lock(&store->lock);
     if (store->pending) {
         if (wait)
-            kiln__logf(&store->log, KILN_LOG_WARNING, "waiting for up to %g s for the process that holds the store %s: %llu "
-                       "samples wait in %s", store->patience / 1e3, store->path,
-                       (unsigned long long)kiln__pending_count(store), store->pending->path);
+            kiln__logf(&store->log, KILN_LOG_WARNING,
+                       "waiting up to %g s for the process that has locked the store %s: %llu "
+                       "samples are pending in %s",
+                       store->patience / 1e3, store->path, (unsigned long long)kiln__pending_count(store),
+                       store->pending->path);
         store->hurry = !wait;
-        store->told = true; /* of the wait, too */
+        store->told = true; /* and that we waited */
         kiln__pending_settle(store);
         if (store->pending)
             status = say_what_waits(store, error);
@@ -182,28 +193,31 @@ void kiln__pending_close(kiln_store *store)
     leave(store, false);
 }
 
-/* ---- what others have left ---- */
+/* ---- pending files of other processes ---- */
 
 static kiln_status take_in(kiln_store *store, const char *path, kiln_error **error)
 {
     kiln_error *why = NULL;
     if (store->read_only) {
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s are not in the store yet: whoever opens it to write, a "
-                   "sweep for one, takes them in", path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the samples in %s are not in the store yet: the next process that opens it for writing, "
+                   "such as a sweep, adds them",
+                   path);
         return KILN_OK;
     }
-    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending, &why);
+    kiln_status status = kiln__store_open_for(store->mem, &store->log, path, KILN__STORE_BESIDE, 0, &store->pending,
+                                              &why);
     if (status == KILN_OK) {
         store->hurry = true;
         int code = kiln__pending_settle(store);
         if (store->pending) {
-            kiln__store_fail(store, code, "taking in what waited beside it", &why);
+            kiln__store_fail(store, code, "adding pending samples", &why);
             leave(store, false);
         }
     }
-    bool lives = status == KILN_ERROR_TIMEOUT; /* whoever writes there has it open */
+    bool lives = status == KILN_ERROR_TIMEOUT; /* its process is still running */
     if (why && !lives && status != KILN_ERROR_MEMORY)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the samples in %s cannot be taken in: %s", path, kiln_error_message(why));
+        kiln__logf(&store->log, KILN_LOG_WARNING, "cannot add the samples in %s: %s", path, kiln_error_message(why));
     kiln_error_free(why);
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -10,14 +10,20 @@
 static int bind(sqlite3_stmt *statement, const kiln__store_row *row)
 {
     int at = 0, code = SQLITE_OK;
-#define TEXT(name) if (code == SQLITE_OK) code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
-#define WHOLE(name) if (code == SQLITE_OK) code = sqlite3_bind_int64(statement, ++at, row->name);
-#define REAL(name) if (code == SQLITE_OK) code = sqlite3_bind_double(statement, ++at, row->name);
+#define TEXT(name)                                                                                                     \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_text(statement, ++at, row->name, -1, SQLITE_STATIC);
+#define WHOLE(name)                                                                                                    \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_int64(statement, ++at, row->name);
+#define REAL(name)                                                                                                     \
+    if (code == SQLITE_OK)                                                                                             \
+        code = sqlite3_bind_double(statement, ++at, row->name);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
-    if (code == SQLITE_OK) /* a pointer that is NULL would be SQL's NULL */
+    if (code == SQLITE_OK) /* a NULL pointer would become SQL's NULL */
         code = sqlite3_bind_blob64(statement, ++at, row->time_count ? (const void *)row->times : "",
                                    row->time_count * sizeof *row->times, SQLITE_STATIC);
     return code;
@@ -33,7 +39,7 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 {
     const char *bad = NULL;
     int at = 0;
-/* NaN is kept as NULL; the kind is asked for first, since asking for the value may change it. */
+/* NaN is stored as NULL. The type is read first, because reading the value may change it. */
 #define TEXT(name)                                                                                                     \
     bad = sqlite3_column_type(statement, at) != SQLITE_TEXT ? #name : bad;                                             \
     row->name = text_column(statement, at++);
@@ -42,14 +48,15 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
     row->name = sqlite3_column_int64(statement, at++);
 #define REAL(name)                                                                                                     \
     bad = sqlite3_column_type(statement, at) == SQLITE_TEXT || sqlite3_column_type(statement, at) == SQLITE_BLOB       \
-              ? #name : bad;                                                                                           \
+              ? #name                                                                                                  \
+              : bad;                                                                                                   \
     row->name = sqlite3_column_double(statement, at++);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
     bool blob = sqlite3_column_type(statement, at) == SQLITE_BLOB;
-    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns what it hands out for any type */
+    row->times = blob ? sqlite3_column_blob(statement, at) : NULL; /* SQLite aligns its blobs for any type */
     row->time_count = row->times ? (size_t)sqlite3_column_bytes(statement, at) / sizeof *row->times : 0;
     if (!blob || (row->times && (size_t)sqlite3_column_bytes(statement, at) % sizeof *row->times != 0))
         bad = "times";
@@ -58,9 +65,10 @@ const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row)
 
 kiln_status kiln__store_bad_row(kiln_store *store, const kiln__store_row *row, const char *column, kiln_error **error)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_IO, "%s: not a Kiln store, or damaged: sample '%.40s' has something else "
-                      "than belongs there in %s; move the store away or give another one (--store)", store->path, row->key,
-                      column);
+    return kiln__fail(store->mem, error, KILN_ERROR_IO,
+                      "%s: not a Kiln store, or damaged: sample '%.40s' has a value of "
+                      "the wrong type in %s; move the store away or give another one (--store)",
+                      store->path, row->key, column);
 }
 
 /* ---- adding ---- */
@@ -80,12 +88,13 @@ int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *take
 static kiln_status check_writable(kiln_store *store, kiln_error **error)
 {
     if (store->read_only)
-        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened only to be read", store->path);
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "the store %s was opened read-only", store->path);
     return kiln__store_reach(store, error);
 }
 
-/* The insertion, into a new database where the old one turns out to be damaged. SQLite's code. */
-static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status, kiln_error **error)
+/* Inserts the row; if the database is damaged, into a new one. Returns SQLite's code. */
+static int insert_sound(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
+                        kiln_error **error)
 {
     int code = kiln__store_insert(store, row, taken);
     if (!kiln__store_is_damage(code))
@@ -118,16 +127,16 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln_setting *settings;
     size_t count;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
-        return "the key is not 32 hexadecimal digits:";
+        return "the key must be 32 hexadecimal digits:";
     if (!kiln__settings_read(arena, row->params, &settings, &count) ||
         !kiln__settings_read(arena, row->sizes, &settings, &count))
-        return "params and sizes are not NAME=VALUE ...:";
+        return "params and sizes must be NAME=VALUE ...:";
     return NULL;
 }
 
 /* ---- finding ---- */
 
-/* The row with copies of all it points to. */
+/* Copies the row and everything that it points to. */
 static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__store_row *row)
 {
     *row = *from;
@@ -145,8 +154,9 @@ static bool keep_row(kiln__arena *arena, const kiln__store_row *from, kiln__stor
     return !arena->failed;
 }
 
-/* *bad: the column that makes the row one of no use. */
-static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found, const char **bad)
+/* *bad: the column that makes the row unusable. */
+static int find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
+                const char **bad)
 {
     kiln__store_row here;
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
@@ -169,8 +179,9 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     *found = false;
     store->hurry = store->late;
     kiln_status status = store->read_only ? KILN_OK : kiln__store_reach(store, error);
-    if (status == KILN_OK && store->pending && kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
-        *found = false; /* what waits cannot be read: it will be told of when it is to be added */
+    if (status == KILN_OK && store->pending &&
+        kiln__store_find(store->pending, key, arena, row, found, NULL) != KILN_OK)
+        *found = false; /* the pending file cannot be read: adding it will report that */
     int code = status == KILN_OK && !*found ? find(store, key, arena, row, found, &bad) : SQLITE_DONE;
     if (kiln__store_is_damage(code) && !store->read_only) {
         status = kiln__store_replace(store, sqlite3_errstr(code), error);
@@ -185,9 +196,9 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     return status;
 }
 
-/* ---- many ---- */
+/* ---- several samples ---- */
 
-/* " N=512 ": what stands among a row's sizes. */
+/* " N=512 ": the text to find in a row's sizes. */
 static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const kiln_setting *size)
 {
     kiln__text text = {.mem = store->mem};
@@ -208,12 +219,16 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
         return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged", store->path);
     kiln__pending_settle(store);
     if (store->pending)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "%llu samples are not in the store %s yet, which another process holds: "
-                   "they wait in %s", (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "%llu samples are not in the store %s yet, because another process has it locked: "
+                   "they are pending in %s",
+                   (unsigned long long)kiln__pending_count(store), store->path, store->pending->path);
     kiln__text sql = {.mem = store->mem};
-    kiln__text_printf(&sql, "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
-                            "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
-                            "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)", head);
+    kiln__text_printf(&sql,
+                      "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
+                      "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
+                      "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
+                      head);
     for (size_t i = 0; i < filter->size_count; i++)
         kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
     kiln__text_printf(&sql, " %s", tail);
@@ -239,7 +254,7 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
 _Static_assert(0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
-               "what a version of the schema has stays: new columns are a new version (KILN__STORE_VERSION)");
+               "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
 
 void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
@@ -259,7 +274,7 @@ void kiln__store_row_result(const kiln__store_row *row, kiln_result *result)
 
 void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 {
-#define TEXT(name) row->name = result->name; /* a result has none */
+#define TEXT(name) row->name = result->name; /* empty in a result */
 #define WHOLE(name) row->name = (int64_t)result->name;
 #define REAL(name) row->name = result->name;
     KILN__STORE_RESULT(KILN__COLUMN)
@@ -274,11 +289,13 @@ static kiln_status show(kiln_store *store, const kiln__store_row *row, kiln_reco
     kiln__arena arena = {.mem = store->mem};
     kiln_setting *params = NULL, *sizes = NULL;
 #define COPY(kind, name, unit, text) .name = row->name,
-    kiln_record record = {
-        KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)
-        .status = (kiln_status)row->status, .message = row->message, .reusable = row->reusable != 0,
-        .times = row->times, .time_count = row->time_count, .made = row->made,
-    };
+    kiln_record record = {.status = (kiln_status)row->status,
+                          .message = row->message,
+                          .reusable = row->reusable != 0,
+                          .times = row->times,
+                          .time_count = row->time_count,
+                          .made = row->made,
+                          KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
     kiln__store_row_result(row, &record.result);
     bool read = kiln__settings_read(&arena, row->params, &params, &record.param_count) &&

@@ -1,4 +1,4 @@
-/* schema.c - what a store's tables are, and whether those of a file are that: the file may be of anyone's making. */
+/* schema.c - the tables of a store, and the check that a file has exactly these: the file is untrusted input. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,19 +6,22 @@
 
 #define KEY_INDEX "CREATE UNIQUE INDEX sample_key ON sample (key)"
 #define SPEC_INDEX "CREATE INDEX sample_spec ON sample (spec, variant)"
-#define MOST_BYTES (64 << 20) /* of a value: eight million repetitions */
+#define MOST_BYTES (64 << 20) /* most bytes of a value: eight million repetitions */
 
 #define TEXT(name) #name " TEXT NOT NULL,"
 #define WHOLE(name) #name " INTEGER NOT NULL,"
 #define REAL(name) #name " REAL,"
-static const char schema[] =
-    "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(KILN__COLUMN) "times BLOB NOT NULL);"
-    KEY_INDEX ";" SPEC_INDEX ";";
+// clang-format off: texts and macros that make texts
+static const char schema[] = "CREATE TABLE sample (id INTEGER PRIMARY KEY," KILN__STORE_COLUMNS(
+    KILN__COLUMN) "times BLOB NOT NULL);" KEY_INDEX ";" SPEC_INDEX ";";
+// clang-format on
 #undef TEXT
 #undef WHOLE
 #undef REAL
 
-typedef struct column { const char *name, *type; } column;
+typedef struct column {
+    const char *name, *type;
+} column;
 #define TEXT(name) {#name, "TEXT"},
 #define WHOLE(name) {#name, "INTEGER"},
 #define REAL(name) {#name, "REAL"},
@@ -29,15 +32,15 @@ enum { COLUMNS_1 = sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN)})
 #undef WHOLE
 #undef REAL
 
-/* ---- making them ---- */
+/* ---- creating the tables ---- */
 
-/* The tables, where the database is new. Two processes may come here at once: the second one finds them made. */
+/* Creates the tables of a new database. If two processes do this at once the second one finds them. */
 int kiln__schema_make(kiln_store *store)
 {
     int64_t objects = 0;
     char identity[96];
-    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", KILN__STORE_APPLICATION,
-             KILN__STORE_VERSION);
+    snprintf(identity, sizeof identity, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
+             KILN__STORE_APPLICATION, KILN__STORE_VERSION);
     int code = kiln__store_run(store, "BEGIN IMMEDIATE");
     if (code != SQLITE_OK)
         return code;
@@ -51,11 +54,13 @@ int kiln__schema_make(kiln_store *store)
     return code;
 }
 
-/* Nothing that stands in the file is run: no trigger, no view, no function that a schema may call, no check. */
+/* Nothing in the file may be executed: no trigger, no view, no function in the schema, no CHECK. */
 int kiln__schema_harden(kiln_store *store)
 {
-    static const struct { int what, on; } settings[] = {
-        {SQLITE_DBCONFIG_DEFENSIVE, 1}, {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+    static const struct {
+        int what, on;
+    } settings[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},   {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0}, {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
         {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_ENABLE_FKEY, 0},
     };
     int code = SQLITE_OK;
@@ -65,16 +70,19 @@ int kiln__schema_harden(kiln_store *store)
     sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(store->db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
     if (code == SQLITE_OK)
-        code = kiln__store_run(store, "PRAGMA cell_size_check=ON; PRAGMA ignore_check_constraints=ON; PRAGMA mmap_size=0");
+        code = kiln__store_run(store,
+                               "PRAGMA cell_size_check=ON; PRAGMA ignore_check_constraints=ON; PRAGMA mmap_size=0");
     return code;
 }
 
-/* ---- checking them ---- */
+/* ---- checking the tables ---- */
 
 static kiln_status refuse(kiln_store *store, kiln_error **error, const char *what, const char *name, const char *then)
 {
-    return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
-                      "give another store (--store)", store->path, what, name, then);
+    return kiln__fail(store->mem, error, KILN_ERROR_REFUSED,
+                      "%s: not a Kiln store, or damaged: %s%.60s%s; move it away or "
+                      "give another store (--store)",
+                      store->path, what, name, then);
 }
 
 static const char *text_at(sqlite3_stmt *statement, int at)
@@ -83,12 +91,15 @@ static const char *text_at(sqlite3_stmt *statement, int at)
     return text ? text : "";
 }
 
-/* The tables and indexes: ours, SQLite's own, and nothing else. */
+/* Checks the tables and indexes: ours, SQLite's own, and nothing else. */
 static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
 {
-    static const struct { const char *type, *name, *sql; bool whole; } ours[] = {
-        {"table", "sample", "CREATE TABLE ", false}, {"index", "sample_key", KEY_INDEX, true},
-        {"index", "sample_spec", SPEC_INDEX, true}};
+    static const struct {
+        const char *type, *name, *sql;
+        bool whole;
+    } ours[] = {{"table", "sample", "CREATE TABLE ", false},
+                {"index", "sample_key", KEY_INDEX, true},
+                {"index", "sample_spec", SPEC_INDEX, true}};
     bool there[KILN__COUNT(ours)] = {false};
     sqlite3_stmt *statement = NULL;
     kiln_status status = KILN_OK;
@@ -107,7 +118,7 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
         if (!known) {
             char what[48];
             snprintf(what, sizeof what, "the %.20s '", type);
-            status = refuse(store, error, what, name, "' is not that of a store");
+            status = refuse(store, error, what, name, "' does not belong to a store");
         }
         *code = SQLITE_OK;
     }
@@ -115,12 +126,13 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
     *code = *code == SQLITE_DONE ? SQLITE_OK : *code;
     for (size_t i = 0; i < KILN__COUNT(ours) && *code == SQLITE_OK && status == KILN_OK; i++)
         if (!there[i])
-            status = refuse(store, error, i ? "there is no index " : "there is no table ", ours[i].name, "");
+            status = refuse(store, error, i ? "it lacks the index " : "it lacks the table ", ours[i].name, "");
     return status;
 }
 
-/* One column of the table: one of the first `count`, and as it has to be. */
-static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there, kiln_error **error)
+/* Checks one column of the table: it must be one of the first `count`, with the right properties. */
+static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there,
+                                kiln_error **error)
 {
     const char *name = text_at(statement, 1), *type = text_at(statement, 2);
     char what[64];
@@ -128,7 +140,8 @@ static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size
     while (i < count && strcmp(columns[i].name, name) != 0)
         i++;
     if (i == count)
-        return refuse(store, error, "the column '", name, "' of table sample is not that of a store of its version");
+        return refuse(store, error, "the column '", name,
+                      "' of table sample does not belong to a store of this version");
     snprintf(what, sizeof what, "column %s of table sample ", columns[i].name);
     if (sqlite3_column_int(statement, 6) != 0)
         return refuse(store, error, what, "is generated", "");
@@ -160,15 +173,17 @@ static kiln_status check_columns(kiln_store *store, int64_t version, int *code, 
 static kiln_status check_identity(kiln_store *store, int64_t application, int64_t version, kiln_error **error)
 {
     if (application != KILN__STORE_APPLICATION)
-        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED, "%s is a database of another program, not a store",
-                          store->path);
+        return kiln__fail(store->mem, error, KILN_ERROR_REFUSED,
+                          "%s is a database of another program, not a store of Kiln", store->path);
     if (version < 1 || version > KILN__STORE_VERSION)
-        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED, "the store %s has version %lld, this is kiln %s, "
-                          "which knows version %d", store->path, (long long)version, KILN_VERSION, KILN__STORE_VERSION);
+        return kiln__fail(store->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "the store %s has version %lld, but kiln %s "
+                          "supports version %d",
+                          store->path, (long long)version, KILN_VERSION, KILN__STORE_VERSION);
     return KILN_OK;
 }
 
-/* In one transaction, because another process may bring the store to a new version meanwhile. */
+/* In one transaction, because another process may upgrade the store meanwhile. */
 kiln_status kiln__schema_check(kiln_store *store, int64_t *version, int *code, kiln_error **error)
 {
     int64_t application = 0;

@@ -1,4 +1,4 @@
-/* store.c - opening a store, waiting for others, and what is done where it is damaged. */
+/* store.c - opening a store, waiting for other processes, replacing a damaged database. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 
 #include "store_internal.h"
 
-#define BUSY_MS 10000 /* how long another process is waited for; */
-#define HURRY_MS 20   /* once that was in vain, in the middle of a sweep; */
-#define TELL_MS 1000  /* and after how long the log hears of it */
+#define BUSY_MS 10000 /* how long to wait for another process; */
+#define HURRY_MS 20   /* the same during a sweep, after such a wait has failed once; */
+#define TELL_MS 1000  /* how long to wait before logging it */
 
-/* What makes a database of version 1 one of version 2, and what makes one that cannot be written look so: a view that
- * hides the table. */
+/* Upgrades a database from version 1 to 2. If it cannot be written, a view that hides the table shows it as version
+ * 2. */
 #define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"
@@ -26,18 +26,18 @@ static const char upgrade_1[] = KILN__STORE_COLUMNS_2(KILN__COLUMN) "PRAGMA user
 #define TEXT(name) ", '' AS " #name
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
-static const char view_1[] = "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN)
-                             " FROM main.sample";
+static const char view_1[] =
+    "CREATE TEMP VIEW sample AS SELECT *" KILN__STORE_COLUMNS_2(KILN__COLUMN) " FROM main.sample";
 #undef TEXT
 #undef WHOLE
 #undef REAL
 
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
-static const char insert_sql[] =
-    "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(MARK) "?) "
-    "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
-    "WHERE excluded.made > sample.made";
+static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALUES (" KILN__STORE_COLUMNS(
+    MARK) "?) "
+          "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(SET) "times=excluded.times "
+                                                                      "WHERE excluded.made > sample.made";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
 #undef SET
@@ -49,15 +49,9 @@ static unsigned patience(const kiln_store *store)
     return store->hurry && store->patience > HURRY_MS ? HURRY_MS : store->patience;
 }
 
-bool kiln__store_is_busy(int code)
-{
-    return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED;
-}
+bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
-bool kiln__store_is_damage(int code)
-{
-    return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
-}
+bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
 
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
 {
@@ -65,18 +59,18 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     int system = store->db ? sqlite3_system_errno(store->db) : 0;
     const char *why = system ? strerror(system) : sqlite3_errstr(code);
     switch (code & 0xff) {
-    case SQLITE_NOMEM:
-        return kiln__fail_memory(error);
+    case SQLITE_NOMEM: return kiln__fail_memory(error);
     case SQLITE_FULL:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: its disk is full", store->path, doing);
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the disk is full", store->path, doing);
     case SQLITE_READONLY:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the file, its folder or its disk can only be read",
+        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: the file, its folder or its disk is read-only",
                           store->path, doing);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT, "the store %s: %s: another process has it locked, and it was "
-                          "waited for %g s (fuser shows which one); end it, or give another store (--store)", store->path,
-                          doing, patience(store) / 1e3);
+        return kiln__fail(mem, error, KILN_ERROR_TIMEOUT,
+                          "the store %s: %s: another process has it locked; waited "
+                          "%g s (fuser shows which one); end it, or give another store (--store)",
+                          store->path, doing, patience(store) / 1e3);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
@@ -84,18 +78,18 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_IOERR:
-    case SQLITE_AUTH:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
+    case SQLITE_AUTH: return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: %s", store->path, doing, why);
     case SQLITE_TOOBIG:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: a value is larger than a store can have",
                           store->path, doing);
-    case SQLITE_ERROR: /* the tables were those of a store when it was opened */
+    case SQLITE_ERROR: /* the tables were right when it was opened */
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
-        return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: its tables were changed or are damaged: %s; move it "
-                          "away or give another store (--store)", store->path, doing,
-                          store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
+        return kiln__fail(mem, error, KILN_ERROR_IO,
+                          "the store %s: %s: its tables were changed or are damaged: %s; move it "
+                          "away or give another store (--store)",
+                          store->path, doing, store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
     default:
         return kiln__fail(mem, error, KILN_ERROR_INTERNAL, "the store %s: %s: %s", store->path, doing,
                           store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(code));
@@ -127,12 +121,9 @@ int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-int kiln__store_run(kiln_store *store, const char *sql)
-{
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
-}
+int kiln__store_run(kiln_store *store, const char *sql) { return sqlite3_exec(store->db, sql, NULL, NULL, NULL); }
 
-/* SQLite asks whether to try again. */
+/* SQLite's busy handler: whether to retry. */
 static int wait_on(void *user, int tries)
 {
     kiln_store *store = user;
@@ -149,14 +140,14 @@ static int wait_on(void *user, int tries)
     }
     if (waited >= TELL_MS && !store->wait_told) {
         store->wait_told = true;
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process has it locked: waiting for up to %g s",
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s: another process has it locked: waiting up to %g s",
                    store->path, (double)most / 1e3);
     }
     nanosleep(&(struct timespec){.tv_nsec = tries < 10 ? 1000000 : 5000000}, NULL);
     return 1;
 }
 
-/* SQLite does not wait for others where the journal changes its kind. */
+/* SQLite does not wait for other processes when the journal mode changes. */
 static int use_wal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -167,7 +158,7 @@ static int use_wal(kiln_store *store)
     }
 }
 
-/* Two processes may come here at once, too. */
+/* Two processes may do this at once, too. */
 static int upgrade(kiln_store *store)
 {
     int64_t version = 0;
@@ -186,7 +177,7 @@ static int upgrade(kiln_store *store)
     return code;
 }
 
-/* Reads what the database says it is, and makes the tables of one that is empty. *code: SQLite's. */
+/* Checks application and version of the database, and creates the tables in an empty one. *code: SQLite's code. */
 static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
 {
     int64_t version = 0, objects = 0;
@@ -222,7 +213,7 @@ static kiln_status prepare(kiln_store *store, int *code, kiln_error **error)
     return *code == SQLITE_OK ? KILN_OK : kiln__store_fail(store, *code, "opening it", error);
 }
 
-/* "file:PATH?immutable=1", for media that cannot be written, where SQLite could not make its shared memory. */
+/* "file:PATH?immutable=1", for read-only media, where SQLite could not create its shared memory. */
 static char *immutable_name(kiln_store *store)
 {
     kiln__text name = {.mem = store->mem};
@@ -286,10 +277,10 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 
 /* ---- damage ---- */
 
-/* Renames the file with what belongs to it. 0, or errno. */
+/* Renames the database and its other files. 0, or errno. */
 static int move_aside(kiln_store *store, kiln__text *to)
 {
-    static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: while it is there, it is found again */
+    static const char *const parts[] = {"-wal", "-shm", ""}; /* the database last: until then a retry finds it again */
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)now.tv_sec, (int)getpid());
@@ -307,7 +298,7 @@ static int move_aside(kiln_store *store, kiln__text *to)
     return 0;
 }
 
-/* Another process may have found the damage too: the folder is locked, and only the file that was open is moved. */
+/* Another process may have found the damage too: lock the folder, and move only the file that was open. */
 static int move_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -326,8 +317,8 @@ static int move_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
-/* SQLite takes a disk that fails to read for a damaged database (SQLITE_IOERR_CORRUPTFS): all of it is looked at once
- * more before anything is moved. */
+/* SQLite reports a read error of the disk as a damaged database (SQLITE_IOERR_CORRUPTFS): check the whole database
+ * again before moving anything. */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;
@@ -355,27 +346,29 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
     disconnect(store);
     int code;
     if (is_whole(store)) {
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is whole",
+        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s could not be read for a moment (%s); it is intact",
                    store->path, why);
         return connect_store(store, &code, error);
     }
     int wrong = move_if_same(store, &to);
     if (wrong) {
         kiln__text_free(&to);
-        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be moved aside: %s",
+        return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s is damaged (%s), and cannot be renamed: %s",
                           store->path, why, strerror(wrong));
     }
     if (to.length)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s is damaged (%s): it is %s now, and a new one was begun",
-                   store->path, why, to.data);
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s is damaged (%s): it was renamed to %s, and a new one was created", store->path, why,
+                   to.data);
     kiln__text_free(&to);
     return connect_store(store, &code, error);
 }
 
 /* ---- open, close ---- */
 
-/* SQLite would wait at a FIFO, and what is no database (/dev/zero) would be taken for a damaged one and moved aside. The
- * files are asked about and not opened: closing one would give back the locks that another store of this process has. */
+/* SQLite would wait for a FIFO, and would report a file that is not a database (/dev/zero) as a damaged one, which
+ * would be renamed. The files are checked without opening them: closing one would release the locks of another store of
+ * this process. */
 static kiln_status check_files(kiln_store *store, kiln_error **error)
 {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};
@@ -396,7 +389,8 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     if (checked != KILN_OK)
         return checked;
     if (store->read_only && !kiln__file_exists(store->path))
-        return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep makes it", store->path);
+        return kiln__fail(mem, error, KILN_ERROR_NOT_FOUND, "there is no store %s; the first sweep creates it",
+                          store->path);
     if (!store->read_only) {
         kiln__arena arena = {.mem = mem};
         char *folder = kiln__arena_folder(&arena, store->path);
@@ -419,7 +413,7 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* A file that was removed, or that another one was put in the place of, would take samples that nobody finds. */
+/* Samples written to a file that was removed or replaced would be lost. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 {
     struct stat info;
@@ -427,8 +421,10 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
     if (store->db && (!store->inode || (there && info.st_dev == store->device && info.st_ino == store->inode)))
         return KILN_OK;
     if (store->db)
-        kiln__logf(&store->log, KILN_LOG_WARNING, "the store %s was %s while it was open, with the samples that it had: going "
-                   "on in %s", store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
+        kiln__logf(&store->log, KILN_LOG_WARNING,
+                   "the store %s was %s while it was open, with its samples: continuing "
+                   "in %s",
+                   store->path, there ? "replaced" : "removed", there ? "the new one" : "a new one");
     disconnect(store);
     return open_path(store, error);
 }
@@ -484,7 +480,4 @@ void kiln_store_close(kiln_store *store)
     kiln__free(mem, store);
 }
 
-const char *kiln_store_path(const kiln_store *store)
-{
-    return store ? store->path : NULL;
-}
+const char *kiln_store_path(const kiln_store *store) { return store ? store->path : NULL; }

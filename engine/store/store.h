@@ -1,24 +1,30 @@
 /* store.h - samples in a SQLite database. Knows nothing of devices or specs: a row is texts and numbers.
  *
- * The public functions on a kiln_store (list, prune, export, import) are in this part too; kiln_store_open() is in
+ * The public functions on a kiln_store (list, prune, export, import) are in this room too; kiln_store_open() is in
  * core/, because it needs an engine. */
 #ifndef KILN_STORE_H
 #define KILN_STORE_H
 
 #include "base.h"
 
-/* The columns in their order: of the table, of CSV files, of a row; those of a result are those of KILN_RESULT_MAP. A new
- * one is a new version of the schema, with a list of its own: older databases get those columns when they are opened,
- * older CSV files are read without them, and 0 or "" stands there. X(kind, name, unit, text) */
+/* The columns of the table, of CSV files and of a row, in this order; those of a result are from KILN_RESULT_MAP. A new
+ * column needs a new version of the schema, with a list of its own: older databases get its columns when they are
+ * opened, and older CSV files are read without them; their values are 0 or "". X(kind, name, unit, text) */
 #define KILN__STORE_COLUMNS(X) KILN__STORE_COLUMNS_1(X) KILN__STORE_COLUMNS_2(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
-    KILN_RECORD_SUBJECT_MAP(X) X(TEXT, params, "", "") X(TEXT, sizes, "", "") KILN_RECORD_ORIGIN_MAP(X)                \
-    X(STATUS, status, "", "") X(TEXT, message, "", "") X(FLAG, reusable, "", "") KILN_RESULT_MAP_1(X)                  \
+    KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
+    X(TEXT, params, "", "")                                                                                            \
+    X(TEXT, sizes, "", "")                                                                                             \
+    KILN_RECORD_ORIGIN_MAP(X)                                                                                          \
+    X(STATUS, status, "", "")                                                                                          \
+    X(TEXT, message, "", "")                                                                                           \
+    X(FLAG, reusable, "", "")                                                                                          \
+    KILN_RESULT_MAP_1(X)                                                                                               \
     X(MICROSECONDS, made, "", "")
 #define KILN__STORE_RESULT(X) KILN_RESULT_MAP_1(X) KILN_RESULT_MAP_2(X)
 
-/* An X for those who only tell texts, whole numbers and other numbers apart: they define TEXT(name), WHOLE(name) and
+/* An X for users that only distinguish texts, integers and floats: they define TEXT(name), WHOLE(name) and
  * REAL(name). */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
@@ -32,7 +38,7 @@
 #define KILN__COLUMN_SECONDS(name) REAL(name)
 #define KILN__COLUMN_KNOWN(name) REAL(name)
 
-/* A row; every text is given ("" for none). */
+/* A row. No text is NULL (none: ""). */
 typedef struct kiln__store_row {
 #define TEXT(name) const char *name;
 #define WHOLE(name) int64_t name;
@@ -52,23 +58,23 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 /* Opens PATH; see kiln_store_open(). `path` is copied. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
-/* The same; another process that has it locked is waited for so long. */
+/* The same, with a limit on the wait for another process that has it locked. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, kiln_store **store, kiln_error **error);
-/* Writes a row. Where there is one of its key, the one made later stays; *taken (may be NULL): it was this one. When it
- * returns, the row is in the database, or in a file beside it while another process has that locked, and the end of this
- * process cannot undo it. */
+/* Writes a row. If a row of that key exists, the one that was made later is kept; *taken (may be NULL): it was this
+ * one. On return the row is in the database, or in a pending file while another process has the database locked, and is
+ * not lost if this process ends. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
-/* Brings into the database what waits beside it; `wait`: for another process as long as at the opening, not just a
- * moment. KILN_ERROR_TIMEOUT: how many samples still wait, and where. */
+/* Adds pending samples to the database. `wait`: wait for another process as long as when opening, not just a moment.
+ * The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error);
-/* The reusable row of a key, its texts in `arena`. *found false: there is none. */
+/* The reusable row of a key, with its texts in `arena`. *found false: none. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
 
 /* Settings as a text: `BLOCK=32 SCALE=0.5 FAST=true MODE="ca"`. Reads back exactly, kinds included. */
 void kiln__settings_print(kiln__text *out, const kiln_setting *settings, size_t count);
-/* False: no such text, or no memory (arena->failed). */
+/* False: not such a text, or out of memory (arena->failed). */
 bool kiln__settings_read(kiln__arena *arena, const char *text, kiln_setting **settings, size_t *count);
 
 #endif

@@ -1,7 +1,7 @@
-/* t4.c - samples as recorded spaces: T4 results, and through them Kernel Tuner's file.
+/* t4.c - samples as recorded spaces: T4 results, which convert to Kernel Tuner's file.
  *
- * A result says of a sample what T4 has words for, and in "kiln" holds its row, so that it comes back as it was. One without
- * is of somebody else's making. */
+ * A result has the T4 fields of a sample, and its row under "kiln", from which import restores it exactly. A result
+ * without "kiln" is from another program. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +13,18 @@
 #include "document.h"
 #include "store_internal.h"
 
-/* X(status, T4's invalidity, Kernel Tuner's word), the first of an invalidity is what it is read as. Any other status is
- * the last. */
+/* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
+ * written as the last. */
 #define ENDS(X)                                                                                                        \
-    X(ERROR_COMPILE, "compile", "CompilationFailedConfig") X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")          \
-    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig") X(ERROR_CONSTRAINT, "constraints", "InvalidConfig")    \
+    X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
+    X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \
+    X(ERROR_WRONG_ANSWER, "correctness", "RuntimeFailedConfig")                                                        \
+    X(ERROR_CONSTRAINT, "constraints", "InvalidConfig")                                                                \
     X(ERROR_DEVICE, "runtime", "RuntimeFailedConfig")
-static const struct { kiln_status status; const char *invalidity, *word; } ends[] = {
+static const struct {
+    kiln_status status;
+    const char *invalidity, *word;
+} ends[] = {
 #define X(status, invalidity, word) {KILN_##status, invalidity, word},
     ENDS(X)
 #undef X
@@ -27,7 +32,10 @@ static const struct { kiln_status status; const char *invalidity, *word; } ends[
 
 /* ---- JSON with a sticky failure ---- */
 
-typedef struct writer { const kiln_allocator *mem; bool failed; } writer;
+typedef struct writer {
+    const kiln_allocator *mem;
+    bool failed;
+} writer;
 
 static void set(writer *w, json_t *object, const char *key, json_t *value)
 {
@@ -43,7 +51,7 @@ static void append(writer *w, json_t *array, json_t *value)
     w->failed |= !value || !array || json_array_append_new(array, value) != 0;
 }
 
-/* Bytes that are no UTF-8 are replaced: JSON has no others. */
+/* Bytes that are not UTF-8 are replaced, as JSON allows only UTF-8. */
 static json_t *string(writer *w, const char *text)
 {
     kiln__text clean = {.mem = w->mem};
@@ -60,7 +68,7 @@ static json_t *string(writer *w, const char *text)
     return made;
 }
 
-/* What is no number in JSON is a text. */
+/* NaN and infinities become texts, as JSON has no such numbers. */
 static json_t *real(writer *w, double value)
 {
     char room[40];
@@ -83,7 +91,7 @@ static json_t *setting_value(writer *w, kiln_value value)
 
 /* ---- a row as a result ---- */
 
-/* The row itself. Its times are there where the runtimes, which are milliseconds, do not give them exactly. */
+/* The row itself. Its times are included if the runtimes, which are in milliseconds, do not give them exactly. */
 static json_t *whole_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;
@@ -157,12 +165,12 @@ static json_t *make_result(writer *w, const kiln__store_row *row, const kiln_set
         invalidity = ends[i].invalidity;
         word = ends[i].word;
     } else if (!(time_of(row) > 0)) {
-        invalidity = "runtime"; /* it ran and was not timed */
+        invalidity = "runtime"; /* it ran without timing */
         word = "RuntimeFailedConfig";
     }
     set(w, configuration, "variant", string(w, row->variant));
     for (size_t i = 0; i < count; i++) {
-        json_t *name = string(w, params[i].name); /* a name of JSON, too */
+        json_t *name = string(w, params[i].name); /* also a key in JSON */
         set(w, configuration, name ? json_string_value(name) : "", setting_value(w, params[i].value));
         json_decref(name);
     }
@@ -187,18 +195,19 @@ static json_t *make_result(writer *w, const kiln__store_row *row, const kiln_set
 
 /* ---- a document of them ---- */
 
-/* Variants have params of their own; in a recorded space every configuration has all of them. */
+/* Variants have different params; in a recorded space every configuration has all of them. */
 static void fill_configurations(writer *w, json_t *results)
 {
     json_t *all = json_object(), *result, *value;
     const char *name;
     size_t i;
+    json_array_foreach(results, i, result) if (all)
+        w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
     json_array_foreach(results, i, result)
-        if (all)
-            w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
-    json_array_foreach(results, i, result) {
+    {
         json_t *configuration = json_object_get(result, "configuration"), *whole = json_object();
-        json_object_foreach(all, name, value) {
+        json_object_foreach(all, name, value)
+        {
             json_t *own = json_object_get(configuration, name);
             set(w, whole, name, own ? json_incref(own) : string(w, ""));
         }
@@ -227,9 +236,11 @@ static json_t *make_root(writer *w, const char *spec, const char *device, const 
     return root;
 }
 
-typedef struct whose { const char *spec, *device, *sizes; } whose;
+typedef struct whose {
+    const char *spec, *device, *sizes;
+} whose;
 
-/* All of a statement's rows as results; the first one's problem is that of all. */
+/* All rows of a statement as results; all must be of the first one's problem. */
 static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
                              json_t *results, uint64_t *count, kiln_error **error)
 {
@@ -244,7 +255,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
             return kiln__store_bad_row(store, &row, wrong, error);
         if (!of->spec)
             *of = (whose){kiln__arena_strdup(arena, row.spec), kiln__arena_strdup(arena, row.device),
-                            kiln__arena_strdup(arena, row.sizes)};
+                          kiln__arena_strdup(arena, row.sizes)};
         bool fits = !arena->failed && strcmp(of->spec, row.spec) == 0 && strcmp(of->device, row.device) == 0 &&
                     (strcmp(of->sizes, row.sizes) == 0 || !*row.sizes);
         bool read = kiln__settings_read(&scratch, row.params, &params, &param_count);
@@ -258,9 +269,11 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
             return kiln__fail(store->mem, error, KILN_ERROR_IO, "the store %s: the sample %s is damaged", store->path,
                               row.key);
         if (!fits)
-            return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT, "a recorded space is of one spec at one set of sizes "
-                              "on one device; here are %s, %s, %s and %s, %s, %s: choose one of them, or CSV", of->spec,
-                              of->sizes, of->device, row.spec, row.sizes, row.device);
+            return kiln__fail(
+                store->mem, error, KILN_ERROR_ARGUMENT,
+                "a recorded space must be of one spec at one set of sizes "
+                "on one device, but these samples are of %s, %s, %s and of %s, %s, %s: choose one of them, or CSV",
+                of->spec, of->sizes, of->device, row.spec, row.sizes, row.device);
         ++*count;
     }
     return code == SQLITE_DONE ? KILN_OK : kiln__store_fail(store, code, "looking through it", error);
@@ -289,7 +302,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     if (!results)
         return kiln__fail_memory(error);
     pthread_mutex_lock(&store->lock);
-    /* The sizes of one that failed early are not known: it must not be the first. */
+    /* A sample that failed early may have no sizes, so it must not be the first. */
     kiln_status status = kiln__store_query(store, "SELECT " KILN__STORE_LIST " FROM sample", filter,
                                            "ORDER BY sizes = '', id", &statement, error);
     if (status == KILN_OK)
@@ -297,7 +310,7 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
     if (status == KILN_OK && !of.spec)
-        status = kiln__fail(store->mem, error, KILN_ERROR_NOT_FOUND, "there are no such samples in %s", store->path);
+        status = kiln__fail(store->mem, error, KILN_ERROR_NOT_FOUND, "%s has no such samples", store->path);
     if (status == KILN_OK) {
         w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes, &size_count) && arena.failed;
         fill_configurations(&w, results);
@@ -315,20 +328,20 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
 typedef struct reader {
     kiln_store *store;
     const char *path;
-    size_t number;           /* of the result, from 0 */
+    size_t number; /* of the result, from 0 */
     kiln_error **error;
-    kiln__arena arena;       /* of one row */
-    const json_t *header;    /* of all: names of kernel and device, sizes; may be NULL */
-    double unit;             /* seconds */
+    kiln__arena arena;    /* of one row */
+    const json_t *header; /* of the file: names of kernel and device, sizes; may be NULL */
+    double unit;          /* seconds */
 } reader;
 
 static kiln_status bad(reader *r, const char *what, const char *name)
 {
-    return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: result %zu: %s%s%s%s; nothing was taken", r->path,
+    return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: result %zu: %s%s%s%s; nothing was imported", r->path,
                       r->number + 1, what, name ? " '" : "", name ? name : "", name ? "'" : "");
 }
 
-/* A number, or a text that stands for one that JSON does not have. */
+/* A number, or a text for a number that JSON does not have. */
 static bool read_real(const json_t *value, double *number)
 {
     char *end = NULL;
@@ -350,7 +363,8 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     row->time_count = 0;
     if (!times)
         return false;
-    json_array_foreach(list, i, value) {
+    json_array_foreach(list, i, value)
+    {
         double time;
         if (!read_real(value, &time))
             return false;
@@ -359,31 +373,31 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     return true;
 }
 
-/* The row that this library wrote. A column that a file lacks is that of another version, and has nothing in it. */
+/* A row that this library wrote. A column that the file lacks is of another version, and is empty. */
 static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__store_row *row)
 {
     const json_t *value, *times = json_object_get(own, "times");
 #define TEXT(name)                                                                                                     \
     row->name = "";                                                                                                    \
     if ((value = json_object_get(own, #name)) != NULL && !(row->name = json_string_value(value)))                      \
-        return bad(r, "this is no text:", #name);
+        return bad(r, "this is not a text:", #name);
 #define WHOLE(name)                                                                                                    \
     if ((value = json_object_get(own, #name)) != NULL && !json_is_integer(value))                                      \
-        return bad(r, "this is no whole number:", #name);                                                              \
+        return bad(r, "this is not an integer:", #name);                                                               \
     row->name = json_integer_value(value);
 #define REAL(name)                                                                                                     \
     if ((value = json_object_get(own, #name)) != NULL && !read_real(value, &row->name))                                \
-        return bad(r, "this is no number:", #name);
+        return bad(r, "this is not a number:", #name);
     KILN__STORE_COLUMNS(KILN__COLUMN)
 #undef TEXT
 #undef WHOLE
 #undef REAL
     bool read = times ? read_times(r, times, 1, row)
                       : read_times(r, json_object_get(json_object_get(result, "times"), "runtimes"), 1e-3, row);
-    return read || r->arena.failed ? KILN_OK : bad(r, "its times are no numbers", NULL);
+    return read || r->arena.failed ? KILN_OK : bad(r, "its times are not numbers", NULL);
 }
 
-/* ---- a result of others as a row ---- */
+/* ---- a result of another program as a row ---- */
 
 static bool set_from(kiln__arena *arena, kiln_setting *setting, const char *name, const json_t *value)
 {
@@ -417,14 +431,14 @@ static kiln_status read_configuration(reader *r, const json_t *configuration, ki
     const char *name;
     json_t *value;
     size_t count = 0;
-    json_object_foreach((json_t *)(uintptr_t)configuration, name, value)
-        if (params && !set_from(&r->arena, &params[count++], name, value))
-            return bad(r, "this is no param that a sample can have:", name);
+    json_object_foreach((json_t *)(uintptr_t)configuration, name,
+                        value) if (params && !set_from(&r->arena, &params[count++], name,
+                                                       value)) return bad(r, "a sample cannot have this param:", name);
     row->params = print_settings(r, params, params ? count : 0);
     return KILN_OK;
 }
 
-/* As problem files of the community name them: ProblemSize[0], ... */
+/* Names as in the community's problem files: ProblemSize[0], ... */
 static const char *read_sizes(reader *r)
 {
     const json_t *problem = json_object_get(r->header, "problem_size"), *value;
@@ -442,7 +456,7 @@ static const char *read_sizes(reader *r)
     return print_settings(r, sizes, count);
 }
 
-/* "2023-12-22 09:53:48.691683+00:00", with or without what follows the seconds; 0: none. */
+/* "2023-12-22 09:53:48.691683+00:00", the part after the seconds is optional; 0: none. */
 static int64_t read_timestamp(const char *text)
 {
     struct tm parts = {0};
@@ -476,12 +490,13 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
     const char *invalidity = text_or(result, "invalidity", "correct");
     double unit = r->unit, seconds = 0;
     size_t i;
-    json_array_foreach(json_object_get(result, "measurements"), i, item)
-        if (!time && strcmp(text_or(item, "name", ""), "time") == 0) {
-            double own = kiln__unit_seconds(text_or(item, "unit", ""));
-            time = json_object_get(item, "value");
-            unit = own > 0 ? own : unit;
-        }
+    json_array_foreach(json_object_get(result, "measurements"), i,
+                       item) if (!time && strcmp(text_or(item, "name", ""), "time") == 0)
+    {
+        double own = kiln__unit_seconds(text_or(item, "unit", ""));
+        time = json_object_get(item, "value");
+        unit = own > 0 ? own : unit;
+    }
     row->message = json_is_string(time) ? json_string_value(time) : "";
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
@@ -491,11 +506,11 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
         if (json_is_number(time))
             seconds = json_number_value(time) * unit;
         if (!(seconds > 0) || !isfinite(seconds))
-            return bad(r, "it has no time, and no reason for that", NULL);
+            return bad(r, "it has neither a time nor a failure", NULL);
         row->seconds = row->seconds_low = row->seconds_high = seconds;
         row->measured = 1;
         if (!read_times(r, json_object_get(times, "runtimes"), r->unit, row) && !r->arena.failed)
-            return bad(r, "its times are no numbers", NULL);
+            return bad(r, "its times are not numbers", NULL);
         row->repetitions = (int64_t)row->time_count;
     }
     spent = json_object_get(times, "compilation_time");
@@ -511,8 +526,17 @@ static kiln_status read_foreign(reader *r, const json_t *result, kiln__store_row
     char *key = kiln__arena_alloc(&r->arena, 33);
     if (!json_is_object(configuration))
         return bad(r, "it has no configuration", NULL);
-    *row = (kiln__store_row){.variant = "default", .inputs = "", .run = "imported", .device_id = "", .uuid = "", .cc = "",
-                       .driver = "", .nvrtc = "", .kiln = "", .source_key = "", .message = ""};
+    *row = (kiln__store_row){.variant = "default",
+                             .inputs = "",
+                             .run = "imported",
+                             .device_id = "",
+                             .uuid = "",
+                             .cc = "",
+                             .driver = "",
+                             .nvrtc = "",
+                             .kiln = "",
+                             .source_key = "",
+                             .message = ""};
     row->spec = text_or(r->header, "kernel_name", NULL);
     row->spec = row->spec ? row->spec : stem(r);
     row->device = text_or(r->header, "device_name", "");
@@ -557,9 +581,10 @@ static kiln_status read_results(reader *r, const json_t *root, uint64_t *read, u
     r->header = json_object_get(metadata, "kernel_tuner");
     r->unit = kiln__unit_seconds(unit);
     if (!(r->unit > 0))
-        return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO, "%s: metadata: '%s' is no unit of time; nothing was taken",
-                          r->path, unit);
-    json_array_foreach(json_object_get(root, "results"), r->number, result) {
+        return kiln__fail(r->store->mem, r->error, KILN_ERROR_IO,
+                          "%s: metadata: '%s' is not a unit of time; nothing was imported", r->path, unit);
+    json_array_foreach(json_object_get(root, "results"), r->number, result)
+    {
         bool mine = false;
         status = read_result(r, result, &mine);
         ++*read;

@@ -20,10 +20,7 @@ static void field(kiln__text *out, const char *text)
     kiln__text_printf(out, "%zu:%s,", strlen(text), text);
 }
 
-static void number_field(kiln__text *out, int64_t number)
-{
-    kiln__text_printf(out, "%lld,", (long long)number);
-}
+static void number_field(kiln__text *out, int64_t number) { kiln__text_printf(out, "%lld,", (long long)number); }
 
 static void expr_field(kiln__text *out, const kiln__expr *expr)
 {
@@ -169,9 +166,7 @@ static void step_field(definition *d, const kiln__step *step)
 {
     number_field(d->out, (int64_t)step->kind);
     switch (step->kind) {
-    case KILN__STEP_LAUNCH:
-        launch_field(d, step);
-        return;
+    case KILN__STEP_LAUNCH: launch_field(d, step); return;
     case KILN__STEP_FILL:
         field(d->out, step->as.fill.buffer);
         expr_field(d->out, step->as.fill.value);
@@ -202,9 +197,7 @@ static void step_field(definition *d, const kiln__step *step)
         field(d->out, step->as.repeat.index);
         steps_field(d, step->as.repeat.steps, step->as.repeat.step_count);
         return;
-    case KILN__STEP_WHILE:
-        loop_field(d, step);
-        return;
+    case KILN__STEP_WHILE: loop_field(d, step); return;
     }
 }
 
@@ -244,8 +237,8 @@ static void variant_field(definition *d, const kiln__variant *variant)
 static kiln_status reference_field(definition *d, const char *name, const kiln_tune_options *options,
                                    kiln_error **error)
 {
-    kiln_choice choice = {.variant = name, .size_set = options->size_set, .sizes = options->sizes,
-                          .size_count = options->size_count};
+    kiln_choice choice = {
+        .variant = name, .size_set = options->size_set, .sizes = options->sizes, .size_count = options->size_count};
     kiln__config *config = NULL;
     kiln__code_job *code = NULL;
     const kiln__variant *variant = kiln__spec_variant(d->spec, name);
@@ -335,10 +328,21 @@ void kiln__determine_device(const kiln_device_info *info, kiln__text *out)
         return;
     field(out, info->id);
     const double figures[] = {
-        info->sm_count, info->warp_size, info->max_threads_per_block, info->max_threads_per_sm,
-        info->registers_per_block, info->registers_per_sm, (double)info->shared_per_block,
-        (double)info->shared_per_block_optin, (double)info->shared_per_sm, (double)info->l2_bytes,
-        (double)info->memory_bytes, info->clock_hz, info->memory_clock_hz, info->memory_bus_bits, info->peak_flops,
+        info->sm_count,
+        info->warp_size,
+        info->max_threads_per_block,
+        info->max_threads_per_sm,
+        info->registers_per_block,
+        info->registers_per_sm,
+        (double)info->shared_per_block,
+        (double)info->shared_per_block_optin,
+        (double)info->shared_per_sm,
+        (double)info->l2_bytes,
+        (double)info->memory_bytes,
+        info->clock_hz,
+        info->memory_clock_hz,
+        info->memory_bus_bits,
+        info->peak_flops,
         info->peak_bandwidth,
     };
     for (size_t i = 0; i < KILN__COUNT(figures); i++)

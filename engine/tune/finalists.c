@@ -13,21 +13,21 @@
 #include "tune_internal.h"
 
 #define LEVEL 0.05
-#define MARGIN 0.005          /* by which one is slower at least before anybody should care */
-#define NEAR 0.05             /* finalists are at most so much slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6   /* or so much: events resolve no better */
-#define SHARE 0.07            /* of the sweep's wall time, that finals may take */
-#define LEAST_SECONDS 0.5     /* which they may take anyway */
-#define LONG 20e-3            /* what takes longer than that is repeated less often in a visit */
+#define MARGIN 0.005        /* by which one is slower at least before anybody should care */
+#define NEAR 0.05           /* finalists are at most so much slower than the best of the sweep */
+#define NEAR_SECONDS 0.5e-6 /* or so much: events resolve no better */
+#define SHARE 0.07          /* of the sweep's wall time, that finals may take */
+#define LEAST_SECONDS 0.5   /* which they may take anyway */
+#define LONG 20e-3          /* what takes longer than that is repeated less often in a visit */
 enum { FINALISTS = 5, FINALISTS_MOST = 16, ROUNDS = 15, REPETITIONS = 5, REPETITIONS_LONG = 3 };
 
 typedef struct finalist {
     kiln_sample *sample;
     kiln_result last;
-    double rounds[ROUNDS];    /* the median of each visit */
+    double rounds[ROUNDS]; /* the median of each visit */
     unsigned count, throttle;
-    double cost;              /* seconds that a visit took */
-    bool out;                 /* it failed this time */
+    double cost; /* seconds that a visit took */
+    bool out;    /* it failed this time */
 } finalist;
 
 typedef struct finals {
@@ -38,10 +38,7 @@ typedef struct finals {
     kiln__random random;
 } finals;
 
-static double seconds_since(uint64_t start)
-{
-    return (double)(kiln__now_ns() - start) * 1e-9;
-}
+static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
 
 /* What the sweep measured, whatever finals have made of it since: so the same samples have the same finalists. */
 static double first_seconds(const kiln_sample *sample)
@@ -126,8 +123,8 @@ static kiln_status visit(finals *f, finalist *one, bool *ends, kiln_error **erro
             kiln_error_free(why);
         return status;
     }
-    kiln__logf(f->again->log, KILN_LOG_WARNING, "one of the fastest configurations failed when it was measured again: %s",
-               kiln_error_message(why));
+    kiln__logf(f->again->log, KILN_LOG_WARNING,
+               "one of the fastest configurations failed when it was measured again: %s", kiln_error_message(why));
     kiln_error_free(why);
     one->out = true;
     return KILN_OK;
@@ -314,7 +311,4 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
     return status;
 }
 
-const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning)
-{
-    return tuning ? &tuning->verdict : NULL;
-}
+const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning) { return tuning ? &tuning->verdict : NULL; }

@@ -11,11 +11,15 @@
     X(gflops, true, r->flops > 0 && seconds > 0, r->flops / seconds / 1e9, "the spec has no metric `flops`")           \
     X(gbs, true, r->bytes > 0 && seconds > 0, r->bytes / seconds / 1e9, "the spec has no metric `bytes`")              \
     X(roofline, true, r->roofline > 0, r->roofline, "neither `flops` and `bytes` nor the device's peaks give one")     \
-    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not tell its energy")                   \
+    X(energy, false, r->energy_joules > 0, r->energy_joules, "the device does not tell its energy")                    \
     X(power, false, r->power_watts > 0, r->power_watts, "the device does not tell its power")                          \
     X(compile, false, true, (double)r->compile_ns / 1e9, "")
 
-typedef struct field { const char *name; bool more_is_better; const char *missing; } field;
+typedef struct field {
+    const char *name;
+    bool more_is_better;
+    const char *missing;
+} field;
 static const field fields[] = {
 #define X(name, more, known, value, missing) {#name, more, missing},
     FIELDS(X)
@@ -23,10 +27,10 @@ static const field fields[] = {
 };
 
 typedef struct objective {
-    kiln__source source;     /* the expression, for messages */
+    kiln__source source; /* the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain;      /* it is this field and nothing else; NULL: an expression */
+    const field *plain; /* it is this field and nothing else; NULL: an expression */
 } objective;
 
 struct kiln__goals {
@@ -34,9 +38,9 @@ struct kiln__goals {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count;            /* 0: time, without a word */
+    size_t count; /* 0: time, without a word */
     objective *objectives;
-    bool needs_config;       /* one names more than fields */
+    bool needs_config; /* one names more than fields */
     bool needs_energy;
 };
 
@@ -52,7 +56,10 @@ static const field *field_named(const char *name)
 static bool field_value(const kiln_result *r, const field *wanted, double *value)
 {
     double seconds = kiln__result_seconds(r);
-    const struct { bool known; double value; } all[] = {
+    const struct {
+        bool known;
+        double value;
+    } all[] = {
 #define X(name, more, known, value, missing) {known, value},
         FIELDS(X)
 #undef X
@@ -110,8 +117,8 @@ static kiln_status check_names(kiln__goals *g, const objective *o, kiln_error **
         const char *near = kiln__nearest(name, names, count);
         kiln__diag_add(&diag, kiln__expr_name_pos(o->expr, i),
                        "an objective names what was measured (time, gflops, gbs, roofline, energy, power, compile), "
-                       "metrics, params and sizes; '%s' is none%s%s%s", name, near ? "; did you mean '" : "", near ? near : "",
-                       near ? "'?" : "");
+                       "metrics, params and sizes; '%s' is none%s%s%s",
+                       name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     return kiln__diag_finish(&diag, KILN_ERROR_NOT_FOUND, error);
 }
@@ -142,7 +149,10 @@ kiln_status kiln__goals_open(kiln_engine *engine, const kiln_spec *spec, const k
     kiln__goals *g = kiln__calloc(engine->mem, 1, sizeof *g);
     if (!g)
         return kiln__fail_memory(error);
-    *g = (kiln__goals){.engine = engine, .spec = spec, .options = options, .arena.mem = engine->mem,
+    *g = (kiln__goals){.engine = engine,
+                       .spec = spec,
+                       .options = options,
+                       .arena.mem = engine->mem,
                        .count = options->objective_count};
     g->objectives = kiln__arena_alloc(&g->arena, (g->count + 1) * sizeof *g->objectives);
     kiln_status status = g->objectives ? KILN_OK : kiln__fail_memory(error);
@@ -164,10 +174,7 @@ void kiln__goals_free(kiln__goals *g)
     kiln__free(g->engine->mem, g);
 }
 
-bool kiln__goals_need_energy(const kiln__goals *g)
-{
-    return g->needs_energy;
-}
+bool kiln__goals_need_energy(const kiln__goals *g) { return g->needs_energy; }
 
 bool kiln__goals_by_time(const kiln_tune_options *options)
 {
@@ -177,7 +184,10 @@ bool kiln__goals_by_time(const kiln_tune_options *options)
 
 /* ---- judging a sample ---- */
 
-typedef struct judged { const kiln_result *result; const kiln__config *config; } judged;
+typedef struct judged {
+    const kiln_result *result;
+    const kiln__config *config;
+} judged;
 
 /* A field of the result, else a metric of the variant. */
 static bool find_name(void *user, const char *name, kiln_value *value)
@@ -226,8 +236,8 @@ kiln_status kiln__goals_judge(kiln__goals *g, kiln__arena *arena, kiln_sample *s
     if (g->count == 0)
         return KILN_OK;
     const kiln_tune_options *from = g->options;
-    kiln_choice choice = {sample->variant, sample->params, sample->param_count, from->size_set, from->sizes,
-                          from->size_count};
+    kiln_choice choice = {sample->variant, sample->params, sample->param_count,
+                          from->size_set,  from->sizes,    from->size_count};
     kiln__config *config = NULL;
     double *values = kiln__arena_alloc(arena, g->count * sizeof *values);
     kiln_status status = values ? KILN_OK : kiln__fail_memory(error);

@@ -7,7 +7,7 @@
 
 typedef struct recorder_device { /* a device of the sweep */
     char id[32], uuid[KILN__UUID_TEXT];
-    const char *fields;          /* what determines it */
+    const char *fields; /* what determines it */
 } recorder_device;
 
 struct kiln__recorder {
@@ -16,14 +16,14 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;                   /* that the store cannot be used */
-    uint64_t lost;               /* samples that could not be kept */
-    const char *run;             /* how samples are made */
+    bool told;       /* that the store cannot be used */
+    uint64_t lost;   /* samples that could not be kept */
+    const char *run; /* how samples are made */
     recorder_device *devices;
     size_t device_count;
-    const char *sizes;           /* as a text; "" until a configuration is seen */
+    const char *sizes; /* as a text; "" until a configuration is seen */
     char cc[16], driver[16], nvrtc[16];
-    kiln__hash128 *variants;     /* of each variant of the spec: what it does */
+    kiln__hash128 *variants; /* of each variant of the spec: what it does */
     bool *known;
     double *times;
     size_t time_count, time_room;
@@ -40,12 +40,21 @@ static const char *keep_text(kiln__arena *arena, kiln__text *text)
 
 static void describe_run(const kiln_run_options *run, kiln__text *out)
 {
-    static const struct { unsigned flag; const char *text; } flags[] = {
-        {KILN_RUN_NO_MEASURE, " no-measure"}, {KILN_RUN_KEEP_L2, " keep-l2"}, {KILN_RUN_FLUSH_L2, " flush-l2"}, {KILN_RUN_CHECK, " check"},
-        {KILN_RUN_ENERGY, " energy"},
+    static const struct {
+        unsigned flag;
+        const char *text;
+    } flags[] = {
+        {KILN_RUN_NO_MEASURE, " no-measure"}, {KILN_RUN_KEEP_L2, " keep-l2"}, {KILN_RUN_FLUSH_L2, " flush-l2"},
+        {KILN_RUN_CHECK, " check"},           {KILN_RUN_ENERGY, " energy"},
     };
-    const struct { const char *name; double value; } numbers[] = {
-        {"budget", run->budget}, {"precision", run->precision}, {"min", run->min_repetitions}, {"max", run->max_repetitions},
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"budget", run->budget},
+        {"precision", run->precision},
+        {"min", run->min_repetitions},
+        {"max", run->max_repetitions},
     };
     kiln__text_puts(out, run->flags & KILN_RUN_NO_VERIFY ? "no-verify" : "verify");
     for (size_t i = 0; i < KILN__COUNT(flags); i++)
@@ -76,8 +85,10 @@ static kiln_status make_devices(kiln__recorder *r, kiln_error **error)
         kiln__text fields = {.mem = engine->mem};
         if (!kiln__driver_uuid(&engine->driver, device, r->devices[i].uuid) && !info.simulated &&
             engine->driver.cuDeviceGetUuid_)
-            return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE, "%s: cuDeviceGetUuid fails, without which its "
-                              "samples could not be told from another device's", info.id);
+            return kiln__fail(engine->mem, error, KILN_ERROR_DEVICE,
+                              "%s: cuDeviceGetUuid fails, without which its "
+                              "samples could not be told from another device's",
+                              info.id);
         memcpy(r->devices[i].id, info.id, sizeof info.id);
         kiln__determine_device(&info, &fields);
         kiln__text_puts(&fields, r->devices[i].uuid);
@@ -97,8 +108,12 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     kiln__recorder *r = status == KILN_OK ? kiln__calloc(engine->mem, 1, sizeof *r) : NULL;
     if (!r)
         return status == KILN_OK ? kiln__fail_memory(error) : status;
-    *r = (kiln__recorder){.engine = engine, .spec = spec, .options = options, .arena.mem = engine->mem,
-                          .store = options->store, .sizes = ""};
+    *r = (kiln__recorder){.engine = engine,
+                          .spec = spec,
+                          .options = options,
+                          .arena.mem = engine->mem,
+                          .store = options->store,
+                          .sizes = ""};
     const kiln_device_info *info = &engine->info;
     int nvrtc = kiln__nvrtc_version(engine->nvrtc);
     snprintf(r->cc, sizeof r->cc, "%d.%d", info->cc_major, info->cc_minor);
@@ -136,7 +151,8 @@ static kiln_status variant_hash(kiln__recorder *r, const char *name, kiln__hash1
     const kiln__variant *variant = kiln__spec_variant(r->spec, name);
     size_t index = (size_t)(variant - r->spec->variants);
     if (!r->known[index]) {
-        kiln_status status = kiln__determine_variant(r->engine, r->spec, variant, r->options, &r->variants[index], error);
+        kiln_status status = kiln__determine_variant(r->engine, r->spec, variant, r->options, &r->variants[index],
+                                                     error);
         if (status != KILN_OK)
             return status;
         r->known[index] = true;
@@ -207,8 +223,10 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
     if (kiln__store_settle(r->store, wait, &why) != KILN_OK)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
     if (r->lost)
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%llu samples of this sweep were not kept in the store %s; a sweep makes "
-                   "them again", (unsigned long long)r->lost, kiln_store_path(r->store));
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING,
+                   "%llu samples of this sweep were not kept in the store %s; a sweep makes "
+                   "them again",
+                   (unsigned long long)r->lost, kiln_store_path(r->store));
     kiln_error_free(why);
 }
 
@@ -276,12 +294,9 @@ static bool is_reusable(kiln_status status, const kiln_error *why)
     case KILN_OK:
     case KILN_ERROR_COMPILE:
     case KILN_ERROR_LAUNCH:
-    case KILN_ERROR_WRONG_ANSWER:
-        return true;
-    case KILN_ERROR_DEVICE:
-        return cuda != CUDA_ERROR_LAUNCH_TIMEOUT && kiln__driver_is_sticky((CUresult)cuda);
-    default:
-        return false;
+    case KILN_ERROR_WRONG_ANSWER: return true;
+    case KILN_ERROR_DEVICE: return cuda != CUDA_ERROR_LAUNCH_TIMEOUT && kiln__driver_is_sticky((CUresult)cuda);
+    default: return false;
     }
 }
 
@@ -297,12 +312,25 @@ static void fill_row(const kiln__recorder *r, const kiln__identity *identity, co
 {
     const kiln_device_info *info = &r->engine->info;
     *row = (kiln__store_row){
-        .spec = r->spec->name, .variant = sample->variant, .sizes = r->sizes,
-        .inputs = identity->inputs, .run = r->run, .device = info->name, .device_id = at->id, .uuid = at->uuid,
-        .cc = r->cc, .driver = r->driver, .nvrtc = r->nvrtc, .kiln = KILN_VERSION, .source_key = identity->source,
-        .status = sample->status, .message = sample->message,
+        .spec = r->spec->name,
+        .variant = sample->variant,
+        .sizes = r->sizes,
+        .inputs = identity->inputs,
+        .run = r->run,
+        .device = info->name,
+        .device_id = at->id,
+        .uuid = at->uuid,
+        .cc = r->cc,
+        .driver = r->driver,
+        .nvrtc = r->nvrtc,
+        .kiln = KILN_VERSION,
+        .source_key = identity->source,
+        .status = sample->status,
+        .message = sample->message,
         .reusable = *identity->source && is_reusable(sample->status, why),
-        .made = now_us(), .times = r->times, .time_count = sample->status == KILN_OK ? r->time_count : 0,
+        .made = now_us(),
+        .times = r->times,
+        .time_count = sample->status == KILN_OK ? r->time_count : 0,
     };
     kiln__store_row_set_result(row, &sample->result);
 }

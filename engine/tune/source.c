@@ -5,7 +5,7 @@
 #include "tune_internal.h"
 
 typedef struct range {
-    kiln__config *config;           /* its scopes[1] knows device and sizes, for the constraints */
+    kiln__config *config; /* its scopes[1] knows device and sizes, for the constraints */
     kiln_setting *fixed;
     size_t fixed_count;
 } range;
@@ -15,29 +15,29 @@ struct kiln__tune_source {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count;                   /* variants, in the order they are swept */
+    size_t count; /* variants, in the order they are swept */
     const kiln__variant **variants;
-    range *ranges;                  /* of each, once resolved */
+    range *ranges; /* of each, once resolved */
     size_t resolved;
-    uint64_t total;                 /* UINT64_MAX: not counted */
+    uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
-    uint64_t start, deadline;       /* of the sweep; 0: none */
-    uint64_t given;                 /* configurations so far */
+    uint64_t start, deadline; /* of the sweep; 0: none */
+    uint64_t given;           /* configurations so far */
     bool gave_up;
     /* walked */
-    size_t at;                      /* the variant being walked */
+    size_t at; /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
-    kiln__effort effort;            /* of the walk to the next one */
-    kiln__tally tally;              /* of the variant that was tried most, when its walk was over */
+    kiln__effort effort; /* of the walk to the next one */
+    kiln__tally tally;   /* of the variant that was tried most, when its walk was over */
     size_t tallied;
     /* searched */
     const kiln__strategy *strategy;
-    kiln__space **spaces;           /* of each variant */
+    kiln__space **spaces; /* of each variant */
     kiln__union *whole;
-    kiln__search *search;           /* NULL: walked, or nothing to search */
-    kiln_setting *settings;         /* of the last one given out */
-    uint32_t *points;               /* by ticket: those given out and not told of yet */
+    kiln__search *search;   /* NULL: walked, or nothing to search */
+    kiln_setting *settings; /* of the last one given out */
+    uint32_t *points;       /* by ticket: those given out and not told of yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
 };
@@ -196,7 +196,7 @@ static kiln_status open_space(kiln__tune_source *s, size_t variant, kiln__space 
  * counted and the same seeds draw the same everywhere. The clock is for machines that are much slower. */
 #define COUNT_UNITS ((uint64_t)1 << 27)
 #define COUNT_SECONDS 5.0
-#define COUNT_SHARE 0.25            /* of a sweep's limit */
+#define COUNT_SHARE 0.25 /* of a sweep's limit */
 /* One step of a walk in order may take so long without finding anything. */
 #define STEP_SECONDS 60.0
 
@@ -215,8 +215,8 @@ static kiln_status interrupted(const kiln__tune_source *s, kiln_error **error)
 
 static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 {
-    kiln__effort effort = {.deadline = count_deadline(s), .most = COUNT_UNITS, .stop = s->watch.stop,
-                           .user = s->watch.user};
+    kiln__effort effort = {
+        .deadline = count_deadline(s), .most = COUNT_UNITS, .stop = s->watch.stop, .user = s->watch.user};
     for (size_t v = 0; v < s->count && s->total < UINT64_MAX; v++) {
         kiln__space *space = NULL;
         uint64_t valid = 0;
@@ -233,8 +233,10 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
             s->total = UINT64_MAX;
     }
     if (effort.over)
-        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the configurations are too many to count in a short time: they "
-                   "are taken in order all the same", s->spec->name);
+        kiln__logf(&s->engine->log, KILN_LOG_INFO,
+                   "%s: the configurations are too many to count in a short time: they "
+                   "are taken in order all the same",
+                   s->spec->name);
     return KILN_OK;
 }
 
@@ -265,8 +267,11 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
     s->settings = kiln__arena_alloc(&s->arena, (most + 1) * sizeof *s->settings);
     if (!s->settings)
         return kiln__fail_memory(error);
-    kiln__bounds bounds = {.index_units = COUNT_UNITS, .index_deadline = count_deadline(s), .deadline = s->deadline,
-                           .stop = s->watch.stop, .user = s->watch.user};
+    kiln__bounds bounds = {.index_units = COUNT_UNITS,
+                           .index_deadline = count_deadline(s),
+                           .deadline = s->deadline,
+                           .stop = s->watch.stop,
+                           .user = s->watch.user};
     kiln_status status = kiln__union_open(s->engine->mem, (const kiln__space *const *)s->spaces, s->variants, s->count,
                                           &bounds, &s->whole, error);
     if (status != KILN_OK)
@@ -274,9 +279,11 @@ static kiln_status open_search(kiln__tune_source *s, kiln_error **error)
     const kiln__points *points = kiln__union_points(s->whole);
     s->total = points->count;
     if (points->draw)
-        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the configurations are %s: they are drawn at random, not all of "
-                   "them equally likely", s->spec->name, s->total == UINT64_MAX ?
-                   "too many to count in a short time" : "slow to find by their numbers");
+        kiln__logf(&s->engine->log, KILN_LOG_INFO,
+                   "%s: the configurations are %s: they are drawn at random, not all of "
+                   "them equally likely",
+                   s->spec->name,
+                   s->total == UINT64_MAX ? "too many to count in a short time" : "slow to find by their numbers");
     return s->total ? kiln__search_open(points, s->strategy, s->options->seed, &s->search, error) : KILN_OK;
 }
 
@@ -330,10 +337,7 @@ static kiln_status next_searched(kiln__tune_source *s, kiln_choice *choice, size
     return KILN_OK;
 }
 
-bool kiln__tune_source_learns(const kiln__tune_source *s)
-{
-    return kiln__strategy_learns(s->strategy);
-}
+bool kiln__tune_source_learns(const kiln__tune_source *s) { return kiln__strategy_learns(s->strategy); }
 
 bool kiln__tune_source_contends(const kiln__tune_source *s, const char *variant)
 {
@@ -424,20 +428,11 @@ void kiln__tune_source_free(kiln__tune_source *s)
     kiln__free(s->engine->mem, s);
 }
 
-uint64_t kiln__tune_source_total(const kiln__tune_source *s)
-{
-    return s->total;
-}
+uint64_t kiln__tune_source_total(const kiln__tune_source *s) { return s->total; }
 
-bool kiln__tune_source_sampled(const kiln__tune_source *s)
-{
-    return s->whole && kiln__union_points(s->whole)->draw;
-}
+bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && kiln__union_points(s->whole)->draw; }
 
-bool kiln__tune_source_gave_up(const kiln__tune_source *s)
-{
-    return s->gave_up;
-}
+bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }
 
 /* The next one of the variant that is being walked; its *settings stay NULL at the end, or where it took too long. */
 static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
@@ -451,7 +446,8 @@ static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings
         return status;
     uint64_t step = after(STEP_SECONDS);
     s->effort = (kiln__effort){.deadline = s->deadline && s->deadline < step ? s->deadline : step,
-                               .stop = s->watch.stop, .user = s->watch.user};
+                               .stop = s->watch.stop,
+                               .user = s->watch.user};
     kiln__walk_limit(s->walk, &s->effort);
     return kiln__walk_next(s->walk, settings, error);
 }
@@ -460,7 +456,8 @@ static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
 {
     kiln__space *space = NULL;
     if (!s->tally.rejected) /* the time was over before anything was tried */
-        return kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT, "no valid configuration was found in the time there is");
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_CONSTRAINT,
+                          "no valid configuration was found in the time there is");
     kiln_status status = open_space(s, s->tallied, &space, error);
     if (status == KILN_OK)
         status = kiln__space_none_found(space, &s->tally, (double)(kiln__now_ns() - s->start) / 1e9, error);
@@ -471,9 +468,8 @@ static kiln_status none_in_order(kiln__tune_source *s, kiln_error **error)
 kiln_status kiln__tune_source_next(kiln__tune_source *s, kiln_choice *choice, size_t *ticket, kiln_error **error)
 {
     *ticket = 0;
-    *choice = (kiln_choice){.size_set = s->options->size_set,
-                            .sizes = s->options->sizes,
-                            .size_count = s->options->size_count};
+    *choice = (kiln_choice){
+        .size_set = s->options->size_set, .sizes = s->options->sizes, .size_count = s->options->size_count};
     if (!kiln__strategy_in_order(s->strategy))
         return s->search ? next_searched(s, choice, ticket, error) : KILN_OK;
     while (s->at < s->count) {

@@ -12,21 +12,21 @@
  * that stopping throws little away. A strategy that learns is asked no further ahead than keeps the workers busy, and
  * not while the runner has enough to do: what it proposes without the answers is little better than chance. */
 #define AHEAD_PER_JOB 4
-#define AHEAD_LEARNING 2     /* besides one per job */
+#define AHEAD_LEARNING 2 /* besides one per job */
 #define AHEAD_MOST 512
-#define READY_MORE 1         /* compiled, besides what each device measures */
-#define TICK_NS 100000000u   /* between two calls of the callback while waiting */
-#define WAIT_SECONDS 0.02    /* for the oldest compile, before the others are looked at again */
+#define READY_MORE 1       /* compiled, besides what each device measures */
+#define TICK_NS 100000000u /* between two calls of the callback while waiting */
+#define WAIT_SECONDS 0.02  /* for the oldest compile, before the others are looked at again */
 
 typedef struct job { /* a configuration whose code is being made, and then measured */
     kiln_sample *sample;
     kiln__config *config;
     kiln__code_job *code;
-    kiln__code made;     /* once `code` is taken, and NULL */
+    kiln__code made; /* once `code` is taken, and NULL */
     kiln__identity identity;
-    size_t ticket;       /* of the source */
-    size_t place;        /* which of the devices measures it */
-    uint64_t start;      /* of measuring */
+    size_t ticket;  /* of the source */
+    size_t place;   /* which of the devices measures it */
+    uint64_t start; /* of measuring */
 } job;
 
 typedef struct sweep {
@@ -36,25 +36,22 @@ typedef struct sweep {
     kiln_run_options run; /* what `options` refers to */
     kiln__tune_source *source;
     kiln__shared *shared;
-    kiln__crew *crew;    /* measures in other processes, one for each device; NULL: this one does */
-    job *flying;         /* what each of them measures; no sample: nothing */
+    kiln__crew *crew; /* measures in other processes, one for each device; NULL: this one does */
+    job *flying;      /* what each of them measures; no sample: nothing */
     size_t flying_count;
-    const char **devices; /* id of each */
+    const char **devices;     /* id of each */
     kiln__recorder *recorder; /* NULL: samples are not kept */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
-    job *jobs;           /* the first is the oldest */
+    job *jobs; /* the first is the oldest */
     size_t count, ahead;
-    uint64_t begun;      /* samples that were not in the store */
-    bool drained;        /* the source has no more */
+    uint64_t begun; /* samples that were not in the store */
+    bool drained;   /* the source has no more */
     uint64_t start, ticked;
 } sweep;
 
-static double seconds_since(uint64_t start)
-{
-    return (double)(kiln__now_ns() - start) / 1e9;
-}
+static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) / 1e9; }
 
 /* ---- the callback ---- */
 
@@ -109,11 +106,13 @@ static bool wants_end(void *user)
 static kiln_status interrupted(sweep *s, kiln_error **error)
 {
     if (total(s) == UINT64_MAX)
-        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu configurations",
+        return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED,
+                          "the sweep was ended after %llu configurations",
                           (unsigned long long)s->tuning->totals.configurations);
-    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED, "the sweep was ended after %llu of %llu "
-                      "configurations", (unsigned long long)s->tuning->totals.configurations,
-                      (unsigned long long)total(s));
+    return kiln__fail(s->engine->mem, error, KILN_ERROR_INTERRUPTED,
+                      "the sweep was ended after %llu of %llu "
+                      "configurations",
+                      (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s));
 }
 
 /* ---- samples ---- */
@@ -223,7 +222,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         return status;
     if (!choice.variant) {
         s->drained = true;
-        s->budget.end = most && s->begun >= most                ? KILN_END_CONFIGURATIONS
+        s->budget.end = most && s->begun >= most               ? KILN_END_CONFIGURATIONS
                         : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
                                                                : KILN_END_ALL;
         if (s->budget.end == KILN_END_SEARCHED)
@@ -264,10 +263,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
     return add(s, &made, status, why, error);
 }
 
-static bool is_ready(const job *waiting)
-{
-    return !waiting->code || kiln__code_done(waiting->code);
-}
+static bool is_ready(const job *waiting) { return !waiting->code || kiln__code_done(waiting->code); }
 
 static bool is_flying(const sweep *s)
 {
@@ -399,7 +395,8 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
         return interrupted(s, error);
     }
     if (atomic_load(&s->engine->stuck))
-        lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT, "the sweep ends after %llu of %llu configurations, "
+        lost = kiln__fail(s->engine->mem, &lost_why, KILN_ERROR_TIMEOUT,
+                          "the sweep ends after %llu of %llu configurations, "
                           "because a kernel has the device and does not end: %s",
                           (unsigned long long)s->tuning->totals.configurations, (unsigned long long)total(s),
                           kiln_error_message(why));
@@ -510,10 +507,7 @@ static size_t finals_place(const sweep *s)
     return place;
 }
 
-static bool tick(void *user)
-{
-    return report(user, NULL);
-}
+static bool tick(void *user) { return report(user, NULL); }
 
 static kiln_status prepare_again(sweep *s, const kiln_sample *sample, job *again, kiln_error **error)
 {
@@ -723,7 +717,8 @@ static void warn_of_throttling(const sweep *s)
 {
     const kiln_tuning_totals *totals = &s->tuning->totals;
     if (totals->throttled)
-        kiln__logf(&s->engine->log, KILN_LOG_WARNING, "%llu of %llu samples were measured while power, temperature or "
+        kiln__logf(&s->engine->log, KILN_LOG_WARNING,
+                   "%llu of %llu samples were measured while power, temperature or "
                    "hardware held the clocks down: they are slower by an amount that may differ from sample to sample",
                    (unsigned long long)totals->throttled, (unsigned long long)totals->configurations);
 }
@@ -742,17 +737,20 @@ static kiln_status take_options(const kiln_allocator *mem, const char *function,
     options->run = run;
     KILN__TRY(kiln__check_names(mem, error, function, "options.devices", "options.device_count", options->devices,
                                 options->device_count));
-    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count", options->objectives,
-                                options->objective_count));
+    KILN__TRY(kiln__check_names(mem, error, function, "options.objectives", "options.objective_count",
+                                options->objectives, options->objective_count));
     const unsigned flags = KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY | KILN_TUNE_NO_FINALS;
     if (options->flags & ~flags)
         return kiln__fail_flags(mem, error, function, "options.flags", options->flags & ~flags);
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
                                KILN_ISOLATE_ALWAYS + 1);
-    const struct { const char *name; double value; } numbers[] = {
-        {"options.max_seconds", options->max_seconds},
-        {"options.max_roofline", options->max_roofline}, {"options.improvement", options->improvement}};
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"options.max_seconds", options->max_seconds},
+                   {"options.max_roofline", options->max_roofline},
+                   {"options.improvement", options->improvement}};
     for (size_t i = 0; i < KILN__COUNT(numbers); i++)
         if (!(numbers[i].value >= 0)) /* NaN too */
             return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
@@ -761,8 +759,8 @@ static kiln_status take_options(const kiln_allocator *mem, const char *function,
     return KILN_OK;
 }
 
-kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given,
-                      kiln_tuning **tuning, kiln_error **error)
+kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
+                      kiln_error **error)
 {
     kiln_tune_options options;
     KILN__NEEDS(NULL, error, engine);

@@ -10,12 +10,12 @@
 
 struct kiln_tuning {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem;   /* NULL: malloc */
-    kiln__arena arena;           /* samples with all they point to: callers hold on to them */
-    kiln_sample **samples;       /* in order of completion until kiln__tuning_rank() */
+    const kiln_allocator *mem; /* NULL: malloc */
+    kiln__arena arena;         /* samples with all they point to: callers hold on to them */
+    kiln_sample **samples;     /* in order of completion until kiln__tuning_rank() */
     size_t count, capacity;
-    uint64_t drawn;              /* samples made */
-    const kiln_sample *best;     /* NULL: none yet */
+    uint64_t drawn;          /* samples made */
+    const kiln_sample *best; /* NULL: none yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
 };
@@ -38,9 +38,9 @@ void kiln__tuning_rank(kiln_tuning *tuning);
 /* ---- how long a sample is measured (trial.c) ---- */
 
 typedef struct kiln__trial { /* what is different in the run of one sample */
-    double stop_early_above;     /* stop_early_above of kiln_run_options */
-    double timeout;              /* sample_timeout of kiln_run_options; 0: the sweep's */
-    unsigned again;              /* exactly so many repetitions, without a check; 0: as the sweep does */
+    double stop_early_above; /* stop_early_above of kiln_run_options */
+    double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
+    unsigned again;          /* exactly so many repetitions, without a check; 0: as the sweep does */
 } kiln__trial;
 /* Whether the sweep stops clearly slower configurations early. Not where something else than time is looked for, energy
  * for one, because what is slow may take little of it, nor where the number of repetitions is given. */
@@ -71,7 +71,7 @@ kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *opti
 typedef struct kiln__tune_source kiln__tune_source;
 /* Who is asked now and then while the space is walked through, whether to go on. */
 typedef struct kiln__asker {
-    bool (*stop)(void *user);    /* true: the sweep is to end (KILN_ERROR_INTERRUPTED) */
+    bool (*stop)(void *user); /* true: the sweep is to end (KILN_ERROR_INTERRUPTED) */
     void *user;
 } kiln__asker;
 /* Checks the names in `options` against the spec and counts, if that can be done in little time. The options and the
@@ -79,9 +79,10 @@ typedef struct kiln__asker {
  * everything in order. `watch` may be NULL. */
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
-void kiln__tune_source_free(kiln__tune_source *source); /* NULL is fine */
+void kiln__tune_source_free(kiln__tune_source *source);            /* NULL is fine */
 uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
-bool kiln__tune_source_sampled(const kiln__tune_source *source); /* its configurations are drawn at random, not by number */
+/* its configurations are drawn at random, not by number */
+bool kiln__tune_source_sampled(const kiln__tune_source *source);
 /* It has no more because it found none for too long, not because there is none. */
 bool kiln__tune_source_gave_up(const kiln__tune_source *source);
 /* Whether what is told changes what comes next, so that asking far ahead is guessing. */
@@ -120,12 +121,12 @@ bool kiln__goals_front(const kiln__goals *goals, kiln_tuning *tuning);
 
 typedef struct kiln__budget {
     const kiln_tune_options *options;
-    uint64_t start;              /* kiln__now_ns() */
-    uint64_t stale;              /* samples since one was better */
-    double mark;                 /* what it was told as */
-    bool any;                    /* one worked */
-    double roofline;             /* the nearest */
-    kiln_end end;                /* why it is over */
+    uint64_t start;  /* kiln__now_ns() */
+    uint64_t stale;  /* samples since one was better */
+    double mark;     /* what it was told as */
+    bool any;        /* one worked */
+    double roofline; /* the nearest */
+    kiln_end end;    /* why it is over */
 } kiln__budget;
 bool kiln__budget_any(const kiln_tune_options *options); /* there is one */
 void kiln__budget_note(kiln__budget *budget, const kiln_sample *sample, double value);
@@ -145,7 +146,7 @@ void kiln__hash_print(kiln__hash128 hash, char text[33]);
 
 typedef struct kiln__recorder kiln__recorder;
 typedef struct kiln__identity { /* of a sample: "" until it is known */
-    char rest[33];               /* of all that determines it but for the device */
+    char rest[33];              /* of all that determines it but for the device */
     char source[33], inputs[33];
 } kiln__identity;
 /* *recorder stays NULL where the options name no store; NULL is fine everywhere. */

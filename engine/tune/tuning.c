@@ -33,7 +33,7 @@ typedef struct drawn {
     kiln_sample sample; /* first: callers see this much */
     uint64_t order;     /* in which it was drawn from the space */
     bool finalist, by_value;
-    double value;       /* what it is ranked by, if by_value; less is better */
+    double value; /* what it is ranked by, if by_value; less is better */
     const double *rounds;
     size_t round_count;
 } drawn;
@@ -129,17 +129,11 @@ void kiln__tuning_rank(kiln_tuning *tuning)
         qsort(tuning->samples, tuning->count, sizeof *tuning->samples, compare);
 }
 
-size_t kiln_tuning_count(const kiln_tuning *tuning)
-{
-    return tuning ? tuning->count : 0;
-}
+size_t kiln_tuning_count(const kiln_tuning *tuning) { return tuning ? tuning->count : 0; }
 
 const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank)
 {
     return rank < kiln_tuning_count(tuning) ? tuning->samples[rank] : NULL;
 }
 
-const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning)
-{
-    return tuning ? &tuning->totals : NULL;
-}
+const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning) { return tuning ? &tuning->totals : NULL; }

@@ -81,6 +81,5 @@ static void test_oom(void)
 }
 
 static const check_case cases[] = {
-    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files},
-    {"out of memory", test_oom}};
+    {"diagnostics", test_diag}, {"nearest name", test_nearest}, {"files", test_files}, {"out of memory", test_oom}};
 KILN_SUITE("base", cases)

@@ -65,8 +65,8 @@ static int bench_open(kiln_engine *engine, const kiln_spec *spec, const kiln_cho
         hits += info.from_cache;
         kiln_plan_close(plan);
     }
-    printf("disk-cache hit to launchable kernel     %8.1f us   (%s; %d of %d from the cache)\n", median(samples, ROUNDS),
-           choice->variant, hits, ROUNDS);
+    printf("disk-cache hit to launchable kernel     %8.1f us   (%s; %d of %d from the cache)\n",
+           median(samples, ROUNDS), choice->variant, hits, ROUNDS);
     return 0;
 }
 
@@ -172,7 +172,8 @@ static int bench_proposals(kiln_engine *engine, const char *path)
         times[made] = (double)(asked + kiln__now_ns() - start) * 1e-3;
     }
     printf("a proposal, the first %4zu of %s: %.0f us\n", made, path, median(times, made));
-    printf("its configuration: %.1f us; from names and values: %.1f us\n", median(made_again, made), median(by_name, made));
+    printf("its configuration: %.1f us; from names and values: %.1f us\n", median(made_again, made),
+           median(by_name, made));
     kiln__tune_source_free(source);
     kiln_spec_free(spec);
     return 0;

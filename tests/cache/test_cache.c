@@ -29,7 +29,10 @@ static void clean(void)
     CHECK(system(command) == 0);
 }
 
-typedef struct notes { int warnings; char last[512]; } notes;
+typedef struct notes {
+    int warnings;
+    char last[512];
+} notes;
 
 static void note(void *user, kiln_log_level level, const char *message)
 {
@@ -64,17 +67,27 @@ static void make(sample *s, unsigned n)
     for (size_t i = 0; i < cubin; i++)
         s->cubin[i] = (char)(i * 13 + n);
     size_t text_at = strlen(s->material) + 1;
-    s->key = (kiln__cache_key){.material = s->material, .length = (size_t)length, .source = "matmul.cu", .arch = "sm_90",
-                               .compiler = "nvrtc 13.0", .options = "-DX -w", .text_at = text_at,
+    s->key = (kiln__cache_key){.material = s->material,
+                               .length = (size_t)length,
+                               .source = "matmul.cu",
+                               .arch = "sm_90",
+                               .compiler = "nvrtc 13.0",
+                               .options = "-DX -w",
+                               .text_at = text_at,
                                .text_length = (size_t)length - text_at};
-    s->unit = (kiln__unit){.ptx = s->ptx, .ptx_length = ptx, .cubin = cubin ? s->cubin : NULL, .cubin_length = cubin,
-                           .lowered = "k\0_Z1k", .lowered_length = 7};
+    s->unit = (kiln__unit){.ptx = s->ptx,
+                           .ptx_length = ptx,
+                           .cubin = cubin ? s->cubin : NULL,
+                           .cubin_length = cubin,
+                           .lowered = "k\0_Z1k",
+                           .lowered_length = 7};
 }
 
 static bool same(const kiln__unit *a, const kiln__unit *b)
 {
     return a->ptx_length == b->ptx_length && memcmp(a->ptx, b->ptx, a->ptx_length) == 0 &&
-           a->cubin_length == b->cubin_length && (!a->cubin_length || memcmp(a->cubin, b->cubin, a->cubin_length) == 0) &&
+           a->cubin_length == b->cubin_length &&
+           (!a->cubin_length || memcmp(a->cubin, b->cubin, a->cubin_length) == 0) &&
            a->lowered_length == b->lowered_length && memcmp(a->lowered, b->lowered, a->lowered_length) == 0;
 }
 
@@ -301,7 +314,7 @@ static void test_full(void)
     CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
     signal(SIGXFSZ, handler);
     CHECK(all.warnings == 1);
-    CHECK(strstr(all.last, "could not be written") != NULL);
+    CHECK(strstr(all.last, "cannot write an entry") != NULL);
     CHECK(found(cache, 1));
     for (unsigned n = 2; n < 6; n++)
         CHECK(!found(cache, n));
@@ -321,7 +334,12 @@ static void test_full(void)
     clean();
 }
 
-typedef struct seen { int count, intact; uint64_t bytes; kiln_cache_entry last; char text[300], id[40]; } seen;
+typedef struct seen {
+    int count, intact;
+    uint64_t bytes;
+    kiln_cache_entry last;
+    char text[300], id[40];
+} seen;
 
 static int on_entry(void *user, const kiln_cache_entry *entry)
 {
@@ -600,9 +618,15 @@ static int print_times(void)
 }
 
 static const check_case cases[] = {
-    {"hits", test_hits},         {"damage", test_damage},       {"trust", test_trust},
-    {"degrading", test_degrading}, {"a full disk", test_full},  {"list, show, gc, verify", test_managing},
-    {"eight processes", test_processes}, {"threads", test_threads}, {"out of memory", test_oom},
+    {"hits", test_hits},
+    {"damage", test_damage},
+    {"trust", test_trust},
+    {"degrading", test_degrading},
+    {"a full disk", test_full},
+    {"list, show, gc, verify", test_managing},
+    {"eight processes", test_processes},
+    {"threads", test_threads},
+    {"out of memory", test_oom},
 };
 
 int main(int count, char **arguments)

@@ -81,7 +81,8 @@ static bool compile_all(const char *program, kiln__nvrtc *nvrtc, long count, lon
         if (fine && i < count) {
             char text[ROOM];
             const char *standard = make_source(text, sizeof text);
-            kiln__compile_request request = {.name = "x.cu", .source = text, .arch = 90, .options = &standard, .option_count = 1};
+            kiln__compile_request request = {
+                .name = "x.cu", .source = text, .arch = 90, .options = &standard, .option_count = 1};
             fine = kiln__compile_start(compiler, &request, job, NULL) == KILN_OK;
         }
     }
@@ -94,7 +95,8 @@ static bool compile_all(const char *program, kiln__nvrtc *nvrtc, long count, lon
 static bool make_files(bool remove)
 {
     char path[160];
-    bool fine = remove || (mkdtemp(folder) && snprintf(outside, sizeof outside, "%s/out", folder) > 0 && mkdir(outside, 0700) == 0);
+    bool fine = remove || (mkdtemp(folder) && snprintf(outside, sizeof outside, "%s/out", folder) > 0 &&
+                           mkdir(outside, 0700) == 0);
     for (int i = 0; i < PIECES_OUTSIDE && fine; i++) {
         snprintf(path, sizeof path, "%s/o%d.h", outside, i);
         fine = remove ? unlink(path) == 0 : kiln__file_write(NULL, path, "int out;\n", 9, NULL) == KILN_OK;
@@ -128,8 +130,8 @@ int main(int count, char **arguments)
     unsetenv("KILN_CONFINE");
     fine = compile_all(arguments[1], nvrtc, wanted, &good) && fine;
     size_t with = opened();
-    printf("%ld compiles unconfined: %zu files outside opened; %ld confined (%s), %ld of them good: %zu\n", control, without,
-           wanted, how, good, with);
+    printf("%ld compiles unconfined: %zu files outside opened; %ld confined (%s), %ld of them good: %zu\n", control,
+           without, wanted, how, good, with);
     kiln__free(NULL, how);
     kiln__nvrtc_close(nvrtc);
     close(watch);

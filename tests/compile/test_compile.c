@@ -56,8 +56,8 @@ static void test_open(void)
 static void test_units(void)
 {
     const char *names[] = {"add", "scale<float, 3>", "plain"};
-    kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 90, .names = names,
-                                     .name_count = 3};
+    kiln__compile_request request = {
+        .name = "small.cu", .source = source_small, .arch = 90, .names = names, .name_count = 3};
     kiln__unit unit;
     kiln_error *error = NULL;
     kiln_status status = compile(&request, &unit, &error);
@@ -90,7 +90,10 @@ static void test_headers(void)
 {
     kiln__include headers[] = {{.name = "sub/a.h", .text = "#include \"b.h\"\n#define A (B + 1)\n"},
                                {.name = "b.h", .text = "#define B 41\n"}};
-    kiln__compile_request request = {.name = "h.cu", .arch = 80, .includes = headers, .include_count = 2,
+    kiln__compile_request request = {.name = "h.cu",
+                                     .arch = 80,
+                                     .includes = headers,
+                                     .include_count = 2,
                                      .source = "#include \"sub/a.h\"\nextern \"C\" __global__ void k(int *x)"
                                                " { *x = A; }\n"};
     kiln__unit unit;
@@ -102,11 +105,13 @@ static void test_headers(void)
         request = (kiln__compile_request){.name = "fp16.cu", .arch = 80, .source = source_fp16};
         CHECK_OK(compile(&request, &unit, &error), error);
         kiln__unit_free(&unit);
-        static const char *const toolkit[] = { /* some name headers beside them */
+        static const char *const toolkit[] = {
+            /* some name headers beside them */
             "cooperative_groups.h", "cooperative_groups/reduce.h", "mma.h", "cuda_bf16.h", "cuda_fp8.h", "cuda/atomic"};
         for (size_t i = 0; i < KILN__COUNT(toolkit); i++) {
             char source[128];
-            snprintf(source, sizeof source, "#include <%s>\nextern \"C\" __global__ void k(int *x) { *x = 1; }\n", toolkit[i]);
+            snprintf(source, sizeof source, "#include <%s>\nextern \"C\" __global__ void k(int *x) { *x = 1; }\n",
+                     toolkit[i]);
             request = (kiln__compile_request){.name = "toolkit.cu", .arch = 90, .source = source};
             CHECK_OK(compile(&request, &unit, &error), error);
             kiln__unit_free(&unit);
@@ -137,12 +142,14 @@ static void check_message(const kiln__compile_request *request, kiln_status want
 
 static void test_errors(void)
 {
-    kiln__compile_request request = {.name = "bad.cu", .arch = 90, .cubin = true,
+    kiln__compile_request request = {.name = "bad.cu",
+                                     .arch = 90,
+                                     .cubin = true,
                                      .source = "#define N 3\n#line 1 \"matmul.cu\"\n\nextern \"C\" __global__ void "
                                                "k(float *x) { x[0] = nothing; }\n"};
     check_message(&request, KILN_ERROR_COMPILE,
-                  (const char *[]){"bad.cu does not compile for sm_90:\n", "matmul.cu(2): error: identifier \"nothing\"",
-                                   "x[0] = nothing;", NULL});
+                  (const char *[]){"bad.cu does not compile for sm_90:\n",
+                                   "matmul.cu(2): error: identifier \"nothing\"", "x[0] = nothing;", NULL});
     request.source = "extern \"C\" __global__ void k(float *x) { asm volatile(\"foo.bar;\"); x[0] = 1; }\n";
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"ptx input, line ", "    ", "foo.bar;", NULL});
     request.source = "extern \"C\" __global__ void k(float *x) { __shared__ float s[20000]; s[threadIdx.x] = x[1];"
@@ -162,8 +169,8 @@ static void test_errors(void)
     request.option_count = 1;
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"--no-such-option", NULL});
     kiln__include secret = {.name = "x.h", .text = "int i = j;\n"};
-    request = (kiln__compile_request){.name = "h.cu", .arch = 90, .includes = &secret, .include_count = 1,
-                                      .source = "#include \"x.h\"\n"};
+    request = (kiln__compile_request){
+        .name = "h.cu", .arch = 90, .includes = &secret, .include_count = 1, .source = "#include \"x.h\"\n"};
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"x.h(1): error", "int i = j;", NULL});
 }
 
@@ -187,16 +194,20 @@ static void test_stopping(void)
 static void test_log(void)
 {
     kiln__text text = {0};
-    kiln__compile_log_format(&text, "\n\na.cu(1): error: x\n  \x1b[31mred\n\n\nptxas info    : Used 3 registers\n"
-                                    "ptxas         .     0 bytes stack frame\nptxas fatal   : no\n", NULL);
+    kiln__compile_log_format(&text,
+                             "\n\na.cu(1): error: x\n  \x1b[31mred\n\n\nptxas info    : Used 3 registers\n"
+                             "ptxas         .     0 bytes stack frame\nptxas fatal   : no\n",
+                             NULL);
     CHECK_TEXT(kiln__text_get(&text), "a.cu(1): error: x\n   [31mred\n\nptxas fatal   : no\n");
     kiln__text_free(&text);
     kiln__compile_log_format(&text, "ptxas app ptx input, line 2; error\nptx input, line 99; error\n", "one\ntwo\n");
     CHECK_TEXT(kiln__text_get(&text), "ptxas app ptx input, line 2; error\n    two\nptx input, line 99; error\n");
     kiln__text_free(&text);
-    kiln__compile_log_format(&text, "__nv_name_map(2): error: identifier \"k\" is undefined\n  #pragma x k\n    ^\n\n"
-                                    "__nv_name_map(2): error: Error in parsing name expression for\n  #pragma\n\n"
-                                    "2 errors detected.\n__nv_name_map(3): error: last", NULL);
+    kiln__compile_log_format(&text,
+                             "__nv_name_map(2): error: identifier \"k\" is undefined\n  #pragma x k\n    ^\n\n"
+                             "__nv_name_map(2): error: Error in parsing name expression for\n  #pragma\n\n"
+                             "2 errors detected.\n__nv_name_map(3): error: last",
+                             NULL);
     CHECK_TEXT(kiln__text_get(&text), "error in the name of a kernel: identifier \"k\" is undefined\n\n"
                                       "2 errors detected.\nerror in the name of a kernel: last\n");
     kiln__text_free(&text);
@@ -208,9 +219,10 @@ static void test_log(void)
     kiln__text_free(&text);
     kiln__text_free(&many);
     int64_t stores = 0, loads = 0;
-    const char *log = "ptxas info    : Function properties for kk\nptxas         .     8 bytes stack frame, 1 bytes spill"
-                      " stores, 2 bytes spill loads\nptxas info    : Function properties for k\nptxas         .     8 bytes"
-                      " stack frame, 16 bytes spill stores, 24 bytes spill loads\n";
+    const char *log =
+        "ptxas info    : Function properties for kk\nptxas         .     8 bytes stack frame, 1 bytes spill"
+        " stores, 2 bytes spill loads\nptxas info    : Function properties for k\nptxas         .     8 bytes"
+        " stack frame, 16 bytes spill stores, 24 bytes spill loads\n";
     CHECK(kiln__compile_log_spills(log, "k", &stores, &loads) && stores == 16 && loads == 24);
     CHECK(!kiln__compile_log_spills("Function properties for k", "k", &stores, &loads));
     CHECK(!kiln__compile_log_spills("Function properties for k\nsomething\n 8 bytes stack frame, 1 bytes", "k", &stores,
@@ -226,8 +238,8 @@ static void test_oom(void)
         kiln__nvrtc *made = NULL;
         kiln_error *error = NULL;
         kiln__unit unit = {0};
-        kiln__compile_request request = {.name = "small.cu", .source = source_small, .arch = 80, .cubin = true,
-                                         .names = names, .name_count = 1};
+        kiln__compile_request request = {
+            .name = "small.cu", .source = source_small, .arch = 80, .cubin = true, .names = names, .name_count = 1};
         kiln_status status = kiln__nvrtc_open_file(&mem, kiln__nvrtc_path(nvrtc), NULL, &made, &error);
         if (status == KILN_OK)
             status = kiln__compile_here(&mem, made, &request, NULL, 0, &unit, NULL, &error);
@@ -337,9 +349,15 @@ static void test_digest_oom(void)
 }
 
 static const check_case cases[] = {
-    {"finding NVRTC", test_open}, {"what is made", test_units},      {"headers", test_headers},
-    {"messages", test_errors},    {"stopping a compile", test_stopping}, {"logs", test_log},
-    {"out of memory", test_oom},    {"CUDA's headers", test_digest}, {"CUDA's headers, out of memory", test_digest_oom},
+    {"finding NVRTC", test_open},
+    {"what is made", test_units},
+    {"headers", test_headers},
+    {"messages", test_errors},
+    {"stopping a compile", test_stopping},
+    {"logs", test_log},
+    {"out of memory", test_oom},
+    {"CUDA's headers", test_digest},
+    {"CUDA's headers, out of memory", test_digest_oom},
 };
 
 int main(int count, char **arguments)

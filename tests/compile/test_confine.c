@@ -93,7 +93,8 @@ static void set_up(void)
     snprintf(header, sizeof header, "%s/a.h", inside);
     snprintf(outside, sizeof outside, "%s/secret.h", folder);
     CHECK(mkdir(inside, 0700) == 0);
-    CHECK(kiln__file_write(NULL, header, "a", 1, NULL) == KILN_OK && kiln__file_write(NULL, outside, "s", 1, NULL) == KILN_OK);
+    CHECK(kiln__file_write(NULL, header, "a", 1, NULL) == KILN_OK &&
+          kiln__file_write(NULL, outside, "s", 1, NULL) == KILN_OK);
 }
 
 static void tear_down(void)
@@ -101,6 +102,6 @@ static void tear_down(void)
     CHECK(unlink(header) == 0 && unlink(outside) == 0 && rmdir(inside) == 0 && rmdir(folder) == 0);
 }
 
-static const check_case cases[] = {{"set up", set_up}, {"confined", test_confined}, {"off", test_off},
-                                   {"tear down", tear_down}};
+static const check_case cases[] = {
+    {"set up", set_up}, {"confined", test_confined}, {"off", test_off}, {"tear down", tear_down}};
 KILN_SUITE("confine", cases)

@@ -55,8 +55,8 @@ static long said(const char *log, const char *symbol, const char *unit)
 static void check_arch(int arch)
 {
     const char *names[] = {"constants", "typed<double>", "shared", "spills"};
-    kiln__compile_request request = {.name = "c.cu", .source = source, .arch = arch, .cubin = true, .names = names,
-                                     .name_count = 4};
+    kiln__compile_request request = {
+        .name = "c.cu", .source = source, .arch = arch, .cubin = true, .names = names, .name_count = 4};
     kiln__unit unit;
     kiln_error *error = NULL;
     kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error);
@@ -70,8 +70,8 @@ static void check_arch(int arch)
     CHECK(count == 4);
     for (size_t i = 0; i < count; i++) {
         const kiln__cubin_kernel *kernel = &kernels[i];
-        long registers = said(unit.log, kernel->symbol, " registers"), shared = said(unit.log, kernel->symbol,
-                                                                                     " bytes smem");
+        long registers = said(unit.log, kernel->symbol, " registers"),
+             shared = said(unit.log, kernel->symbol, " bytes smem");
         long stack = said(unit.log, kernel->symbol, " bytes stack frame");
         if (kernel->registers != registers || (long)kernel->static_shared != shared ||
             (long)kernel->local_bytes != stack)
@@ -169,20 +169,28 @@ static void test_occupancy(void)
         double occupancy;
         const char *limit;
     } rows[] = {
-        {90, 32, 0, 256, 0, 8, 1.0, "registers"},       {90, 24, 0, 256, 0, 8, 1.0, "threads"},
-        {90, 128, 16384, 256, 0, 2, 0.25, "registers"}, {90, 32, 0, 32, 0, 32, 0.5, "blocks"},
-        {90, 32, 0, 128, 100 * 1024, 2, 0.125, "shared memory"}, {90, 32, 0, 128, 228 * 1024, 0, 0, "shared memory"},
-        {75, 64, 0, 256, 0, 4, 1.0, "registers"},       {75, 32, 33 * 1024, 256, 0, 1, 0.25, "shared memory"},
-        {80, 255, 0, 128, 0, 2, 0.125, "registers"},    {86, 40, 0, 256, 0, 6, 1.0, "registers"},
-        {89, 32, 0, 512, 0, 3, 1.0, "threads"},         {120, 32, 0, 32, 0, 24, 0.5, "blocks"},
-        {70, 32, 0, 1024, 0, 2, 1.0, "registers"},      {100, 16, 0, 1024, 0, 2, 1.0, "threads"},
+        {90, 32, 0, 256, 0, 8, 1.0, "registers"},
+        {90, 24, 0, 256, 0, 8, 1.0, "threads"},
+        {90, 128, 16384, 256, 0, 2, 0.25, "registers"},
+        {90, 32, 0, 32, 0, 32, 0.5, "blocks"},
+        {90, 32, 0, 128, 100 * 1024, 2, 0.125, "shared memory"},
+        {90, 32, 0, 128, 228 * 1024, 0, 0, "shared memory"},
+        {75, 64, 0, 256, 0, 4, 1.0, "registers"},
+        {75, 32, 33 * 1024, 256, 0, 1, 0.25, "shared memory"},
+        {80, 255, 0, 128, 0, 2, 0.125, "registers"},
+        {86, 40, 0, 256, 0, 6, 1.0, "registers"},
+        {89, 32, 0, 512, 0, 3, 1.0, "threads"},
+        {120, 32, 0, 32, 0, 24, 0.5, "blocks"},
+        {70, 32, 0, 1024, 0, 2, 1.0, "registers"},
+        {100, 16, 0, 1024, 0, 2, 1.0, "threads"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         kiln__cubin_kernel kernel = {.registers = rows[i].registers, .static_shared = (uint64_t)rows[i].shared};
         kiln__occupancy got = {0};
         kiln_error *error = NULL;
         CHECK_OK(kiln__occupancy_of(NULL, rows[i].arch, &kernel, (unsigned)rows[i].threads, (uint64_t)rows[i].dynamic,
-                                    &got, &error), error);
+                                    &got, &error),
+                 error);
         if (got.blocks_per_sm != rows[i].blocks)
             fprintf(stderr, "row %zu: %d blocks by %s\n", i, got.blocks_per_sm, got.limited_by);
         CHECK(got.blocks_per_sm == rows[i].blocks);

@@ -30,8 +30,8 @@ static kiln__compile_job *start(kiln__compiler *compiler, const char *name, cons
 {
     kiln__compile_job *job = NULL;
     kiln_error *error = NULL;
-    kiln__compile_request request = {.name = name, .source = source, .arch = 90, .cubin = true, .options = &option,
-                                     .option_count = option != NULL};
+    kiln__compile_request request = {
+        .name = name, .source = source, .arch = 90, .cubin = true, .options = &option, .option_count = option != NULL};
     CHECK_OK(kiln__compile_start(compiler, &request, &job, &error), error);
     return job;
 }
@@ -86,21 +86,17 @@ static void test_order(const char *worker)
     kiln__compiler_close(compiler);
 }
 
-static void test_workers(void)
-{
-    test_order(KILN_TEST_WORKER);
-}
+static void test_workers(void) { test_order(KILN_TEST_WORKER); }
 
-static void test_in_process(void)
-{
-    test_order(NULL);
-}
+static void test_in_process(void) { test_order(NULL); }
 
 /* A nest that would overflow the host's stack. */
 static void test_nest(void)
 {
     enum { LEVELS = 400000 };
-    static const struct { const char *before, *after; } kinds[] = {{"(", ")"}, {"!", ""}, {"{", "}"}};
+    static const struct {
+        const char *before, *after;
+    } kinds[] = {{"(", ")"}, {"!", ""}, {"{", "}"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         kiln__text text = {0};
         kiln__text_puts(&text, "// ((\nextern \"C\" __global__ void k(int *x) {\n    *x = '(';\n    *x = ");
@@ -111,14 +107,17 @@ static void test_nest(void)
             kiln__text_puts(&text, kinds[i].after);
         kiln__text_puts(&text, ";\n}\n");
         kiln__compiler *compiler = open_pool(NULL, 1, 60);
-        take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED, "deep.cu:4: nested more than 256");
+        take_bad(start(compiler, "deep.cu", kiln__text_get(&text), NULL), KILN_ERROR_REFUSED,
+                 "deep.cu:4: nested more than 256");
         take_good(start(compiler, "small.cu", source_small, NULL));
         kiln__compiler_close(compiler);
         kiln__text_free(&text);
     }
     kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no depth that anybody wants */
-    take_good(start(compiler, "shallow.cu", "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
-                    "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n", NULL));
+    take_good(start(compiler, "shallow.cu",
+                    "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
+                    "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n",
+                    NULL));
     kiln__compiler_close(compiler);
 }
 
@@ -146,7 +145,8 @@ static void test_cancel_and_close(void)
     setenv("KILN_TEST_WORKER_ACTS", "hang", 1);
     kiln__compiler *compiler = open_pool(self, 1, 2 * BACKSTOP);
     kiln__compile_job *running = start(compiler, "x.cu", source_small, NULL);
-    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL), *b = start(compiler, "b.cu", source_small, NULL);
+    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL),
+                      *b = start(compiler, "b.cu", source_small, NULL);
     kiln__compile_job *c = start(compiler, "c.cu", source_small, NULL);
     kiln__compile_cancel(b);
     kiln__compile_cancel(c);
@@ -185,12 +185,14 @@ static void acting(const char *act, double timeout, kiln_status wanted, const ch
 static void test_bad_workers(void)
 {
     acting("exit", 60, KILN_ERROR_NO_COMPILER, "exited with status 3");
-    acting("garbage", 60, KILN_ERROR_NO_COMPILER, "does not answer as one");
+    acting("garbage", 60, KILN_ERROR_NO_COMPILER, "sent an invalid answer");
     acting("other", 60, KILN_ERROR_NO_COMPILER, "another NVRTC");
-    acting("crash", 60, KILN_ERROR_COMPILE, "x.cu: the compile worker died, and so did another one, with nothing compiling beside it: it was ended by signal 11");
+    acting(
+        "crash", 60, KILN_ERROR_COMPILE,
+        "x.cu: the compile worker died, and so did another one, while nothing else compiled: it was ended by signal 11");
     acting("hang", 0.5, KILN_ERROR_TIMEOUT, "limit of 0.5 s");
-    acting("nonsense", 60, KILN_ERROR_INTERNAL, "something else than a result");
-    acting("huge", 60, KILN_ERROR_INTERNAL, "something else than a result");
+    acting("nonsense", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");
+    acting("huge", 60, KILN_ERROR_INTERNAL, "sent an invalid answer");
     acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
 }
 
@@ -302,8 +304,15 @@ static void test_messages(void)
 {
     kiln__include header = {.name = "a.h", .text = "#define A\n"};
     const char *options[] = {"-DX=1", "-w"}, *names[] = {"k"};
-    kiln__compile_request request = {.name = "n", .source = "s", .includes = &header, .include_count = 1,
-                                     .options = options, .option_count = 2, .arch = 90, .cubin = true, .names = names,
+    kiln__compile_request request = {.name = "n",
+                                     .source = "s",
+                                     .includes = &header,
+                                     .include_count = 1,
+                                     .options = options,
+                                     .option_count = 2,
+                                     .arch = 90,
+                                     .cubin = true,
+                                     .names = names,
                                      .name_count = 1};
     kiln__unit unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "cubin", .cubin_length = 5}, back;
     kiln__text messages[2] = {{0}};
@@ -416,7 +425,8 @@ static bool shows_secret(const char *source, const char *path)
     kiln__text_printf(&text, source, path);
     kiln__unit unit;
     kiln_error *error = NULL;
-    kiln_status status = kiln__compile_take(start(compiler, "x.cu", kiln__text_get(&text), "-std=c++14"), &unit, NULL, &error);
+    kiln_status status = kiln__compile_take(start(compiler, "x.cu", kiln__text_get(&text), "-std=c++14"), &unit, NULL,
+                                            &error);
     CHECK(status == KILN_ERROR_COMPILE);
     bool shown = strstr(kiln_error_message(error), "secret_text_of_it") != NULL;
     kiln__unit_free(&unit);
@@ -430,7 +440,7 @@ static bool shows_secret(const char *source, const char *path)
 static void note_fewer(void *user, kiln_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "2 workers rather than 8"))
+    if (strstr(message, "2 workers instead of 8"))
         ++*(int *)user;
 }
 
@@ -442,8 +452,8 @@ static void test_memory(void)
     kiln__log log = {.fn = note_fewer, .user = &fewer};
     kiln__compiler *compiler = NULL;
     kiln_error *error = NULL;
-    kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log,
-                                      .memory = (uint64_t)5 << 29};
+    kiln__compiler_options options = {
+        .worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log, .memory = (uint64_t)5 << 29};
     CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
     CHECK(fewer == 1);
     kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL); /* no limit there */
@@ -495,7 +505,8 @@ static void test_confined(void)
     kiln_error *error = NULL;
     kiln__compiler_options options = {.worker = KILN_TEST_WORKER, .jobs = 2, .timeout = 60, .log = &log};
     CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
-    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL), *b = start(compiler, "b.cu", source_small, NULL);
+    kiln__compile_job *a = start(compiler, "a.cu", source_small, NULL),
+                      *b = start(compiler, "b.cu", source_small, NULL);
     take_good(a);
     take_good(b);
     kiln__compiler_close(compiler);
@@ -663,25 +674,37 @@ static int print_times(void)
 {
     printf("a worker is ready after %.2f ms; unconfined %.2f, in a namespace %.2f\n", start_ms(""), start_ms("none"),
            start_ms("namespace"));
-    static const struct { const char *name, *source; } rows[] = {{"small", source_small}, {"matmul", source_matmul}};
+    static const struct {
+        const char *name, *source;
+    } rows[] = {{"small", source_small}, {"matmul", source_matmul}};
     for (size_t i = 0; i < 2; i++)
         for (int cubin = 0; cubin < 2; cubin++) {
             double each[3], one = seconds_for(KILN_TEST_WORKER, 1, rows[i].source, cubin, &each[0]);
             double two = seconds_for(KILN_TEST_WORKER, 2, rows[i].source, cubin, &each[1]);
             double here = seconds_for(NULL, 1, rows[i].source, cubin, &each[2]);
             printf("%-6s %s: one worker %.2f s (%.1f ms each), two %.2f s (%.1f ms each), %.2fx; in this process %.2f "
-                   "s\n", rows[i].name, cubin ? "PTX + cubin" : "PTX", one, each[0], two, each[1], one / two, here);
+                   "s\n",
+                   rows[i].name, cubin ? "PTX + cubin" : "PTX", one, each[0], two, each[1], one / two, here);
         }
     return 0;
 }
 
 static const check_case cases[] = {
-    {"messages", test_messages},     {"workers", test_workers},   {"in this process", test_in_process},
-    {"nests", test_nest}, {"time limit", test_timeout},    {"cancel and close", test_cancel_and_close},
-    {"bad workers", test_bad_workers}, {"killed while idle", test_killed_idle},
-    {"a worker that is killed once", test_killed_once}, {"no worker", test_no_worker},
-    {"confined", test_confined}, {"memory", test_memory},
-    {"threads", test_threads},       {"the worker's loop", test_worker_loop}, {"out of memory", test_oom},
+    {"messages", test_messages},
+    {"workers", test_workers},
+    {"in this process", test_in_process},
+    {"nests", test_nest},
+    {"time limit", test_timeout},
+    {"cancel and close", test_cancel_and_close},
+    {"bad workers", test_bad_workers},
+    {"killed while idle", test_killed_idle},
+    {"a worker that is killed once", test_killed_once},
+    {"no worker", test_no_worker},
+    {"confined", test_confined},
+    {"memory", test_memory},
+    {"threads", test_threads},
+    {"the worker's loop", test_worker_loop},
+    {"out of memory", test_oom},
 };
 
 int main(int count, char **arguments)

@@ -5,10 +5,7 @@
 
 #include "conformance.h"
 
-static bool type_is(const conf_operand *o, const char *type)
-{
-    return strcmp(o->type, type) == 0;
-}
+static bool type_is(const conf_operand *o, const char *type) { return strcmp(o->type, type) == 0; }
 
 float conf_half(uint64_t bits)
 {
@@ -78,24 +75,19 @@ static double truth(const conf_case *each, double a, double b, double *bound)
     case CONF_COS:
         r = each->kind == CONF_SIN ? sin(a) : cos(a);
         *bound = fabs(a) <= 6.28318530717958 ? exp2(each->kind == CONF_SIN ? -20.5 : -20.4)
-                                              : fabs(a) <= 314.159265 ? exp2(-14.7) : INFINITY;
+                 : fabs(a) <= 314.159265     ? exp2(-14.7)
+                                             : INFINITY;
         return r;
     case CONF_LG2:
         r = log2(a);
         *bound = a > 0.5 && a < 2 ? 0x1p-22 : fabs(r) * 0x1p-22;
         return r;
-    case CONF_EX2:
-        r = exp2(a);
-        break;
+    case CONF_EX2: r = exp2(a); break;
     case CONF_EX2_F16:
         *bound = (r = exp2(a)) * exp2(-9.9) + 0x1p-24; /* a subnormal result is cut, not rounded */
         return r;
-    case CONF_EX2_BF16:
-        *bound = (r = exp2(a)) * 0x1p-7;
-        return r;
-    case CONF_TANH:
-        *bound = fabs(r = tanh(a)) * 0x1p-11;
-        return r;
+    case CONF_EX2_BF16: *bound = (r = exp2(a)) * 0x1p-7; return r;
+    case CONF_TANH: *bound = fabs(r = tanh(a)) * 0x1p-11; return r;
     case CONF_TANH_F16:
         r = tanh(a);
         *bound = exp2(-10.987);
@@ -104,9 +96,7 @@ static double truth(const conf_case *each, double a, double b, double *bound)
         r = tanh(a);
         *bound = 0x1p-8;
         return r;
-    case CONF_RSQRT:
-        *bound = fabs(r = 1 / sqrt(a)) * exp2(-22.9);
-        return r;
+    case CONF_RSQRT: *bound = fabs(r = 1 / sqrt(a)) * exp2(-22.9); return r;
     case CONF_RSQRT_F64:
     case CONF_RCP_F64: /* the upper word of the result is approximate, the lower one zero */
         r = each->kind == CONF_RCP_F64 ? 1 / a : 1 / sqrt(a);
@@ -120,20 +110,14 @@ static double truth(const conf_case *each, double a, double b, double *bound)
         r = sqrt(a);
         ulp2 = 0x1p-23;
         break;
-    case CONF_DIV:
-        r = a / b;
-        break;
-    default:
-        break;
+    case CONF_DIV: r = a / b; break;
+    default: break;
     }
     *bound = fabs(r) * ulp2 + 0x1p-148;
     return r;
 }
 
-static double flushed(double x)
-{
-    return fabs(x) < 0x1p-126 ? copysign(0, x) : x;
-}
+static double flushed(double x) { return fabs(x) < 0x1p-126 ? copysign(0, x) : x; }
 
 static bool near(const conf_case *each, const char *type, uint64_t a_bits, uint64_t b_bits, uint64_t got, uint64_t want)
 {
@@ -175,11 +159,12 @@ bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t
     if (each->kind <= CONF_BITS)
         return got == want;
     if (each->kind == CONF_MMA) /* terms below 1, at most 33 of them: each may be cut, and the sum is rounded */
-        return got == want || fabs(value_of(each->outputs[output].type, got) - value_of(each->outputs[output].type, want)) <=
-                                  (each->outputs[output].type[0] == 'f' && each->outputs[output].bits == 32 &&
-                                           each->outputs[output].type[1] == '3'
-                                       ? 0x1p-16
-                                       : 0x1p-4);
+        return got == want ||
+               fabs(value_of(each->outputs[output].type, got) - value_of(each->outputs[output].type, want)) <=
+                   (each->outputs[output].type[0] == 'f' && each->outputs[output].bits == 32 &&
+                            each->outputs[output].type[1] == '3'
+                        ? 0x1p-16
+                        : 0x1p-4);
     if (each->kind == CONF_FILTER)
         return fabs(value_of("f32", got) - value_of("f32", want)) <= filter_bound(each);
     const char *type = each->outputs[output].type;

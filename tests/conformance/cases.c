@@ -210,7 +210,7 @@ static void add_row(conf_suite *suite, size_t *room, const row *r)
         conf_case *each = &suite->cases[suite->count++];
         *each = (conf_case){.prelude = copy_text(r->prelude),
                             .kind = r->kind,
-                            .tuples = r->kind == CONF_MMA     ? CONF_MATRIX_TUPLES
+                            .tuples = r->kind == CONF_MMA    ? CONF_MATRIX_TUPLES
                                       : r->kind > CONF_BITS  ? CONF_APPROX_TUPLES
                                       : r->kind == CONF_BITS ? CONF_BITS_TUPLES
                                                              : CONF_TUPLES};
@@ -224,10 +224,7 @@ static void add_row(conf_suite *suite, size_t *room, const row *r)
     }
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 void conf_suite_make(conf_suite *suite)
 {

@@ -6,15 +6,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_TUPLES = 4096, CONF_BITS_TUPLES = 1024, CONF_APPROX_TUPLES = 512, CONF_MATRIX_TUPLES = 256, CONF_THREADS = 128 };
+enum {
+    CONF_TUPLES = 4096,
+    CONF_BITS_TUPLES = 1024,
+    CONF_APPROX_TUPLES = 512,
+    CONF_MATRIX_TUPLES = 256,
+    CONF_THREADS = 128
+};
 enum { CONF_INPUTS = 10, CONF_OUTPUTS = 8, CONF_OPERANDS = CONF_INPUTS + CONF_OUTPUTS };
 enum { CONF_SCRATCH = 64 }; /* bytes of global memory a thread */
 
 /* How two results are compared: EXACT and BITS as cases.def says, the rest within the bound of bound.c. */
 #define CONF_KINDS(X)                                                                                                  \
     X(EXACT)                                                                                                           \
-    X(BITS) X(SIN) X(COS) X(LG2) X(EX2) X(EX2_F16) X(EX2_BF16) X(TANH) X(TANH_F16) X(TANH_BF16) X(RSQRT) X(RSQRT_F64)  \
-        X(RCP) X(RCP_F64) X(SQRT) X(DIV) X(MMA) X(FILTER)
+    X(BITS)                                                                                                            \
+    X(SIN)                                                                                                             \
+    X(COS)                                                                                                             \
+    X(LG2)                                                                                                             \
+    X(EX2)                                                                                                             \
+    X(EX2_F16)                                                                                                         \
+    X(EX2_BF16)                                                                                                        \
+    X(TANH)                                                                                                            \
+    X(TANH_F16)                                                                                                        \
+    X(TANH_BF16)                                                                                                       \
+    X(RSQRT)                                                                                                           \
+    X(RSQRT_F64)                                                                                                       \
+    X(RCP)                                                                                                             \
+    X(RCP_F64)                                                                                                         \
+    X(SQRT)                                                                                                            \
+    X(DIV)                                                                                                             \
+    X(MMA)                                                                                                             \
+    X(FILTER)
 typedef enum conf_kind {
 #define X(name) CONF_##name,
     CONF_KINDS(X)

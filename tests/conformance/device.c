@@ -35,8 +35,8 @@ bool conf_device_open(conf_device *d, bool simulated)
 {
     kiln_error *error = NULL;
     *d = (conf_device){0};
-    const kiln_status status =
-        simulated ? kiln__driver_open_sim(NULL, &d->driver, &error) : kiln__driver_open_cuda(NULL, &d->driver, &error);
+    const kiln_status status = simulated ? kiln__driver_open_sim(NULL, &d->driver, &error)
+                                         : kiln__driver_open_cuda(NULL, &d->driver, &error);
     if (status != KILN_OK) {
         fprintf(stderr, "conformance: %s\n", error ? kiln_error_message(error) : "no device");
         kiln_error_free(error);

@@ -194,8 +194,8 @@ static uint64_t whole(const char *type, int number)
     int top = 0;
     while (size >> (top + 1))
         top++;
-    return (uint64_t)(number < 0) << (exponent + mantissa) |
-           (uint64_t)(top + (1 << (exponent - 1)) - 1) << mantissa | ((size << (mantissa - top)) & ((1ull << mantissa) - 1));
+    return (uint64_t)(number < 0) << (exponent + mantissa) | (uint64_t)(top + (1 << (exponent - 1)) - 1) << mantissa |
+           ((size << (mantissa - top)) & ((1ull << mantissa) - 1));
 }
 
 /* From 2^-9 to just below 1, any fraction, either sign. */
@@ -204,8 +204,8 @@ static uint64_t unit(const char *type, uint64_t r)
     int exponent, mantissa;
     if (!is_float(type, &exponent, &mantissa))
         return r;
-    return (r >> 63) << (exponent + mantissa) |
-           (uint64_t)((1 << (exponent - 1)) - 2 - (int)(r >> 52 & 7)) << mantissa | (r & ((1ull << mantissa) - 1));
+    return (r >> 63) << (exponent + mantissa) | (uint64_t)((1 << (exponent - 1)) - 2 - (int)(r >> 52 & 7)) << mantissa |
+           (r & ((1ull << mantissa) - 1));
 }
 
 /* Four numbers of 8 bits; whole ones of 0 to 6, or some from 2^-4 to below 1. */
@@ -214,7 +214,13 @@ static uint64_t narrow_floats(int mantissa, uint64_t r, uint64_t sign, bool frac
     uint64_t value = 0;
     const int one = ((1 << (6 - mantissa)) - 1) << mantissa, unit_bit = 1 << mantissa;
     for (int k = 0; k < 4; k++, r >>= 8) {
-        const int small[8] = {0, one, one + unit_bit, one + unit_bit + unit_bit / 2, one + 2 * unit_bit, one, 0,
+        const int small[8] = {0,
+                              one,
+                              one + unit_bit,
+                              one + unit_bit + unit_bit / 2,
+                              one + 2 * unit_bit,
+                              one,
+                              0,
                               one + 2 * unit_bit + unit_bit / 2};
         const int part = one - unit_bit - (int)(r & 3) * unit_bit + (int)(r >> 3 & (uint64_t)(unit_bit - 1));
         value |= (uint64_t)(fractions ? part : small[r & 7]) << 8 * k | (sign >> k & 1) << (8 * k + 7);
@@ -298,7 +304,8 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
     else if (strcmp(pool, "clamp") == 0)
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
-    else if (strcmp(pool, "eight") == 0) { /* a single where formats of 8 bits have their numbers, halfway between two, or near */
+    /* a single where formats of 8 bits have their numbers, halfway between two, or near */
+    else if (strcmp(pool, "eight") == 0) {
         const uint32_t power = (uint32_t)(127 - 18 + (r >> 8) % 36), top = (uint32_t)(r >> 20 & 31) << 18;
         *value = (r & 1) << 31 | power << 23 | top | ((r & 6) == 2 ? 1 : (r & 6) == 4 ? 0x3ffff : 0);
     } else if (strcmp(pool, "whole") == 0)

@@ -43,10 +43,7 @@ typedef struct run {
     size_t passed, differing, excused, refused, payloads, approximate, equal;
 } run;
 
-static size_t result_count(const conf_case *each)
-{
-    return (size_t)each->tuples * (size_t)each->output_count;
-}
+static size_t result_count(const conf_case *each) { return (size_t)each->tuples * (size_t)each->output_count; }
 
 static void canonical(const conf_case *each, uint64_t *values)
 {
@@ -64,10 +61,7 @@ static uint64_t raw_hash(const conf_case *each, const uint64_t *values)
     return hash;
 }
 
-static int digits(const conf_operand *o)
-{
-    return o->reg == 1 ? 1 : o->reg / 4;
-}
+static int digits(const conf_operand *o) { return o->reg == 1 ? 1 : o->reg / 4; }
 
 /* ---- recording ---- */
 
@@ -88,10 +82,7 @@ static void record_one(FILE *file, FILE *dump, const conf_case *each, uint64_t *
         fprintf(file, "%0*" PRIx64 "%s", digits(&each->outputs[0]), values[i], (i + 1) % 64 == 0 ? "\n" : " ");
 }
 
-static bool wanted(const run *r, const conf_case *each)
-{
-    return !r->o->only || strstr(each->name, r->o->only);
-}
+static bool wanted(const run *r, const conf_case *each) { return !r->o->only || strstr(each->name, r->o->only); }
 
 static size_t next_batch(const run *r, size_t *at, size_t batch[BATCH])
 {
@@ -305,8 +296,8 @@ static bool read_file(run *r)
         line[strcspn(line, "\n")] = 0;
         if (line[0] == '#' || line[0] == 0)
             continue;
-        good =
-            sscanf(line, "%c %" SCNx64 " %" SCNx64 " %d %n", &kind, &w.hash, &w.raw, &tuples, &start) == 4 && start > 0;
+        good = sscanf(line, "%c %" SCNx64 " %" SCNx64 " %d %n", &kind, &w.hash, &w.raw, &tuples, &start) == 4 &&
+               start > 0;
         const size_t at = good ? find_case(r, line + start, hint) : r->suite.count;
         if (good && at == r->suite.count) {
             fprintf(stderr, "conformance: %s has a case that the suite has not: %s\n", r->o->file, line + start);

@@ -15,9 +15,16 @@
 #include "sim.h"
 
 #define FUNCTIONS(X)                                                                                                   \
-    X(cuArray3DCreate) X(cuArrayDestroy) X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy)                          \
-    X(cuMipmappedArrayGetLevel) X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuSurfObjectCreate)                       \
-    X(cuSurfObjectDestroy) X(cuMemcpy3D)
+    X(cuArray3DCreate)                                                                                                 \
+    X(cuArrayDestroy)                                                                                                  \
+    X(cuMipmappedArrayCreate)                                                                                          \
+    X(cuMipmappedArrayDestroy)                                                                                         \
+    X(cuMipmappedArrayGetLevel)                                                                                        \
+    X(cuTexObjectCreate)                                                                                               \
+    X(cuTexObjectDestroy)                                                                                              \
+    X(cuSurfObjectCreate)                                                                                              \
+    X(cuSurfObjectDestroy)                                                                                             \
+    X(cuMemcpy3D)
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 typedef struct functions {
@@ -51,11 +58,14 @@ typedef struct plan {
 
 static bool read_format(const char *word, plan *p)
 {
-    static const struct { const char *name; CUarray_format format; unsigned bytes; } formats[] = {
-        {"u8", CU_AD_FORMAT_UNSIGNED_INT8, 1},   {"s8", CU_AD_FORMAT_SIGNED_INT8, 1},
-        {"u16", CU_AD_FORMAT_UNSIGNED_INT16, 2}, {"s16", CU_AD_FORMAT_SIGNED_INT16, 2},
-        {"u32", CU_AD_FORMAT_UNSIGNED_INT32, 4}, {"s32", CU_AD_FORMAT_SIGNED_INT32, 4},
-        {"f16", CU_AD_FORMAT_HALF, 2},           {"f32", CU_AD_FORMAT_FLOAT, 4}};
+    static const struct {
+        const char *name;
+        CUarray_format format;
+        unsigned bytes;
+    } formats[] = {{"u8", CU_AD_FORMAT_UNSIGNED_INT8, 1},   {"s8", CU_AD_FORMAT_SIGNED_INT8, 1},
+                   {"u16", CU_AD_FORMAT_UNSIGNED_INT16, 2}, {"s16", CU_AD_FORMAT_SIGNED_INT16, 2},
+                   {"u32", CU_AD_FORMAT_UNSIGNED_INT32, 4}, {"s32", CU_AD_FORMAT_SIGNED_INT32, 4},
+                   {"f16", CU_AD_FORMAT_HALF, 2},           {"f32", CU_AD_FORMAT_FLOAT, 4}};
     const char *x = strchr(word, 'x');
     for (size_t k = 0; x && k < sizeof formats / sizeof *formats; k++)
         if (strncmp(formats[k].name, word, (size_t)(x - word)) == 0 && !formats[k].name[x - word]) {
@@ -70,16 +80,18 @@ static bool read_format(const char *word, plan *p)
 
 static bool read_shape(const char *word, plan *p)
 {
-    static const struct { const char *name; unsigned size[3], surface[3], flags; } shapes[] = {
-        {"1d", {16, 0, 0}, {1024, 0, 0}, 0},
-        {"2d", {16, 8, 0}, {32, 32, 0}, 0},
-        {"3d", {16, 8, 4}, {16, 8, 8}, 0},
-        {"a1d", {16, 0, 5}, {32, 0, 32}, CUDA_ARRAY3D_LAYERED},
-        {"a2d", {16, 8, 5}, {16, 8, 8}, CUDA_ARRAY3D_LAYERED},
-        {"cube", {8, 8, 6}, {16, 16, 6}, CUDA_ARRAY3D_CUBEMAP},
-        {"acube", {8, 8, 12}, {8, 8, 12}, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED},
-        {"lin", {16, 0, 0}, {16, 0, 0}, 0},
-        {"pitch", {16, 8, 0}, {16, 8, 0}, 0}};
+    static const struct {
+        const char *name;
+        unsigned size[3], surface[3], flags;
+    } shapes[] = {{"1d", {16, 0, 0}, {1024, 0, 0}, 0},
+                  {"2d", {16, 8, 0}, {32, 32, 0}, 0},
+                  {"3d", {16, 8, 4}, {16, 8, 8}, 0},
+                  {"a1d", {16, 0, 5}, {32, 0, 32}, CUDA_ARRAY3D_LAYERED},
+                  {"a2d", {16, 8, 5}, {16, 8, 8}, CUDA_ARRAY3D_LAYERED},
+                  {"cube", {8, 8, 6}, {16, 16, 6}, CUDA_ARRAY3D_CUBEMAP},
+                  {"acube", {8, 8, 12}, {8, 8, 12}, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED},
+                  {"lin", {16, 0, 0}, {16, 0, 0}, 0},
+                  {"pitch", {16, 8, 0}, {16, 8, 0}, 0}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
         if (strcmp(shapes[k].name, word) == 0) {
             const unsigned *size = p->surface ? shapes[k].surface : shapes[k].size;
@@ -93,9 +105,15 @@ static bool read_shape(const char *word, plan *p)
 
 static bool read_word(const char *word, plan *p)
 {
-    static const struct { const char *name; unsigned flag; } flags[] = {
-        {"norm", CU_TRSF_NORMALIZED_COORDINATES}, {"int", CU_TRSF_READ_AS_INTEGER}, {"srgb", CU_TRSF_SRGB},
-        {"seam", CU_TRSF_SEAMLESS_CUBEMAP},       {"point", 0},                     {"surf", 0}};
+    static const struct {
+        const char *name;
+        unsigned flag;
+    } flags[] = {{"norm", CU_TRSF_NORMALIZED_COORDINATES},
+                 {"int", CU_TRSF_READ_AS_INTEGER},
+                 {"srgb", CU_TRSF_SRGB},
+                 {"seam", CU_TRSF_SEAMLESS_CUBEMAP},
+                 {"point", 0},
+                 {"surf", 0}};
     static const char *const modes[] = {"wrap", "clamp", "mirror", "border"};
     for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
         if (strcmp(word, flags[k].name) == 0) {
@@ -123,9 +141,10 @@ static void read_name(const char *name, plan *p)
     char copy[CONF_OBJECT], *rest = copy;
     bool good = true;
     snprintf(copy, sizeof copy, "%s", name);
-    *p = (plan){.surface = strstr(name, "_surf") != NULL,
-                .sampling = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
-                             .borderColor = {0.25f, 0.5f, 0.75f, 1}}};
+    *p = (plan){
+        .surface = strstr(name, "_surf") != NULL,
+        .sampling = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
+                     .borderColor = {0.25f, 0.5f, 0.75f, 1}}};
     for (int n = 0; good && rest; n++) {
         char *word = strsep(&rest, "_");
         good = n == 0 ? read_format(word, p) : n == 1 ? read_shape(word, p) : read_word(word, p);
@@ -143,24 +162,30 @@ static unsigned char *noise(const plan *p, size_t count, uint64_t seed)
         const uint64_t hash = conf_hash(&k, sizeof k, seed) >> 13;
         const float f = (float)(hash % 65537) / 65536;
         const uint16_t half = (uint16_t)(hash % 0x3c01); /* 0 to 1 */
-        memcpy(data + k * p->bytes, !p->real ? (const void *)&hash : p->bytes == 4 ? (const void *)&f : (const void *)&half,
+        memcpy(data + k * p->bytes,
+               !p->real        ? (const void *)&hash
+               : p->bytes == 4 ? (const void *)&f
+                               : (const void *)&half,
                p->bytes);
     }
     return data;
 }
 
-static size_t some(size_t count)
-{
-    return count ? count : 1;
-}
+static size_t some(size_t count) { return count ? count : 1; }
 
 static CUresult fill(const functions *f, const plan *p, CUarray array, const size_t size[3], uint64_t seed)
 {
     const size_t row = size[0] * p->channels * p->bytes;
     unsigned char *data = noise(p, some(size[0]) * some(size[1]) * some(size[2]) * p->channels, seed);
-    const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = data, .srcPitch = row,
-                                .srcHeight = some(size[1]), .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array,
-                                .WidthInBytes = row, .Height = some(size[1]), .Depth = some(size[2])};
+    const CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = data,
+                                .srcPitch = row,
+                                .srcHeight = some(size[1]),
+                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                .dstArray = array,
+                                .WidthInBytes = row,
+                                .Height = some(size[1]),
+                                .Depth = some(size[2])};
     const CUresult r = f->cuMemcpy3D_(&copy);
     free(data);
     return r;
@@ -185,7 +210,8 @@ static CUresult fill_levels(const functions *f, const plan *p, CUmipmappedArray 
 static CUresult make_linear(const conf_device *d, const plan *p, uint64_t seed, conf_object_made *made,
                             CUDA_RESOURCE_DESC *resource)
 {
-    const size_t row = p->array.Width * p->channels * p->bytes, pitch = (row + 31) / 32 * 32, rows = some(p->array.Height);
+    const size_t row = p->array.Width * p->channels * p->bytes, pitch = (row + 31) / 32 * 32,
+                 rows = some(p->array.Height);
     plan whole = *p;
     whole.channels = 1;
     unsigned char *data = noise(&whole, pitch * rows / p->bytes, seed);
@@ -196,8 +222,9 @@ static CUresult make_linear(const conf_device *d, const plan *p, uint64_t seed, 
         *resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_LINEAR,
                                          .res.linear = {made->memory, p->format, p->channels, row}};
     else
-        *resource = (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_PITCH2D,
-                                         .res.pitch2D = {made->memory, p->format, p->channels, p->array.Width, rows, pitch}};
+        *resource =
+            (CUDA_RESOURCE_DESC){.resType = CU_RESOURCE_TYPE_PITCH2D,
+                                 .res.pitch2D = {made->memory, p->format, p->channels, p->array.Width, rows, pitch}};
     return r;
 }
 
@@ -227,8 +254,9 @@ CUresult conf_object_make(const conf_device *d, const char *name, conf_object_ma
         resource.res.array.hArray = made->array;
     }
     made->surface = p.surface;
-    return r ? r : p.surface ? f.cuSurfObjectCreate_(&made->handle, &resource)
-                             : f.cuTexObjectCreate_(&made->handle, &resource, &p.sampling, NULL);
+    return r           ? r
+           : p.surface ? f.cuSurfObjectCreate_(&made->handle, &resource)
+                       : f.cuTexObjectCreate_(&made->handle, &resource, &p.sampling, NULL);
 }
 
 void conf_object_end(const conf_device *d, const conf_object_made *made)

@@ -38,10 +38,8 @@ int main(int count, char **arguments)
         return fail(error);
     options.knowledge = known;
     if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) || /* compiled, or from the cache */
-        kiln_plan_write(plan, "A", a, sizeof a, &error) ||
-        kiln_plan_write(plan, "B", b, sizeof b, &error) ||
-        kiln_plan_launch(plan, NULL, &error) ||
-        kiln_plan_read(plan, "P", p, sizeof p, &error))
+        kiln_plan_write(plan, "A", a, sizeof a, &error) || kiln_plan_write(plan, "B", b, sizeof b, &error) ||
+        kiln_plan_launch(plan, NULL, &error) || kiln_plan_read(plan, "P", p, sizeof p, &error))
         return fail(error);
 
     for (int row = 0; row < M; row++)

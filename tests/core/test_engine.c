@@ -5,8 +5,8 @@
 #include "scratch.h"
 #include "sim.h"
 
-static const char *const variables[] = {"KILN_DEVICE", "KILN_CACHE_DIR", "KILN_PATH", "KILN_WORKER", "KILN_LIBCUDA",
-                                        "FAKE_COUNT", "FAKE_INIT", "XDG_CACHE_HOME"};
+static const char *const variables[] = {"KILN_DEVICE",  "KILN_CACHE_DIR", "KILN_PATH", "KILN_WORKER",
+                                        "KILN_LIBCUDA", "FAKE_COUNT",     "FAKE_INIT", "XDG_CACHE_HOME"};
 
 /* No GPU, whatever the machine has, and a cache that is nobody's. */
 static void reset(void)
@@ -55,12 +55,16 @@ static void test_options(void)
     options.allocator = &none;
     open_fails(&options, KILN_ERROR_ARGUMENT, "kiln_engine_open: options.allocator->resize is NULL");
     CHECK(kiln_engine_open(NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
-    struct { kiln_options known; unsigned long more; } newer = {options_for("sim"), 0};
+    struct {
+        kiln_options known;
+        unsigned long more;
+    } newer = {options_for("sim"), 0};
     newer.known.size = sizeof newer;
     kiln_engine_close(open_engine(&newer.known));
     newer.more = 1;
     open_fails(&newer.known, KILN_ERROR_UNSUPPORTED,
-               "kiln_engine_open: options asks for something that this library (" KILN_VERSION ") does not know: it is older "
+               "kiln_engine_open: options uses an option that this library (" KILN_VERSION
+               ") does not know: it is older "
                "than the header that the caller was compiled with");
     options = options_for("sim");
     options.size = offsetof(kiln_options, cache_dir); /* as an older header had it */
@@ -75,16 +79,17 @@ static void test_device_names(void)
     reset();
     kiln_options options = options_for("gpu0");
     open_fails(&options, KILN_ERROR_ARGUMENT, "device 'gpu0': write cuda:0, sim or sim:PROFILE");
-    static const char *const bad[] = {"cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999999999999999999", "simulated",
-                                      ""};
+    static const char *const bad[] = {"cuda:",     "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999999999999999999",
+                                      "simulated", ""};
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
         options.device = bad[i];
         kiln_engine *engine = NULL;
         CHECK(kiln_engine_open(&options, &engine, NULL) == KILN_ERROR_ARGUMENT);
     }
     options.device = "sim:generik";
-    open_fails(&options, KILN_ERROR_ARGUMENT, "device 'sim:generik': there is no such profile; did you mean "
-                                              "sim:generic?; `kiln devices` lists them");
+    open_fails(&options, KILN_ERROR_ARGUMENT,
+               "device 'sim:generik': unknown profile; did you mean "
+               "sim:generic?; `kiln devices` lists them");
     setenv("KILN_DEVICE", "gpu1", 1);
     options.device = NULL;
     open_fails(&options, KILN_ERROR_ARGUMENT, "device 'gpu1': write cuda:0, sim or sim:PROFILE");
@@ -103,8 +108,10 @@ static const kiln_setting *device_setting(const kiln_engine *engine, const char 
 static void test_simulated(void)
 {
     reset();
-    static const struct { const char *name, *id; int cc; } devices[] = {
-        {"sim", "sim:generic", 90}, {"sim:generic", "sim:generic", 90}, {"sim:ampere", "sim:ampere", 80}};
+    static const struct {
+        const char *name, *id;
+        int cc;
+    } devices[] = {{"sim", "sim:generic", 90}, {"sim:generic", "sim:generic", 90}, {"sim:ampere", "sim:ampere", 80}};
     for (size_t i = 0; i < KILN__COUNT(devices); i++) {
         kiln_options options = options_for(devices[i].name);
         kiln_engine *engine = open_engine(&options);
@@ -137,7 +144,10 @@ static void test_simulated(void)
     kiln_engine_close(second);
 }
 
-typedef struct heard { char text[1024]; int count; } heard;
+typedef struct heard {
+    char text[1024];
+    int count;
+} heard;
 static void hear(void *user, kiln_log_level level, const char *message)
 {
     heard *got = user;
@@ -214,11 +224,15 @@ static void test_context(void)
     CHECK(kiln__sim_profile(NULL));
     options.device = "sim";
     options.context = (CUcontext)(uintptr_t)0x1230;
-    open_fails(&options, KILN_ERROR_DEVICE, "kiln_options.context: cuCtxPushCurrent: CUDA_ERROR_INVALID_CONTEXT "
-                                            "(invalid device context)");
+    open_fails(&options, KILN_ERROR_DEVICE,
+               "kiln_options.context: cuCtxPushCurrent: CUDA_ERROR_INVALID_CONTEXT "
+               "(invalid device context)");
 }
 
-typedef struct seen_devices { kiln_device_info infos[8]; size_t count, most; } seen_devices;
+typedef struct seen_devices {
+    kiln_device_info infos[8];
+    size_t count, most;
+} seen_devices;
 static int see_device(void *user, const kiln_device_info *info)
 {
     seen_devices *seen = user;
@@ -298,7 +312,7 @@ static void test_hosts(void)
     CHECK(found && found->user == &user && found->function == nothing);
     CHECK(kiln__engine_host(engine, "my_input", KILN_HOST_REFERENCE) == NULL);
     CHECK(kiln_register_host(engine, "my_input", KILN_HOST_INPUT, nothing, NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(error), "kiln_register_host: there is a host function 'my_input' already");
+    CHECK_TEXT(kiln_error_message(error), "kiln_register_host: a host function 'my_input' is registered already");
     kiln_error_free(error);
     CHECK(kiln_register_host(engine, "matmul_f64", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln_register_host(engine, "2nd", KILN_HOST_INPUT, nothing, NULL, NULL) == KILN_ERROR_ARGUMENT);
@@ -323,7 +337,10 @@ static void test_hosts(void)
 
 /* ---- doctor ---- */
 
-typedef struct findings { int count, broken; char cache[256], driver[512], remedy[512]; } findings;
+typedef struct findings {
+    int count, broken;
+    char cache[256], driver[512], remedy[512];
+} findings;
 static int take(void *user, const kiln_finding *finding)
 {
     findings *got = user;
@@ -362,7 +379,7 @@ static void test_doctor(void)
     CHECK(chmod("kept", 0777) == 0);
     engine = open_engine(&options);
     CHECK_OK(kiln_doctor(engine, take, &got, &error), error);
-    CHECK_TEXT(got.cache, "kept may be written to by others and is not trusted");
+    CHECK_TEXT(got.cache, "kept can be written by others and is not trusted");
     kiln_engine_close(engine);
     scratch_file("file", "x");
     options.cache_dir = "file";
@@ -394,8 +411,12 @@ static void test_cache(void)
     CHECK_TEXT(kiln_cache_dir(engine), "kept");
     kiln__cache *cache = kiln__engine_cache(engine);
     CHECK(cache != NULL && kiln__engine_cache(engine) == cache);
-    kiln__cache_key key = {.material = "material", .length = 8, .source = "a.cu", .arch = "sm_90",
-                           .compiler = "nvrtc 13.0", .options = ""};
+    kiln__cache_key key = {.material = "material",
+                           .length = 8,
+                           .source = "a.cu",
+                           .arch = "sm_90",
+                           .compiler = "nvrtc 13.0",
+                           .options = ""};
     kiln__unit unit = {.ptx = "ptx", .ptx_length = 3};
     kiln__cache_put(cache, &key, &unit);
     CHECK_OK(kiln_cache_list(engine, count_entry, &entries, &error), error);
@@ -502,9 +523,16 @@ static void test_oom(void)
     reset();
 }
 
-static const check_case cases[] = {
-    {"options", test_options}, {"device names", test_device_names}, {"simulated device", test_simulated},
-    {"choice of a device", test_choice}, {"the caller's context", test_context}, {"list of devices", test_devices},
-    {"memory limits", test_memory}, {"host functions", test_hosts}, {"doctor", test_doctor}, {"cache", test_cache},
-    {"threads", test_threads}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"options", test_options},
+                                   {"device names", test_device_names},
+                                   {"simulated device", test_simulated},
+                                   {"choice of a device", test_choice},
+                                   {"the caller's context", test_context},
+                                   {"list of devices", test_devices},
+                                   {"memory limits", test_memory},
+                                   {"host functions", test_hosts},
+                                   {"doctor", test_doctor},
+                                   {"cache", test_cache},
+                                   {"threads", test_threads},
+                                   {"out of memory", test_oom}};
 KILN_SUITE("core engine", cases)

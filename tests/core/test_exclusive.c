@@ -47,7 +47,11 @@ static void one_at_a_time(void)
     remove_folder(folder);
 }
 
-typedef struct taker { int fd; atomic_uint *order, *done; unsigned turns[8]; } taker;
+typedef struct taker {
+    int fd;
+    atomic_uint *order, *done;
+    unsigned turns[8];
+} taker;
 
 /* Whether another one waits: it has the place of the next, which is byte 1 of the file. */
 static bool somebody_waits(int fd)

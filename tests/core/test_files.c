@@ -13,8 +13,8 @@ static kiln_engine *open_engine(const char *path, unsigned flags)
     setenv("KILN_LIBCUDA", "/nowhere/libcuda.so.1", 1);
     unsetenv("KILN_PATH");
     unsetenv("KILN_WORKER");
-    kiln_options options = {.size = sizeof options, .device = "sim", .search_path = path,
-                            .flags = KILN_NO_CACHE | flags};
+    kiln_options options = {
+        .size = sizeof options, .device = "sim", .search_path = path, .flags = KILN_NO_CACHE | flags};
     kiln_engine *engine = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
@@ -77,16 +77,17 @@ static void test_trust(void)
     finds(engine, "specs", "k.cu", true, "kernel_src/k.cu");
     finds(engine, "specs", "m.cu", true, "more/kernel_src/m.cu");
     finds(engine, "specs", "../kernel_src/k.cu", true, "kernel_src/k.cu");
-    refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; looked in specs, more");
-    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED, "../kernel_src/k.cu: a spec may only read files "
-                                                                     "below specs, more");
-    static const char *const names[] = {"../outside/secret", "link", "folder/secret", "../specsoutside/secret",
-                                        "/etc/passwd", "deep/../../outside/secret"};
+    refuses(engine, "k.cu", false, KILN_ERROR_NOT_FOUND, "k.cu: not found; searched specs, more");
+    refuses(engine, "../kernel_src/k.cu", false, KILN_ERROR_REFUSED,
+            "../kernel_src/k.cu: a spec may only read files "
+            "below specs, more");
+    static const char *const names[] = {"../outside/secret",      "link",        "folder/secret",
+                                        "../specsoutside/secret", "/etc/passwd", "deep/../../outside/secret"};
     for (size_t i = 0; i < KILN__COUNT(names); i++) {
         refuses(engine, names[i], false, KILN_ERROR_REFUSED, names[i]);
         refuses(engine, names[i], true, KILN_ERROR_REFUSED, names[i]);
     }
-    refuses(engine, "nothing", false, KILN_ERROR_NOT_FOUND, "nothing: not found; looked in specs, more");
+    refuses(engine, "nothing", false, KILN_ERROR_NOT_FOUND, "nothing: not found; searched specs, more");
     refuses(engine, "/nothing", false, KILN_ERROR_NOT_FOUND, "/nothing: not found");
     refuses(engine, "", false, KILN_ERROR_ARGUMENT, "the name of a file is empty");
     kiln_engine_close(engine);
@@ -125,7 +126,7 @@ static void test_kernel_src(void)
         snprintf(absolute, sizeof absolute, "%s/outside/secret.cu", scratch_folder);
         CHECK(symlink(links[i][1], links[i][0]) == 0);
         CHECK(kiln__engine_find_source(engine, "pack/specs", links[i][2], &arena, &path, &error) == KILN_ERROR_REFUSED);
-        CHECK(error && strstr(kiln_error_message(error), "kernel_src is a link that leads elsewhere and is not used"));
+        CHECK(error && strstr(kiln_error_message(error), "kernel_src is a link to another place and is not used"));
         kiln_error_free(error);
         CHECK(kiln__engine_find_source(engine, "pack/specs", "/etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED);
         CHECK(kiln__engine_find_source(engine, "pack/specs", absolute, &arena, &path, NULL) == KILN_ERROR_REFUSED);
@@ -147,7 +148,8 @@ static void test_kernel_src(void)
     CHECK(rename("pack/kernel_src", "pack/other") == 0 && symlink("/", "pack/kernel_src") == 0);
     kiln__arena arena = {0};
     const char *path = NULL;
-    CHECK(kiln__engine_find_source(engine, "outside", "etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED && !path);
+    CHECK(kiln__engine_find_source(engine, "outside", "etc/passwd", &arena, &path, NULL) == KILN_ERROR_REFUSED &&
+          !path);
     kiln__arena_free(&arena);
     kiln_engine_close(engine);
     scratch_leave();
@@ -232,7 +234,7 @@ static void test_specs(void)
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     CHECK(kiln_spec_load(engine, "thign", &spec, &error) == KILN_ERROR_NOT_FOUND);
-    const char *start = "there is no spec 'thign'; did you mean 'thing'? Looked in ., specs, lib";
+    const char *start = "there is no spec 'thign'; did you mean 'thing'? Searched ., specs, lib";
     CHECK(strncmp(kiln_error_message(error), start, strlen(start)) == 0);
     kiln_error_free(error);
     error = NULL;
@@ -366,7 +368,6 @@ static void test_oom(void)
     scratch_leave();
 }
 
-static const check_case cases[] = {
-    {"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race}, {"specs", test_specs},
-    {"folders", test_folders}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"trust", test_trust}, {"kernel_src", test_kernel_src}, {"race", test_race},
+                                   {"specs", test_specs}, {"folders", test_folders},       {"out of memory", test_oom}};
 KILN_SUITE("core files", cases)

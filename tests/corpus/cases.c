@@ -69,7 +69,8 @@ static bool read_case(kiln__arena *arena, const char *folder, const char *file, 
     char *text;
     size_t length;
     kiln_error *failure = NULL;
-    *made = (corpus_case){.name = kiln__arena_strndup(arena, file, strlen(file) - 3), .combinations = 1,
+    *made = (corpus_case){.name = kiln__arena_strndup(arena, file, strlen(file) - 3),
+                          .combinations = 1,
                           .axes = kiln__arena_alloc(arena, AXES_MAX * sizeof *made->axes)};
     if (kiln__file_read(arena->mem, kiln__arena_printf(arena, "%s/%s", folder, file), 0, &text, &length, &failure)) {
         *error = kiln__arena_strdup(arena, kiln_error_message(failure));
@@ -125,10 +126,7 @@ bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, si
     return ok;
 }
 
-size_t corpus_modules(const corpus_case *of)
-{
-    return of->combinations * (of->every ? of->arch_count : 1);
-}
+size_t corpus_modules(const corpus_case *of) { return of->combinations * (of->every ? of->arch_count : 1); }
 
 /* The case's text with a #define of each value behind its last #include, so that headers do not see them. */
 static const char *fill(kiln__arena *arena, const corpus_case *of, const char *defines)

@@ -30,8 +30,14 @@
 extern char **environ;
 enum { ANY_ARCH = 999 }; /* newer than whatever the PTX is for */
 
-typedef struct reason { char *text, *example; size_t count; } reason;
-typedef struct known { char *pattern, *why; size_t used; } known;
+typedef struct reason {
+    char *text, *example;
+    size_t count;
+} reason;
+typedef struct known {
+    char *pattern, *why;
+    size_t used;
+} known;
 typedef struct report {
     size_t modules, loaded, not_compiled, expected, left_out;
     uint64_t bytes, parse_ns, decode_ns, held, slowest_ns;
@@ -182,7 +188,10 @@ static void keep(const settings *set, const corpus_module *module, const char *t
     kiln_error_free(error);
 }
 
-typedef struct pending { corpus_module *module; kiln__compile_job *job; } pending;
+typedef struct pending {
+    corpus_module *module;
+    kiln__compile_job *job;
+} pending;
 
 static void take(const settings *set, report *all, pending *slot)
 {
@@ -216,9 +225,13 @@ static kiln__compile_job *start(const settings *set, kiln__arena *arena, const c
         fprintf(stderr, "%s\n", kiln_error_message(unread));
     kiln_error_free(unread);
     const kiln__include include = {.name = "prelude.h", .text = prelude ? prelude : "", .path = path};
-    kiln__compile_request request = {.name = module->of->name, .source = module->source,
-                                     .includes = &include, .include_count = 1, .options = options,
-                                     .option_count = count, .arch = module->arch};
+    kiln__compile_request request = {.name = module->of->name,
+                                     .source = module->source,
+                                     .includes = &include,
+                                     .include_count = 1,
+                                     .options = options,
+                                     .option_count = count,
+                                     .arch = module->arch};
     kiln__compile_job *job = NULL;
     kiln_error *error = NULL;
     if (kiln__compile_start(set->compiler, &request, &job, &error) != KILN_OK)
@@ -250,8 +263,8 @@ static void compile_nvcc(const settings *set, report *all, kiln__arena *arena, c
         kiln_error_free(error);
         return;
     }
-    const char *begin[] = {"nvcc", "-ptx", "-std=c++17", "--extended-lambda", "-w", "-o", out, "-I", set->folder,
-                           source};
+    const char *begin[] = {"nvcc", "-ptx", "-std=c++17", "--extended-lambda", "-w",
+                           "-o",   out,    "-I",         set->folder,         source};
     for (size_t i = 0; i < KILN__COUNT(begin); i++)
         line[count++] = begin[i];
     line[count++] = kiln__arena_printf(arena, "-arch=compute_%d", module->arch);
@@ -365,9 +378,10 @@ static int summary(const settings *set, report *all)
             printf("nothing fails any more: %s (%s)\n", all->knowns[i].pattern, all->knowns[i].why);
             stale++;
         }
-    printf("%zu modules, %zu load (%.2f %%), %zu known not to; %zu not compiled, %zu left out for want of nvcc or cuRAND\n",
-           all->modules, all->loaded, all->modules ? 100.0 * (double)all->loaded / (double)all->modules : 0.0,
-           all->expected, all->not_compiled, all->left_out);
+    printf(
+        "%zu modules, %zu load (%.2f %%), %zu known not to; %zu not compiled, %zu left out for want of nvcc or cuRAND\n",
+        all->modules, all->loaded, all->modules ? 100.0 * (double)all->loaded / (double)all->modules : 0.0,
+        all->expected, all->not_compiled, all->left_out);
     if (all->loaded)
         printf("%.1f MB of PTX: parsed in %.3f s, decoded in %.3f s (%.1f MB/s); %.2f bytes held a byte of PTX; "
                "slowest %.3f s, %s\n",
@@ -432,8 +446,8 @@ static int compile_all(settings *set, report *all, kiln__nvrtc *nvrtc)
     }
     set->cuda = kiln__nvrtc_include(nvrtc);
     set->nvcc = set->nvcc && have_nvcc();
-    kiln__compiler_options options = {.worker = set->worker, .nvrtc = kiln__nvrtc_path(nvrtc), .jobs = set->jobs,
-                                      .timeout = 300};
+    kiln__compiler_options options = {
+        .worker = set->worker, .nvrtc = kiln__nvrtc_path(nvrtc), .jobs = set->jobs, .timeout = 300};
     if (kiln__compiler_open(NULL, &options, nvrtc, &set->compiler, &error) != KILN_OK) {
         fprintf(stderr, "corpus: %s\n", kiln_error_message(error));
         kiln_error_free(error);

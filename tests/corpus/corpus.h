@@ -5,21 +5,28 @@
 
 #include "base.h"
 
-typedef struct corpus_axis { const char *name; const char **values; size_t count; } corpus_axis;
+typedef struct corpus_axis {
+    const char *name;
+    const char **values;
+    size_t count;
+} corpus_axis;
 typedef struct corpus_case {
     const char *name, *source;
-    corpus_axis *axes; size_t axis_count;
-    const char **options; size_t option_count;
-    int archs[8]; size_t arch_count;
-    bool every;                    /* each combination for each architecture; else they take turns */
-    bool nvcc;                     /* has host code too: NVRTC cannot compile it */
+    corpus_axis *axes;
+    size_t axis_count;
+    const char **options;
+    size_t option_count;
+    int archs[8];
+    size_t arch_count;
+    bool every; /* each combination for each architecture; else they take turns */
+    bool nvcc;  /* has host code too: NVRTC cannot compile it */
     size_t combinations;
 } corpus_case;
 
 /* One module: a case with one value of every axis. */
 typedef struct corpus_module {
     const corpus_case *of;
-    const char *name;              /* "block_scan.T=int.N=64.sm_80" */
+    const char *name; /* "block_scan.T=int.N=64.sm_80" */
     const char *source;
     int arch;
 } corpus_module;

@@ -20,8 +20,8 @@ static inline char *run_compile(const char *name, const char *source)
     size_t count = 0;
     CHECK_OK(kiln__nvrtc_open(NULL, &nvrtc, &error), error);
     const char **options = corpus_options(&arena, kiln__nvrtc_include(nvrtc), KILN_TEST_DATA, NULL, &count);
-    kiln__compile_request request = {.name = name, .source = source, .options = options, .option_count = count,
-                                     .arch = 80};
+    kiln__compile_request request = {
+        .name = name, .source = source, .options = options, .option_count = count, .arch = 80};
     kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
     CHECK_OK(status, error);
     CU_ASSERT_FATAL(status == KILN_OK);

@@ -5,14 +5,8 @@ enum { N = 128, I = 5, TILE = N * I, BLOCKS = 3, ALL = TILE * BLOCKS };
 
 static vm_bench b;
 
-static void open_module(void)
-{
-    b = run_file("cub.cu");
-}
-static void close_module(void)
-{
-    vm_bench_end(&b);
-}
+static void open_module(void) { b = run_file("cub.cu"); }
+static void close_module(void) { vm_bench_end(&b); }
 
 static int by_int(const void *x, const void *y)
 {
@@ -44,7 +38,11 @@ static void sorts(const char *kernel, size_t size, int (*order)(const void *, co
     address = vm_bench_zeros(&b, ALL * size, &data);
     for (size_t i = 0; i < ALL; i++) {
         uint64_t r = run_random(&seed);
-        union { uint64_t r; float f; double d; } value = {.r = r};
+        union {
+            uint64_t r;
+            float f;
+            double d;
+        } value = {.r = r};
         if (order == by_float)
             value.f = (float)(int32_t)r * 0.37f;
         else if (order == down_double)
@@ -69,7 +67,9 @@ static void test_radix_sort(void)
 /* Each key with the values that it had, in their order. */
 static void stable(const char *kernel)
 {
-    struct { uint64_t keys, values; } p;
+    struct {
+        uint64_t keys, values;
+    } p;
     unsigned char *keys, before[ALL];
     int *values, wrong = 0;
     uint64_t seed = 7;
@@ -111,7 +111,9 @@ static void test_warp_sort(void)
 
 static void sums(const char *kernel, size_t size, bool real)
 {
-    struct { uint64_t in, out, total; } p;
+    struct {
+        uint64_t in, out, total;
+    } p;
     unsigned char *in, *out, *total;
     uint64_t seed = 11, wrong = 0;
     p.in = vm_bench_zeros(&b, ALL * size, &in);
@@ -150,7 +152,9 @@ static void test_sums(void)
 
 static void test_warp_sums(void)
 {
-    struct { uint64_t in, out; } p;
+    struct {
+        uint64_t in, out;
+    } p;
     int *in, *out, sums_of[2] = {0, 0};
     p.in = vm_bench_zeros(&b, 32 * 4, &in);
     p.out = vm_bench_zeros(&b, 32 * 4, &out);
@@ -164,7 +168,9 @@ static void test_warp_sums(void)
 
 static void histogram(const char *kernel)
 {
-    struct { uint64_t in, bins; } p;
+    struct {
+        uint64_t in, bins;
+    } p;
     unsigned char *in;
     unsigned *bins, want[256] = {0};
     uint64_t seed = 5;
@@ -188,7 +194,9 @@ static void test_histogram(void)
 
 static void test_heads(void)
 {
-    struct { uint64_t in, flags; } p;
+    struct {
+        uint64_t in, flags;
+    } p;
     unsigned char *in;
     int *flags, wrong = 0;
     uint64_t seed = 2;
@@ -204,7 +212,9 @@ static void test_heads(void)
 
 static void test_run_lengths(void)
 {
-    struct { uint64_t items, lengths, out, total; } p;
+    struct {
+        uint64_t items, lengths, out, total;
+    } p;
     unsigned char *items, *out;
     int *lengths, *total, at = 0, wrong = 0;
     uint64_t seed = 4;
@@ -225,9 +235,9 @@ static void test_run_lengths(void)
 }
 
 static const check_case cases[] = {
-    {"the module", open_module}, {"radix sort", test_radix_sort}, {"stable pairs", test_stable_pairs},
-    {"warp sort", test_warp_sort}, {"scan and reduce", test_sums}, {"warp reduce", test_warp_sums},
-    {"histogram", test_histogram}, {"heads", test_heads}, {"run lengths", test_run_lengths},
+    {"the module", open_module},   {"radix sort", test_radix_sort}, {"stable pairs", test_stable_pairs},
+    {"warp sort", test_warp_sort}, {"scan and reduce", test_sums},  {"warp reduce", test_warp_sums},
+    {"histogram", test_histogram}, {"heads", test_heads},           {"run lengths", test_run_lengths},
     {"unload", close_module},
 };
 RUN_SUITE("corpus.cub", cases)

@@ -5,25 +5,26 @@
 
 static vm_bench b;
 
-static void open_groups(void)
-{
-    b = run_file("groups.cu");
-}
-static void close_module(void)
-{
-    vm_bench_end(&b);
-}
+static void open_groups(void) { b = run_file("groups.cu"); }
+static void close_module(void) { vm_bench_end(&b); }
 
 static vm_fault_kind run_grid(bool cooperative, void *p)
 {
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "grid_rounds"), .grid = {7, 2, 1},
-                        .block = {24, 2, 1}, .params = p, .cooperative = cooperative};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "grid_rounds"),
+                        .grid = {7, 2, 1},
+                        .block = {24, 2, 1},
+                        .params = p,
+                        .cooperative = cooperative};
     return vm_run(b.device, &launch, &b.counters, &b.fault);
 }
 static void test_grid(void)
 {
     enum { THREADS = 7 * 2 * 48, ROUNDS = 5 };
-    struct { uint64_t a, b; int rounds; } p = {.rounds = ROUNDS};
+    struct {
+        uint64_t a, b;
+        int rounds;
+    } p = {.rounds = ROUNDS};
     static int wa[THREADS], wb[THREADS];
     int *da, *db;
     p.a = vm_bench_zeros(&b, sizeof wa, &da);
@@ -43,7 +44,9 @@ static void test_grid(void)
 
 static void test_tiles(void)
 {
-    struct { uint64_t in, sums, scans, labels; } p;
+    struct {
+        uint64_t in, sums, scans, labels;
+    } p;
     int *in, *sums, *scans, wrong = 0;
     unsigned *labels;
     p.in = vm_bench_zeros(&b, 64 * 4, &in);
@@ -71,7 +74,9 @@ static void test_tiles(void)
 
 static void test_lock(void)
 {
-    struct { uint64_t state, guarded; } p;
+    struct {
+        uint64_t state, guarded;
+    } p;
     int *state;
     long long *guarded;
     p.state = vm_bench_zeros(&b, 4, &state);
@@ -82,7 +87,9 @@ static void test_lock(void)
 
 static void test_atomics(void)
 {
-    struct { uint64_t sum, most, bits; } p;
+    struct {
+        uint64_t sum, most, bits;
+    } p;
     double *sum;
     float *most;
     uint64_t *bits;
@@ -98,7 +105,10 @@ static void test_atomics(void)
 static void test_staged(void)
 {
     enum { TILES = 9, ALL = TILES * 64 };
-    struct { uint64_t in, out; int tiles; } p = {.tiles = TILES};
+    struct {
+        uint64_t in, out;
+        int tiles;
+    } p = {.tiles = TILES};
     int *in, *out, wrong = 0;
     p.in = vm_bench_zeros(&b, ALL * 4, &in);
     p.out = vm_bench_zeros(&b, ALL * 4, &out);
@@ -113,7 +123,10 @@ static void test_staged(void)
 static void test_arrivals(void)
 {
     enum { ROUNDS = 20, ALL = ROUNDS * 32 };
-    struct { uint64_t in, out; int rounds; } p = {.rounds = ROUNDS};
+    struct {
+        uint64_t in, out;
+        int rounds;
+    } p = {.rounds = ROUNDS};
     int *in, *out, wrong = 0;
     p.in = vm_bench_zeros(&b, ALL * 4, &in);
     p.out = vm_bench_zeros(&b, ALL * 4, &out);
@@ -151,7 +164,9 @@ static void test_shapes(void)
 static void test_complex(void)
 {
     enum { COUNT = 64 };
-    struct { uint64_t in, out; } p;
+    struct {
+        uint64_t in, out;
+    } p;
     double *in, *out, worst = 0;
     uint64_t seed = 1;
     p.in = vm_bench_zeros(&b, COUNT * 16, &in);
@@ -188,7 +203,9 @@ static void philox_reference(const uint32_t start[4], uint64_t seed, uint32_t ou
 static void test_philox(void)
 {
     enum { T = 64 };
-    struct { uint64_t seed, offset, bits, flat, bell; } p = {.seed = 0x123456789abcdef0u, .offset = 4 * 77};
+    struct {
+        uint64_t seed, offset, bits, flat, bell;
+    } p = {.seed = 0x123456789abcdef0u, .offset = 4 * 77};
     uint32_t *bits;
     float *flat, *bell;
     int wrong = 0;
@@ -231,7 +248,9 @@ static void test_skip(void)
 /* G. Marsaglia, "Xorshift RNGs" (2003): xorwow. */
 static void test_xorwow(void)
 {
-    struct { uint64_t start, bits; } p;
+    struct {
+        uint64_t start, bits;
+    } p;
     uint32_t *start, *bits, v[5], d = 6615241;
     int wrong = 0;
     p.start = vm_bench_zeros(&b, 6 * 4, &start);
@@ -252,7 +271,9 @@ static void test_xorwow(void)
 /* With the directions of the first dimension it is the sequence of J. G. van der Corput, in the order of Gray codes. */
 static void test_sobol(void)
 {
-    struct { uint64_t directions, bits; } p;
+    struct {
+        uint64_t directions, bits;
+    } p;
     uint32_t *directions, *bits;
     int wrong = 0;
     p.directions = vm_bench_zeros(&b, 32 * 4, &directions);
@@ -282,9 +303,8 @@ static void test_curand(void)
 }
 
 static const check_case cases[] = {
-    {"the module", open_groups}, {"grid", test_grid}, {"tiles", test_tiles}, {"lock", test_lock},
-    {"atomics", test_atomics}, {"staged", test_staged}, {"arrivals", test_arrivals},
-    {"lists", test_lists}, {"virtual functions", test_shapes}, {"complex", test_complex},
-    {"unload", close_module}, {"curand", test_curand},
+    {"the module", open_groups},        {"grid", test_grid},       {"tiles", test_tiles},       {"lock", test_lock},
+    {"atomics", test_atomics},          {"staged", test_staged},   {"arrivals", test_arrivals}, {"lists", test_lists},
+    {"virtual functions", test_shapes}, {"complex", test_complex}, {"unload", close_module},    {"curand", test_curand},
 };
 RUN_SUITE("corpus.groups", cases)

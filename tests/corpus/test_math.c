@@ -10,13 +10,11 @@ static real r_rcbrt(real x) { return 1 / cbrtl(x); }
 static real r_sinpi(real x)
 {
     real r = remainderl(x, 2);
-    return fabsl(r) <= 0.25L ? sinl(M_PIl * r) : fabsl(r) >= 0.75L ? sinl(M_PIl * (r > 0 ? 1 - r : -1 - r))
-                             : copysignl(cosl(M_PIl * (fabsl(r) - 0.5L)), r);
+    return fabsl(r) <= 0.25L   ? sinl(M_PIl * r)
+           : fabsl(r) >= 0.75L ? sinl(M_PIl * (r > 0 ? 1 - r : -1 - r))
+                               : copysignl(cosl(M_PIl * (fabsl(r) - 0.5L)), r);
 }
-static real r_cospi(real x)
-{
-    return fabsl(remainderl(x, 1)) == 0.5L ? 0 : r_sinpi(0.5L - fabsl(remainderl(x, 2)));
-}
+static real r_cospi(real x) { return fabsl(remainderl(x, 1)) == 0.5L ? 0 : r_sinpi(0.5L - fabsl(remainderl(x, 2))); }
 static real r_erfcx(real x) { return expl(x * x) * erfcl(x); }
 static real r_normcdf(real x) { return 0.5L * erfcl(-x / M_SQRT2l); }
 /* Newton's method from a bisection. */
@@ -47,30 +45,66 @@ static real r_bessel_i1(real x) { return bessel(x, 1); }
 /* X(name, reference, from, to, ulp of float, ulp of double). The name with an f is the one of float. -1: no bound is
  * stated in ulp over that range. Ranges are those where the reference is good and the guide's bound holds. */
 #define UNARY(X)                                                                                                       \
-    X(sqrt, sqrtl, 0, 1e30, 0, 0) X(rsqrt, r_rsqrt, 1e-30, 1e30, 2, 1) X(cbrt, cbrtl, -1e30, 1e30, 1, 1)               \
-    X(rcbrt, r_rcbrt, 1e-20, 1e20, 1, 1) X(exp, expl, -80, 80, 2, 1) X(exp2, exp2l, -120, 120, 2, 1)                   \
-    X(exp10, exp10l, -35, 35, 2, 1) X(expm1, expm1l, -20, 80, 1, 1) X(log, logl, 1e-30, 1e30, 1, 1)                    \
-    X(log2, log2l, 1e-30, 1e30, 1, 1) X(log10, log10l, 1e-30, 1e30, 2, 1) X(log1p, log1pl, -0.9, 1e20, 1, 1)           \
-    X(sin, sinl, -1e5, 1e5, 2, 2) X(cos, cosl, -1e5, 1e5, 2, 2) X(tan, tanl, -1e4, 1e4, 4, 2)                          \
-    X(sinpi, r_sinpi, -1e4, 1e4, 1, 2) X(cospi, r_cospi, -1e4, 1e4, 1, 2) X(asin, asinl, -1, 1, 2, 2)                  \
-    X(acos, acosl, -1, 1, 2, 2) X(atan, atanl, -1e5, 1e5, 2, 2) X(sinh, sinhl, -80, 80, 3, 2)                          \
-    X(cosh, coshl, -80, 80, 2, 1) X(tanh, tanhl, -20, 20, 2, 1) X(asinh, asinhl, -1e10, 1e10, 3, 3)                    \
-    X(acosh, acoshl, 1, 1e10, 4, 3) X(atanh, atanhl, -0.999, 0.999, 3, 2) X(erf, erfl, -6, 6, 2, 2)                    \
-    X(erfc, erfcl, -6, 9, 4, 5) X(erfcx, r_erfcx, -3, 9, 4, 4) X(erfinv, r_erfinv, -0.999, 0.999, 2, 5)                \
-    X(erfcinv, r_erfcinv, 1e-10, 1.9, 4, 6) X(normcdf, r_normcdf, -9, 9, 5, 5)                                         \
-    X(normcdfinv, r_normcdfinv, 1e-10, 0.999, 5, 8) X(lgamma, lgammal, 3, 1e10, 6, 4)                                  \
-    X(tgamma, tgammal, 0.1, 30, 5, 10) X(j0, j0l, 0.1, 2, 9, 7) X(j1, j1l, 0.1, 3, 9, 7) X(y0, y0l, 1, 3, 9, 7)        \
-    X(y1, y1l, 0.1, 2, 9, 7) X(cyl_bessel_i0, r_bessel_i0, -20, 20, 6, 6)                                              \
-    X(cyl_bessel_i1, r_bessel_i1, -20, 20, 6, 6) X(fabs, fabsl, -1e30, 1e30, 0, 0) X(ceil, ceill, -1e6, 1e6, 0, 0)     \
-    X(floor, floorl, -1e6, 1e6, 0, 0) X(trunc, truncl, -1e6, 1e6, 0, 0) X(round, roundl, -1e6, 1e6, 0, 0)              \
-    X(rint, rintl, -1e6, 1e6, 0, 0) X(nearbyint, nearbyintl, -1e6, 1e6, 0, 0) X(logb, logbl, 1e-30, 1e30, 0, 0)
+    X(sqrt, sqrtl, 0, 1e30, 0, 0)                                                                                      \
+    X(rsqrt, r_rsqrt, 1e-30, 1e30, 2, 1)                                                                               \
+    X(cbrt, cbrtl, -1e30, 1e30, 1, 1)                                                                                  \
+    X(rcbrt, r_rcbrt, 1e-20, 1e20, 1, 1)                                                                               \
+    X(exp, expl, -80, 80, 2, 1)                                                                                        \
+    X(exp2, exp2l, -120, 120, 2, 1)                                                                                    \
+    X(exp10, exp10l, -35, 35, 2, 1)                                                                                    \
+    X(expm1, expm1l, -20, 80, 1, 1)                                                                                    \
+    X(log, logl, 1e-30, 1e30, 1, 1)                                                                                    \
+    X(log2, log2l, 1e-30, 1e30, 1, 1)                                                                                  \
+    X(log10, log10l, 1e-30, 1e30, 2, 1)                                                                                \
+    X(log1p, log1pl, -0.9, 1e20, 1, 1)                                                                                 \
+    X(sin, sinl, -1e5, 1e5, 2, 2)                                                                                      \
+    X(cos, cosl, -1e5, 1e5, 2, 2)                                                                                      \
+    X(tan, tanl, -1e4, 1e4, 4, 2)                                                                                      \
+    X(sinpi, r_sinpi, -1e4, 1e4, 1, 2)                                                                                 \
+    X(cospi, r_cospi, -1e4, 1e4, 1, 2)                                                                                 \
+    X(asin, asinl, -1, 1, 2, 2)                                                                                        \
+    X(acos, acosl, -1, 1, 2, 2)                                                                                        \
+    X(atan, atanl, -1e5, 1e5, 2, 2)                                                                                    \
+    X(sinh, sinhl, -80, 80, 3, 2)                                                                                      \
+    X(cosh, coshl, -80, 80, 2, 1)                                                                                      \
+    X(tanh, tanhl, -20, 20, 2, 1)                                                                                      \
+    X(asinh, asinhl, -1e10, 1e10, 3, 3)                                                                                \
+    X(acosh, acoshl, 1, 1e10, 4, 3)                                                                                    \
+    X(atanh, atanhl, -0.999, 0.999, 3, 2)                                                                              \
+    X(erf, erfl, -6, 6, 2, 2)                                                                                          \
+    X(erfc, erfcl, -6, 9, 4, 5)                                                                                        \
+    X(erfcx, r_erfcx, -3, 9, 4, 4)                                                                                     \
+    X(erfinv, r_erfinv, -0.999, 0.999, 2, 5)                                                                           \
+    X(erfcinv, r_erfcinv, 1e-10, 1.9, 4, 6)                                                                            \
+    X(normcdf, r_normcdf, -9, 9, 5, 5)                                                                                 \
+    X(normcdfinv, r_normcdfinv, 1e-10, 0.999, 5, 8)                                                                    \
+    X(lgamma, lgammal, 3, 1e10, 6, 4)                                                                                  \
+    X(tgamma, tgammal, 0.1, 30, 5, 10)                                                                                 \
+    X(j0, j0l, 0.1, 2, 9, 7)                                                                                           \
+    X(j1, j1l, 0.1, 3, 9, 7)                                                                                           \
+    X(y0, y0l, 1, 3, 9, 7)                                                                                             \
+    X(y1, y1l, 0.1, 2, 9, 7)                                                                                           \
+    X(cyl_bessel_i0, r_bessel_i0, -20, 20, 6, 6)                                                                       \
+    X(cyl_bessel_i1, r_bessel_i1, -20, 20, 6, 6)                                                                       \
+    X(fabs, fabsl, -1e30, 1e30, 0, 0)                                                                                  \
+    X(ceil, ceill, -1e6, 1e6, 0, 0)                                                                                    \
+    X(floor, floorl, -1e6, 1e6, 0, 0)                                                                                  \
+    X(trunc, truncl, -1e6, 1e6, 0, 0)                                                                                  \
+    X(round, roundl, -1e6, 1e6, 0, 0)                                                                                  \
+    X(rint, rintl, -1e6, 1e6, 0, 0)                                                                                    \
+    X(nearbyint, nearbyintl, -1e6, 1e6, 0, 0)                                                                          \
+    X(logb, logbl, 1e-30, 1e30, 0, 0)
 
 /* X(name, reference, from, to of each operand, ulp of float, of double) */
 #define BINARY(X)                                                                                                      \
-    X(pow, powl, 0.01, 9, -9, 9, 4, 2) X(atan2, atan2l, -1e4, 1e4, -1e4, 1e4, 3, 2)                                    \
-    X(hypot, hypotl, -1e10, 1e10, -1e10, 1e10, 3, 2) X(fmod, fmodl, -1e4, 1e4, 0.01, 9, 0, 0)                          \
-    X(remainder, remainderl, -1e4, 1e4, 0.01, 9, 0, 0) X(fdim, fdiml, -9, 9, -9, 9, 0, 0)                              \
-    X(fmax, fmaxl, -9, 9, -9, 9, 0, 0) X(fmin, fminl, -9, 9, -9, 9, 0, 0)                                              \
+    X(pow, powl, 0.01, 9, -9, 9, 4, 2)                                                                                 \
+    X(atan2, atan2l, -1e4, 1e4, -1e4, 1e4, 3, 2)                                                                       \
+    X(hypot, hypotl, -1e10, 1e10, -1e10, 1e10, 3, 2)                                                                   \
+    X(fmod, fmodl, -1e4, 1e4, 0.01, 9, 0, 0)                                                                           \
+    X(remainder, remainderl, -1e4, 1e4, 0.01, 9, 0, 0)                                                                 \
+    X(fdim, fdiml, -9, 9, -9, 9, 0, 0)                                                                                 \
+    X(fmax, fmaxl, -9, 9, -9, 9, 0, 0)                                                                                 \
+    X(fmin, fminl, -9, 9, -9, 9, 0, 0)                                                                                 \
     X(copysign, copysignl, -9, 9, -9, 9, 0, 0)
 
 typedef struct function {
@@ -85,7 +119,7 @@ static const function functions[] = {
     UNARY(X)
 #undef X
 #define X(name, reference, from, to, from2, to2, f, d) {#name, NULL, reference, {from, from2}, {to, to2}, {f, d}},
-    BINARY(X)
+        BINARY(X)
 #undef X
 };
 enum { COUNT = sizeof functions / sizeof *functions, VALUES = 2048 };
@@ -95,7 +129,8 @@ static void write_source(kiln__text *text)
 {
     for (size_t i = 0; i < COUNT; i++)
         for (int wide = 0; wide < 2; wide++)
-            kiln__text_printf(text, "extern \"C\" __global__ void %s_%d(const %s *a, const %s *b, %s *out)\n"
+            kiln__text_printf(text,
+                              "extern \"C\" __global__ void %s_%d(const %s *a, const %s *b, %s *out)\n"
                               "{ int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = %s%s(a[i]%s); }\n",
                               functions[i].name, wide, wide ? "double" : "float", wide ? "double" : "float",
                               wide ? "double" : "float", functions[i].name, wide ? "" : "f",
@@ -130,7 +165,12 @@ static double distance(real got, real want, int digits, int least)
     return (double)(fabsl(got - want) / ldexpl(1, exponent - digits));
 }
 
-typedef struct room { void *a, *b, *out; struct { uint64_t a, b, out; } p; } room;
+typedef struct room {
+    void *a, *b, *out;
+    struct {
+        uint64_t a, b, out;
+    } p;
+} room;
 
 static void run_function(vm_bench *b, room *r, const function *f, int wide)
 {
@@ -197,7 +237,9 @@ static void test_special_values(void)
         "    f[8] = exp2f(10.0f + fzero);\n"
         "}\n";
     vm_bench b = run_source("special.cu", source);
-    struct { uint64_t d, f; } p;
+    struct {
+        uint64_t d, f;
+    } p;
     double *d;
     float *f;
     p.d = vm_bench_zeros(&b, 16 * 8, &d);

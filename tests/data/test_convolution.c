@@ -117,16 +117,16 @@ static void test_errors(void)
                mask = {.type = KILN_f32, .dims = 2, .shape = {3, 3}};
     kiln_array other = x;
     other.shape[1] = 6;
-    fails(x, mask, other, "host function 'convolution_f64': x and y have two dimensions, the same ones");
+    fails(x, mask, other, "host function 'convolution_f64': x and y must have two dimensions and the same shape");
     other = x;
     other.type = KILN_f64;
-    fails(x, mask, other, "host function 'convolution_f64': x, mask and y are of f32");
+    fails(x, mask, other, "host function 'convolution_f64': x, mask and y must be of f32");
     other = mask;
     other.shape[0] = 2;
-    fails(x, other, x, "host function 'convolution_f64': mask has two dimensions, both of them odd");
+    fails(x, other, x, "host function 'convolution_f64': mask must have two dimensions, both odd");
     other = mask;
     other.dims = 1;
-    fails(x, other, x, "host function 'convolution_f64': mask has two dimensions, both of them odd");
+    fails(x, other, x, "host function 'convolution_f64': mask must have two dimensions, both odd");
 }
 
 static kiln_status multiply(kiln_call *call, const kiln_allocator *mem, int64_t rows, int64_t columns,

@@ -67,7 +67,9 @@ static void test_half(void)
         wrong += isnan(d) ? (kiln__double_to_half(d) & 0x7E00) != 0x7E00 : kiln__double_to_half(d) != h;
     }
     CHECK(wrong == 0);
-    static const struct { double value; uint16_t half;
+    static const struct {
+        double value;
+        uint16_t half;
     } cases[] = {
         {0.0, 0},
         {-0.0, 0x8000},
@@ -126,10 +128,13 @@ static void test_conversions(void)
 static void test_philox(void)
 {
     /* The known answers that come with Random123 (kat_vectors, philox4x32 10). */
-    static const struct { uint32_t counter[4], key[2], out[4]; } known[] = {
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {
         {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
         {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
+        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+         {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -305,25 +310,25 @@ static void test_constant_and_iota(void)
 static void test_bad_fills(void)
 {
     fill_fails(KILN_i8, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 200},
-               "200 is outside what i8 holds");
+               "200 is outside the range of i8");
     fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 250, .ib = 1},
-               "259 is outside what u8 holds");
+               "259 is outside the range of u8");
     fill_fails(KILN_i64, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 1, .ib = INT64_MAX},
-               "iota from 1 by 9223372036854775807 leaves 64 bits");
+               "iota from 1 by 9223372036854775807 exceeds 64 bits");
     fill_fails(KILN_i32, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = 0.5},
-               "a buffer of i32 is filled with integers, not with 0.5");
+               "a buffer of i32 must be filled with integers, not with 0.5");
     fill_fails(KILN_i32, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = 2, .ib = 1},
                "uniform: [2, 1] has no values");
     fill_fails(KILN_f32, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 1, .b = 1},
                "uniform: [1, 1) has no values");
     fill_fails(KILN_f32, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 1, .b = -1},
-               "normal: a deviation is finite and not negative, not -1");
+               "normal: the deviation must be finite and 0 or more, not -1");
     fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 1000, .b = 1},
                "zipf: 1000 values do not fit into u8");
     fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 2.5, .b = 1},
-               "zipf: the number of values is an integer from 1, not 2.5");
+               "zipf: the number of values must be an integer of 1 or more, not 2.5");
     fill_fails(KILN_u8, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 10, .b = NAN},
-               "zipf: an exponent lies in 0 .. 20, not at nan");
+               "zipf: the exponent must be 0 to 20, not nan");
 }
 
 /* ---- .npy ---- */
@@ -387,17 +392,17 @@ static void test_npy_broken(void)
 {
     const int32_t six[] = {1, 2, 3, 4, 5, 6};
     memcpy(npy, "\x93NUMPX123456", 12);
-    npy_fails(0, "a.npy: is no .npy file: it does not start with \\x93NUMPY");
-    npy_fails(12, "a.npy: is no .npy file: it does not start with \\x93NUMPY");
+    npy_fails(0, "a.npy: is not a .npy file: it does not start with \\x93NUMPY");
+    npy_fails(12, "a.npy: is not a .npy file: it does not start with \\x93NUMPY");
     size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }\n", six, sizeof six);
-    npy_fails(n - 1, "a.npy: is cut short: its header promises 24 bytes of data, 23 are there");
+    npy_fails(n - 1, "a.npy: is incomplete: its header describes 24 bytes of data, but it has 23");
     npy_fails(40, "a.npy: ends within its header");
     npy[6] = 4;
-    npy_fails(n, "a.npy: is of a .npy version that kiln does not know (1.0 to 3.0 are known)");
+    npy_fails(n, "a.npy: has an unknown .npy version (1.0 to 3.0 are supported)");
 #define HEADER(text, message) npy_fails(make_npy(1, text, six, sizeof six), message)
-    HEADER("", "a.npy: has a header that is no Python dict");
-    HEADER("{", "a.npy: has a header that is no Python dict");
-    HEADER("{'descr': '<i4'", "a.npy: has a header that is no Python dict");
+    HEADER("", "a.npy: has a header that is not a Python dict");
+    HEADER("{", "a.npy: has a header that is not a Python dict");
+    HEADER("{'descr': '<i4'", "a.npy: has a header that is not a Python dict");
     HEADER("{'descr': '<i4'}", "a.npy: has an incomplete header");
     HEADER("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}",
            "a.npy: holds elements of type '<c8'; kiln reads integers of 8 to 64 bits, f16, f32, f64");
@@ -406,18 +411,17 @@ static void test_npy_broken(void)
     HEADER("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}",
            "a.npy: is big-endian; save it as little-endian (array.astype(dtype.newbyteorder('<')))");
     HEADER("{'descr': '<i4', 'fortran_order': 1, 'shape': (2,)}",
-           "a.npy: has a header without a readable 'fortran_order'");
-    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}",
-           "a.npy: has a header without a readable 'shape'");
-    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}", "a.npy: has a header with a malformed 'shape'");
-    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,,)}", "a.npy: has a header with a malformed 'shape'");
+           "a.npy: has no readable 'fortran_order' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': 2}", "a.npy: has no readable 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,)}", "a.npy: has a malformed 'shape' in its header");
+    HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,,)}", "a.npy: has a malformed 'shape' in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-           "a.npy: has a header with a malformed 'shape'");
+           "a.npy: has a malformed 'shape' in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296,4294967296)}",
-           "a.npy: promises more elements than can be addressed");
+           "a.npy: its header describes more elements than can be addressed");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1)}",
            "a.npy: has more than 8 dimensions");
-    HEADER("{'descr': '<i4', 'descr': '<i4'}", "a.npy: has a header with a key of no known meaning");
+    HEADER("{'descr': '<i4', 'descr': '<i4'}", "a.npy: has an unknown key in its header");
     HEADER("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} x", "a.npy: has an incomplete header");
 #undef HEADER
     char big[1200] = {0};
@@ -451,7 +455,7 @@ static void test_npy_files(void)
     error = NULL;
     CHECK(truncate(path, 200) == 0);
     CHECK(kiln__npy_read(NULL, path, 96, &in, &error) == KILN_ERROR_IO);
-    CHECK(strstr(kiln_error_message(error), "is cut short: its header promises 96 bytes of data, 72 are there"));
+    CHECK(strstr(kiln_error_message(error), "is incomplete: its header describes 96 bytes of data, but it has 72"));
     kiln_error_free(error);
     error = NULL;
     CHECK(truncate(path, 20) == 0);
@@ -578,24 +582,15 @@ static kiln_status greedy(void *user, kiln_call *call)
     CHECK(kiln_call_export_array(call, "csr.values", KILN_f32, 1, (uint64_t[]){5}, &out) == KILN_OK);
     CHECK(((float *)out->data)[4] == 0);
     switch (*(int *)user) {
-    case 1:
-        return kiln_call_int(call, "absnet", NULL, &n);
-    case 2:
-        return kiln_call_int(call, "t", NULL, &n);
-    case 3:
-        return kiln_call_output(call, "a", &out);
-    case 4:
-        return kiln_call_export_int(call, "rows", 6);
-    case 5:
-        return KILN_ERROR_IO;
-    case 6:
-        return kiln_call_file(call, "x.mtx", &text);
-    case 7:
-        return kiln_call_fail(call, "row %d is not sorted", 12);
-    case 8:
-        return kiln_call_float(call, "a", NULL, &f);
-    default:
-        return KILN_OK;
+    case 1: return kiln_call_int(call, "absnet", NULL, &n);
+    case 2: return kiln_call_int(call, "t", NULL, &n);
+    case 3: return kiln_call_output(call, "a", &out);
+    case 4: return kiln_call_export_int(call, "rows", 6);
+    case 5: return KILN_ERROR_IO;
+    case 6: return kiln_call_file(call, "x.mtx", &text);
+    case 7: return kiln_call_fail(call, "row %d is not sorted", 12);
+    case 8: return kiln_call_float(call, "a", NULL, &f);
+    default: return KILN_OK;
     }
 }
 
@@ -623,10 +618,10 @@ static void test_calls(void)
         "",
         "argument 'absnet' is missing; 'absent' is given",
         "argument 't' is a text, not an integer",
-        "argument 'a' may be read but not written here",
+        "argument 'a' is an input: it cannot be written",
         "exports 'rows' twice",
         "",
-        "no file may be read here: 'x.mtx'",
+        "cannot read 'x.mtx': no file may be read here",
         "row 12 is not sorted",
         "argument 'a' is an array, not a float",
     };

@@ -72,8 +72,9 @@ static void expect_failure(kiln_array keys, kiln_array counts)
 {
     kiln_error *error = NULL;
     CHECK(call(&keys, &counts, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK_TEXT(kiln_error_message(error),
-               "host function 'histogram_exact': keys is a line of u8 or u32, and counts one of u32");
+    CHECK_TEXT(
+        kiln_error_message(error),
+        "host function 'histogram_exact': keys must be one-dimensional, of u8 or u32, and counts one-dimensional, of u32");
     kiln_error_free(error);
     kiln__array_free(NULL, &keys);
     kiln__array_free(NULL, &counts);

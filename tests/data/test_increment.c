@@ -63,13 +63,13 @@ static void test_refused(void)
     kiln_array x = {.type = KILN_u32, .dims = 1, .shape = {4}}, y = {.type = KILN_u32, .dims = 1, .shape = {5}};
     kiln_error *error = NULL;
     CHECK(increment(&x, &y, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK_TEXT(kiln_error_message(error), "host function 'increment_exact': x and y have one shape");
+    CHECK_TEXT(kiln_error_message(error), "host function 'increment_exact': x and y must have the same shape");
     kiln_error_free(error);
     error = NULL;
     x.type = y.type = KILN_f32;
     CHECK(increment(&x, &y, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error),
-               "host function 'increment_exact': x and y are of one integer type, not f32 and f32");
+               "host function 'increment_exact': x and y must be of the same integer type, not f32 and f32");
     kiln_error_free(error);
 }
 

@@ -174,15 +174,16 @@ static void expect_failure(const char *function, const char *size, int64_t value
 
 static void test_errors(void)
 {
-    const char *of_reduction = "host function 'reduction_f64': x is a line of f32 or i32, and y one element "
-                               "of the same type";
-    const char *of_scan = "host function 'scan_f64': x and y are lines of as many f32 or i32";
+    const char *of_reduction = "host function 'reduction_f64': x must be one-dimensional, of f32 or i32, and y one "
+                               "element of the same type";
+    const char *of_scan = "host function 'scan_f64': x and y must be one-dimensional, of f32 or i32, and of the same "
+                          "type and length";
     expect_failure("reduction_f64", "OP", 3, make(KILN_f32, 5), make(KILN_f32, 1), make(KILN_i64, 1),
-                   "host function 'reduction_f64': OP is 0 (sum), 1 (max) or 2 (argmax), not 3");
+                   "host function 'reduction_f64': OP must be 0 (sum), 1 (max) or 2 (argmax), not 3");
     expect_failure("reduction_f64", "OP", SUM, make(KILN_f64, 5), make(KILN_f64, 1), make(KILN_i64, 0), of_reduction);
     expect_failure("reduction_f64", "OP", SUM, make(KILN_f32, 5), make(KILN_f32, 0), make(KILN_i64, 0), of_reduction);
     expect_failure("reduction_f64", "OP", ARGMAX, make(KILN_f32, 5), make(KILN_f32, 1), make(KILN_i64, 0),
-                   "host function 'reduction_f64': at is one i64");
+                   "host function 'reduction_f64': at must be one i64");
     expect_failure("reduction_f64", "SUM", SUM, make(KILN_f32, 5), make(KILN_f32, 1), make(KILN_i64, 0),
                    "host function 'reduction_f64': argument 'OP' is missing");
     expect_failure("scan_f64", "EXCLUSIVE", 0, make(KILN_f32, 5), make(KILN_f32, 4), make(KILN_i64, 0), of_scan);

@@ -92,15 +92,17 @@ static void test_shapes_that_do_not_fit(void)
     kiln_array a = {.type = KILN_f32, .dims = 2, .shape = {4, 5}}, t = {.type = KILN_f32, .dims = 2, .shape = {5, 4}};
     kiln_array other = t;
     other.type = KILN_u32;
-    fails(a, other, "host function 'transpose_exact': A and T are of one type, not f32 and u32");
+    fails(a, other, "host function 'transpose_exact': A and T must be of the same type, not f32 and u32");
     fails(a, a, "host function 'transpose_exact': the transpose of 4 x 5 is not 4 x 5");
     other = t;
     other.dims = 1;
-    fails(a, other, "host function 'transpose_exact': A and T have two dimensions or more, and as many as each other, "
-                    "not 2 and 1");
+    fails(a, other,
+          "host function 'transpose_exact': A and T must have the same number of dimensions, 2 or more, "
+          "not 2 and 1");
     kiln_array stack = {.type = KILN_f32, .dims = 3, .shape = {2, 4, 5}};
     other = (kiln_array){.type = KILN_f32, .dims = 3, .shape = {3, 5, 4}};
-    fails(stack, other, "host function 'transpose_exact': A is a stack of other matrices than T: 2 and 3 in dimension 0");
+    fails(stack, other,
+          "host function 'transpose_exact': A and T must be stacks of equal size: 2 and 3 in dimension 0");
 }
 
 static const check_case cases[] = {

@@ -39,10 +39,7 @@ CUresult cuDeviceGetCount(int *count)
     return (CUresult)number("FAKE_COUNT_RESULT", 0);
 }
 
-static CUresult newer(void)
-{
-    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-}
+static CUresult newer(void) { return CUDA_ERROR_CONTEXT_IS_DESTROYED; }
 
 /* As since CUDA 13: another function than the exported one, for some names with another signature. */
 CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,

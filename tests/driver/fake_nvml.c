@@ -43,16 +43,10 @@ int nvmlInit_v2(void)
 }
 
 #ifndef FAKE_NVML_OLD
-int nvmlShutdown(void)
-{
-    return 0;
-}
+int nvmlShutdown(void) { return 0; }
 #endif
 
-const char *nvmlErrorString(int result)
-{
-    return result == NOT_FOUND ? "Not Found" : "Some Error";
-}
+const char *nvmlErrorString(int result) { return result == NOT_FOUND ? "Not Found" : "Some Error"; }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {

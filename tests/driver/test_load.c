@@ -5,8 +5,8 @@
 #include "driver_internal.h"
 #include "sim.h"
 
-static const char *const knobs[] = {"FAKE_INIT", "FAKE_COUNT", "FAKE_COUNT_RESULT", "FAKE_VERSION",
-                                    "KILN_LIBCUDA", "CUDA_VISIBLE_DEVICES"};
+static const char *const knobs[] = {"FAKE_INIT",    "FAKE_COUNT",   "FAKE_COUNT_RESULT",
+                                    "FAKE_VERSION", "KILN_LIBCUDA", "CUDA_VISIBLE_DEVICES"};
 
 static void reset(void)
 {
@@ -59,8 +59,11 @@ static void test_fails(void)
     fails("/nowhere/libcuda.so.1", NULL, NULL, 0, "The CUDA driver library /nowhere/libcuda.so.1 was not found. ",
           "Install the NVIDIA driver");
     fails(KILN_SOURCE_DIR "/tests/driver/test_load.c", NULL, NULL, 0, "The CUDA driver library ", "cannot be loaded");
-    fails(FAKE_CUDA_OLD, "FAKE_VERSION", "10020", 0, "The CUDA driver ", "(for CUDA 10.2) is too old: it has no cu");
-    static const struct { CUresult result; const char *inside; } results[] = {
+    fails(FAKE_CUDA_OLD, "FAKE_VERSION", "10020", 0, "The CUDA driver ", "(for CUDA 10.2) is too old: it lacks cu");
+    static const struct {
+        CUresult result;
+        const char *inside;
+    } results[] = {
         {CUDA_ERROR_STUB_LIBRARY, "LD_LIBRARY_PATH"},
         {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "Reboot"},
         {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "cuda-compat"},
@@ -97,10 +100,12 @@ static void test_nodes(void)
              "The CUDA driver libcuda.so.1 is installed but there is no /nowhere/nvidiactl (No such file or "
              "directory). Load the kernel module (`modprobe nvidia`, `nvidia-smi`), or start the container with the "
              "GPU (`--gpus all`).");
-    explains(CUDA_ERROR_NO_DEVICE, "/dev/null", "The CUDA driver libcuda.so.1 finds no GPU. Check `nvidia-smi -L` and "
-                                                "`dmesg`.");
-    explains(CUDA_ERROR_UNKNOWN, "/dev/null", "The CUDA driver libcuda.so.1 does not start (error 999). Check "
-                                              "`nvidia-smi` and `dmesg`; a reboot resets a lost GPU.");
+    explains(CUDA_ERROR_NO_DEVICE, "/dev/null",
+             "The CUDA driver libcuda.so.1 finds no GPU. Check `nvidia-smi -L` and "
+             "`dmesg`.");
+    explains(CUDA_ERROR_UNKNOWN, "/dev/null",
+             "The CUDA driver libcuda.so.1 does not start (error 999). Check "
+             "`nvidia-smi` and `dmesg`; a reboot resets a lost GPU.");
     setenv("CUDA_VISIBLE_DEVICES", "7", 1);
     explains(CUDA_ERROR_NO_DEVICE, "/dev/null",
              "The CUDA driver libcuda.so.1 shows no GPU because CUDA_VISIBLE_DEVICES is '7'. Unset it, or name a GPU "
@@ -112,8 +117,10 @@ static void test_nodes(void)
     close(fd);
     CHECK(chmod(path, 0) == 0);
     char want[512];
-    snprintf(want, sizeof want, "This user may not open %s, which the CUDA driver libcuda.so.1 needs. Join the group "
-             "that owns it (`ls -l %s`), or start the container with the GPU.", path, path);
+    snprintf(want, sizeof want,
+             "This user may not open %s, which the CUDA driver libcuda.so.1 needs. Join the group "
+             "that owns it (`ls -l %s`), or start the container with the GPU.",
+             path, path);
     bool root = geteuid() == 0; /* whom no mode keeps out */
     CHECK(!root || seteuid(65534) == 0);
     explains(CUDA_ERROR_NO_DEVICE, path, want);
@@ -160,7 +167,7 @@ static void test_info(void)
     CHECK(info.driver_version == 0);
     CHECK(info.shared_per_block == 49152 && info.shared_per_block_optin == 232448);
     CHECK(info.memory_bytes > 0);
-    CHECK(info.peak_flops > 66.8e12 && info.peak_flops < 67.0e12);       /* 132 * 128 * 2 * 1.98e9 */
+    CHECK(info.peak_flops > 66.8e12 && info.peak_flops < 67.0e12);        /* 132 * 128 * 2 * 1.98e9 */
     CHECK(info.peak_bandwidth > 4.9e12 && info.peak_bandwidth < 4.95e12); /* 2 * 3.201e9 * 6144 / 8 */
     kiln__driver_device_info(&driver, 1, &info);
     CHECK_TEXT(info.id, "sim:ampere");
@@ -195,7 +202,7 @@ static void test_oom(void)
     reset();
 }
 
-static const check_case cases[] = {
-    {"opens", test_opens}, {"ways to fail", test_fails},
-    {"device nodes", test_nodes}, {"error texts", test_fail}, {"device info", test_info}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"opens", test_opens},        {"ways to fail", test_fails},
+                                   {"device nodes", test_nodes}, {"error texts", test_fail},
+                                   {"device info", test_info},   {"out of memory", test_oom}};
 KILN_SUITE("driver load", cases)

@@ -6,9 +6,9 @@
 
 #define UUID "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"
 
-static const char *const knobs[] = {"KILN_LIBNVML", "FAKE_NVML_INIT", "FAKE_NVML_CLOCK", "FAKE_NVML_MEMORY_CLOCK",
-                                    "FAKE_NVML_REASONS", "FAKE_NVML_CELSIUS", "FAKE_NVML_MILLIWATTS",
-                                    "FAKE_NVML_ENERGY"};
+static const char *const knobs[] = {"KILN_LIBNVML",           "FAKE_NVML_INIT",    "FAKE_NVML_CLOCK",
+                                    "FAKE_NVML_MEMORY_CLOCK", "FAKE_NVML_REASONS", "FAKE_NVML_CELSIUS",
+                                    "FAKE_NVML_MILLIWATTS",   "FAKE_NVML_ENERGY"};
 
 static void reset(void)
 {
@@ -33,7 +33,7 @@ static void test_not_there(void)
 {
     reset();
     fails("/nowhere/libnvidia-ml.so.1", UUID, "/nowhere/libnvidia-ml.so.1 was not found");
-    fails(FAKE_NVML_OLD, UUID, "is too old: it has no nvmlShutdown");
+    fails(FAKE_NVML_OLD, UUID, "is too old: it lacks nvmlShutdown");
     fails(FAKE_NVML, "GPU-1", "GPU-1: Not Found");
     setenv("FAKE_NVML_INIT", "9", 1);
     fails(FAKE_NVML, UUID, "it does not start: Some Error");
@@ -58,10 +58,18 @@ static void test_tells(void)
     setenv("FAKE_NVML_CELSIUS", "41", 1);
     setenv("FAKE_NVML_MILLIWATTS", "699500", 1);
     setenv("FAKE_NVML_ENERGY", "0", 1);
-    static const struct { const char *bits; unsigned is; } reasons[] = {
-        {"0x0", 0}, {"0x1", 0}, {"0x4", KILN_THROTTLE_POWER}, {"0x80", KILN_THROTTLE_POWER},
-        {"0x20", KILN_THROTTLE_THERMAL}, {"0x48", KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE},
-        {"0x2", KILN_THROTTLE_SETTING}, {"0x1ff", 15},
+    static const struct {
+        const char *bits;
+        unsigned is;
+    } reasons[] = {
+        {"0x0", 0},
+        {"0x1", 0},
+        {"0x4", KILN_THROTTLE_POWER},
+        {"0x80", KILN_THROTTLE_POWER},
+        {"0x20", KILN_THROTTLE_THERMAL},
+        {"0x48", KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE},
+        {"0x2", KILN_THROTTLE_SETTING},
+        {"0x1ff", 15},
     };
     for (size_t i = 0; i < KILN__COUNT(reasons); i++) {
         setenv("FAKE_NVML_REASONS", reasons[i].bits, 1);

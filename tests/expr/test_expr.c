@@ -4,12 +4,15 @@
 #include "check.h"
 #include "expr.h"
 
-static const kiln_setting settings[] = {
-    {"i", {KILN_INT, {.i = 7}}},          {"n", {KILN_INT, {.i = -7}}},
-    {"z", {KILN_INT, {.i = 0}}},          {"f", {KILN_FLOAT, {.f = 2.5}}},
-    {"big", {KILN_INT, {.i = INT64_MAX}}}, {"t", {KILN_TEXT, {.text = "ca"}}},
-    {"yes", {KILN_BOOL, {.i = 1}}},       {"A.rows", {KILN_INT, {.i = 12}}},
-    {"device.sm_count", {KILN_INT, {.i = 132}}}};
+static const kiln_setting settings[] = {{"i", {KILN_INT, {.i = 7}}},
+                                        {"n", {KILN_INT, {.i = -7}}},
+                                        {"z", {KILN_INT, {.i = 0}}},
+                                        {"f", {KILN_FLOAT, {.f = 2.5}}},
+                                        {"big", {KILN_INT, {.i = INT64_MAX}}},
+                                        {"t", {KILN_TEXT, {.text = "ca"}}},
+                                        {"yes", {KILN_BOOL, {.i = 1}}},
+                                        {"A.rows", {KILN_INT, {.i = 12}}},
+                                        {"device.sm_count", {KILN_INT, {.i = 132}}}};
 static const kiln__scope scope = {.count = KILN__COUNT(settings), .settings = settings};
 
 /* What one case gives, as the table writes it. */
@@ -77,15 +80,9 @@ static size_t run_table(const char *path, bool list)
     return cases;
 }
 
-static void test_expressions(void)
-{
-    CHECK(run_table(KILN_TEST_DATA "/cases.txt", false) > 120);
-}
+static void test_expressions(void) { CHECK(run_table(KILN_TEST_DATA "/cases.txt", false) > 120); }
 
-static void test_lists(void)
-{
-    CHECK(run_table(KILN_TEST_DATA "/lists.txt", true) > 20);
-}
+static void test_lists(void) { CHECK(run_table(KILN_TEST_DATA "/lists.txt", true) > 20); }
 
 static void test_deep(void)
 {
@@ -130,8 +127,8 @@ static void test_kinds(void)
     CHECK(!kiln__expr_eval_bool(kiln__expr_parse(&arena, "t", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, &diag));
     CHECK(kiln__expr_eval_bool(kiln__expr_parse(&arena, "f", 1, (kiln__pos){0}, 0, NULL), &scope, "cond", &b, NULL));
     CHECK(b);
-    CHECK_TEXT(kiln__text_get(&diag.text), "grid x must be an integer, and is 2.5\nrtol must be a number, and is 'ca'\n"
-                                           "cond must be a condition, and is 'ca'\n");
+    CHECK_TEXT(kiln__text_get(&diag.text), "grid x must be an integer, but is 2.5\nrtol must be a number, but is 'ca'\n"
+                                           "cond must be a condition, but is 'ca'\n");
     kiln__text_free(&diag.text);
     kiln__arena_free(&arena);
 }
@@ -202,8 +199,8 @@ static void test_templates(void)
     check_template("a{{b}}c", "a{b}c");
     check_template("", "");
     check_template("{'}'}", "}");
-    check_template("a{i", "this '{' is not closed; '{{' stands for a brace\n");
-    check_template("a}b", "this '}' closes nothing; '}}' stands for a brace\n");
+    check_template("a{i", "this '{' is not closed; write '{{' for a brace\n");
+    check_template("a}b", "this '}' has no '{'; write '}}' for a brace\n");
     check_template("{}", "expected a value, found '}'\n");
     check_template("{i i}", "expected '}'\n");
     check_template("{1 // z}", "division by zero\n");
@@ -211,8 +208,11 @@ static void test_templates(void)
 
 static void test_values(void)
 {
-    static const struct { double f; const char *text; } floats[] = {
-        {0.5, "0.5"}, {1, "1.0"}, {1e22, "1e+22"}, {0.1, "0.1"}, {1.0 / 3, "0.3333333333333333"}, {-0.0, "-0.0"}};
+    static const struct {
+        double f;
+        const char *text;
+    } floats[] = {{0.5, "0.5"},  {1, "1.0"}, {1e22, "1e+22"}, {0.1, "0.1"}, {1.0 / 3, "0.3333333333333333"},
+                  {-0.0, "-0.0"}};
     for (size_t i = 0; i < KILN__COUNT(floats); i++) {
         kiln__text out = {0};
         kiln__value_print(&out, (kiln_value){KILN_FLOAT, {.f = floats[i].f}});
@@ -240,7 +240,8 @@ static void test_oom(void)
         kiln__template *made = kiln__template_parse(&arena, "k<{i}>{z}", 9, (kiln__pos){0}, &diag);
         kiln_value *values = NULL;
         size_t count = 0;
-        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, 100, &values, &count, &diag);
+        bool listed = kiln__expr_list(&arena, list, sizeof list - 1, (kiln__pos){0}, NULL, 100, 100, &values, &count,
+                                      &diag);
         if (!oom.failed) {
             CHECK(expr && constant && made && listed && count == 42);
         } else {
@@ -258,9 +259,13 @@ static void test_oom(void)
 /* A range that is the whole list may be longer than a list that is written down. */
 static void test_long_range(void)
 {
-    static const struct { const char *text; size_t count; int64_t first, last; } want[] = {
-        {"range(5000)", 5000, 0, 4999}, {"list(range(9, 14997, 3))", 4996, 9, 14994},
-        {"range(2000, -3000, -1)", 5000, 2000, -2999}};
+    static const struct {
+        const char *text;
+        size_t count;
+        int64_t first, last;
+    } want[] = {{"range(5000)", 5000, 0, 4999},
+                {"list(range(9, 14997, 3))", 4996, 9, 14994},
+                {"range(2000, -3000, -1)", 5000, 2000, -2999}};
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         kiln__arena arena = {0};
         kiln__diag diag = {0};
@@ -283,5 +288,5 @@ static const check_case cases[] = {{"the table of expressions", test_expressions
                                    {"templates", test_templates},
                                    {"values", test_values},
                                    {"out of memory", test_oom},
-    {"ranges longer than lists", test_long_range}};
+                                   {"ranges longer than lists", test_long_range}};
 KILN_SUITE("expr", cases)

@@ -21,15 +21,14 @@ int nvJitLinkVersion(unsigned *major, unsigned *minor);
 enum { MISSING_ARCH = 2, INVALID_INPUT = 3, PTX_COMPILE = 4, FINALIZE = 9, NULL_INPUT = 10, PTX = 2, LIBRARY = 6 };
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
-static const char kernel[] = HEAD
-    ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
-    ".visible .entry k(.param .u64 p)\n"
-    "{\n"
-    " .reg .b64 %a; .reg .b32 %x; .param .b32 in, out;\n"
-    " ld.param.u64 %a, [p]; ld.global.b32 %x, [%a];\n"
-    " st.param.b32 [in], %x; call (out), twice, (in); ld.param.b32 %x, [out];\n"
-    " st.global.b32 [%a], %x; ret;\n"
-    "}\n";
+static const char kernel[] = HEAD ".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+                                  ".visible .entry k(.param .u64 p)\n"
+                                  "{\n"
+                                  " .reg .b64 %a; .reg .b32 %x; .param .b32 in, out;\n"
+                                  " ld.param.u64 %a, [p]; ld.global.b32 %x, [%a];\n"
+                                  " st.param.b32 [in], %x; call (out), twice, (in); ld.param.b32 %x, [out];\n"
+                                  " st.global.b32 [%a], %x; ret;\n"
+                                  "}\n";
 static const char function[] = HEAD
     ".visible .func (.param .b32 r) twice(.param .b32 x)\n"
     "{ .reg .b32 %x; ld.param.b32 %x, [x]; add.s32 %x, %x, %x; st.param.b32 [r], %x; ret; }\n";

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "commands.h"
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -26,16 +26,20 @@ enum { MOST_WORDS = 24, MOST_BYTES = 512 };
 
 /* ---- the folder ---- */
 
-static const struct { const char *name, *text; } files[] = {
-    {"add.yaml", "kiln: 1\nname: add\ntitle: \"two \\u2713\"\nsource: add.cu\nsizes:\n  default: {N: 8}\n  tiny: {N: 4}\n"
-                 "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
-                 "variants:\n  plain:\n    params: {BLOCK: [2, 4, 8]}\n    where: [BLOCK <= N]\n    steps:\n"
-                 "      - launch: {kernel: add, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"},
+static const struct {
+    const char *name, *text;
+} files[] = {
+    {"add.yaml",
+     "kiln: 1\nname: add\ntitle: \"two \\u2713\"\nsource: add.cu\nsizes:\n  default: {N: 8}\n  tiny: {N: 4}\n"
+     "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+     "variants:\n  plain:\n    params: {BLOCK: [2, 4, 8]}\n    where: [BLOCK <= N]\n    steps:\n"
+     "      - launch: {kernel: add, grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"},
     {"bad.yaml", "kiln: 1\nname: bad\nbuffers: {x: {type: f33}}\n"},
     {"add.cu", "extern \"C\" __global__ void add(const float *x, float *y, int n) {}\n"},
     {"bad.profile", "title: Nothing\n"},
-    {"space.json", "{\"device_name\": \"d\", \"kernel_name\": \"k\", \"tune_params_keys\": [\"B\"], \"tune_params\": {\"B\": [1, 2]}, "
-                   "\"cache\": {\"1\": {\"B\": 1, \"time\": 2.0}, \"2\": {\"B\": 2, \"time\": 1.0}}}\n"},
+    {"space.json",
+     "{\"device_name\": \"d\", \"kernel_name\": \"k\", \"tune_params_keys\": [\"B\"], \"tune_params\": {\"B\": [1, 2]}, "
+     "\"cache\": {\"1\": {\"B\": 1, \"time\": 2.0}, \"2\": {\"B\": 2, \"time\": 1.0}}}\n"},
     {"known.yaml", "kiln-best: 1\n"},
 };
 static char folder[64], inner[96];
@@ -89,24 +93,94 @@ static void enter(void)
 
 /* ---- the words ---- */
 
-typedef struct bytes { const uint8_t *at, *end; } bytes;
+typedef struct bytes {
+    const uint8_t *at, *end;
+} bytes;
 static unsigned next(bytes *b) { return b->at < b->end ? *b->at++ : 0; }
 
+// clang-format off: one word a line would be seventy lines
 static const char *const values[] = {
-    "add", "add.yaml", "bad.yaml", "nothing", "space.json", "known.yaml", "bad.profile", "out.csv", "out.json", "out.json.gz",
-    "out.html", "samples.db", "samples.csv", "plain", "BLOCK=4", "BLOCK=3", "BLOCK=", "=", "N=8", "N=-1", "N=1e400", "tiny",
-    "x=a.npy", "sim", "sim:h200", "sim:bad.profile", "sim:", "cuda:0", "cuda:99999999999", "sm_90", "0", "1", "-1", "4G", "1e308",
-    "nan", "", "-", "--", "list", "show", "gc", "clear", "verify", "export", "import", "compare", "prune", "convert", "coverage",
-    "bash", "zsh", "fish", "exit-codes", "csv", "t4", "kernel-tuner", "auto", "none", "debug", "random", "greedy", "time",
-    "min:energy", "00", "30d", "\xff\xfe", "\033[2J", "*", "a,b,,c",
+    "add",
+    "add.yaml",
+    "bad.yaml",
+    "nothing",
+    "space.json",
+    "known.yaml",
+    "bad.profile",
+    "out.csv",
+    "out.json",
+    "out.json.gz",
+    "out.html",
+    "samples.db",
+    "samples.csv",
+    "plain",
+    "BLOCK=4",
+    "BLOCK=3",
+    "BLOCK=",
+    "=",
+    "N=8",
+    "N=-1",
+    "N=1e400",
+    "tiny",
+    "x=a.npy",
+    "sim",
+    "sim:h200",
+    "sim:bad.profile",
+    "sim:",
+    "cuda:0",
+    "cuda:99999999999",
+    "sm_90",
+    "0",
+    "1",
+    "-1",
+    "4G",
+    "1e308",
+    "nan",
+    "",
+    "-",
+    "--",
+    "list",
+    "show",
+    "gc",
+    "clear",
+    "verify",
+    "export",
+    "import",
+    "compare",
+    "prune",
+    "convert",
+    "coverage",
+    "bash",
+    "zsh",
+    "fish",
+    "exit-codes",
+    "csv",
+    "t4",
+    "kernel-tuner",
+    "auto",
+    "none",
+    "debug",
+    "random",
+    "greedy",
+    "time",
+    "min:energy",
+    "00",
+    "30d",
+    "\xff\xfe",
+    "\033[2J",
+    "*",
+    "a,b,,c",
 };
+// clang-format on
 static const char *const variables[] = {
-    "KILN_DEVICE", "KILN_CACHE_DIR", "KILN_STORE", "KILN_PATH", "KILN_CAPTURE", "KILN_CAPTURE_DIR", "KILN_CAPTURE_LIMIT",
-    "KILN_WORKER", "KILN_LOCK_DIR", "KILN_NVRTC", "KILN_LIBCUDA", "KILN_LIBNVML", "KILN_VEGA", "KILN_SIM_CHECK",
-    "KILN_SIM_MEMORY", "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR", "TERM",
+    "KILN_DEVICE",      "KILN_CACHE_DIR",       "KILN_STORE",  "KILN_PATH",      "KILN_CAPTURE",
+    "KILN_CAPTURE_DIR", "KILN_CAPTURE_LIMIT",   "KILN_WORKER", "KILN_LOCK_DIR",  "KILN_NVRTC",
+    "KILN_LIBCUDA",     "KILN_LIBNVML",         "KILN_VEGA",   "KILN_SIM_CHECK", "KILN_SIM_MEMORY",
+    "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
 };
 /* What compiles, launches, takes seconds, or starts the programs that it finds. */
-static const char *const explained[] = {"run", "tune", "check", "profile", "study", "inspect", "doctor", "compare-strategies"};
+static const char *const explained[] = {"run",   "tune",    "check",  "profile",
+                                        "study", "inspect", "doctor", "compare-strategies"};
 
 /* A value from the list, or bytes as they are. None leads out of the folder: no '/', and '..' is still inside. */
 static char *value(bytes *b)

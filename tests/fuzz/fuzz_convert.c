@@ -7,10 +7,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The names that a conversion takes as its own. */
-static bool is_turned(const char *text)
-{
-    return strstr(text, "\"t4\"") || strstr(text, "\"kernel_tuner\"");
-}
+static bool is_turned(const char *text) { return strstr(text, "\"t4\"") || strstr(text, "\"kernel_tuner\""); }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,28 +13,16 @@
 static void check_operand(const ptx_module *module, const ptx_function *function, const ptx_operand *operand)
 {
     switch (operand->kind) {
-    case PTX_OPERAND_REG:
-        WANT(operand->index < function->reg_count);
-        break;
-    case PTX_OPERAND_SREG:
-        WANT(operand->index < PTX_SREG_COUNT);
-        break;
-    case PTX_OPERAND_SYMBOL:
-        WANT(operand->index < module->symbol_count);
-        break;
+    case PTX_OPERAND_REG: WANT(operand->index < function->reg_count); break;
+    case PTX_OPERAND_SREG: WANT(operand->index < PTX_SREG_COUNT); break;
+    case PTX_OPERAND_SYMBOL: WANT(operand->index < module->symbol_count); break;
     case PTX_OPERAND_ADDRESS:
         WANT(operand->base != PTX_BASE_REG || operand->index < function->reg_count);
         WANT(operand->base != PTX_BASE_SYMBOL || operand->index < module->symbol_count);
         break;
-    case PTX_OPERAND_LABEL:
-        WANT(operand->index <= function->insn_count);
-        break;
-    case PTX_OPERAND_FUNCTION:
-        WANT(operand->index < module->function_count);
-        break;
-    case PTX_OPERAND_PROTOTYPE:
-        WANT(operand->index < function->prototype_count);
-        break;
+    case PTX_OPERAND_LABEL: WANT(operand->index <= function->insn_count); break;
+    case PTX_OPERAND_FUNCTION: WANT(operand->index < module->function_count); break;
+    case PTX_OPERAND_PROTOTYPE: WANT(operand->index < function->prototype_count); break;
     case PTX_OPERAND_VECTOR:
     case PTX_OPERAND_TARGETS:
     case PTX_OPERAND_LIST:
@@ -47,10 +35,8 @@ static void check_operand(const ptx_module *module, const ptx_function *function
         }
         break;
     case PTX_OPERAND_IMM:
-    case PTX_OPERAND_SINK:
-        break;
-    default:
-        abort();
+    case PTX_OPERAND_SINK: break;
+    default: abort();
     }
     WANT(operand->pred <= function->reg_count);
     WANT(operand->type < PTX_TYPE_COUNT);

@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (r->rows[n].positions[i] >= r->params[i].count)
                 __builtin_trap();
         failed += r->rows[n].failure != NULL;
-        if ((r->rows[n].failure != NULL) != (r->rows[n].seconds == HUGE_VAL) || !(kiln__recording_row_cost(&r->rows[n]) >= 0))
+        if ((r->rows[n].failure != NULL) != (r->rows[n].seconds == HUGE_VAL) ||
+            !(kiln__recording_row_cost(&r->rows[n]) >= 0))
             __builtin_trap();
     }
     if (r->row_count == 0 || failed != r->failed)

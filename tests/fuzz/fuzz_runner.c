@@ -18,10 +18,7 @@ static void touch(const void *bytes, size_t length)
         sum += ((const unsigned char *)bytes)[i];
 }
 
-static void touch_text(const char *text)
-{
-    touch(text, strlen(text) + 1);
-}
+static void touch_text(const char *text) { touch(text, strlen(text) + 1); }
 
 static void touch_settings(const kiln_setting *settings, size_t count)
 {

@@ -50,9 +50,17 @@ static void expect(kiln_status status, kiln_error **error)
 
 static int look(void *user, const kiln_record *r)
 {
-    kiln__known known = {.spec = r->spec, .variant = r->variant, .device = r->device, .cc = r->cc, .sizes = r->sizes,
-                         .params = r->params, .size_count = r->size_count, .param_count = r->param_count,
-                         .how = KILN__MEASURED, .seconds = r->status == KILN_OK ? r->result.seconds : HUGE_VAL, .made = r->made};
+    kiln__known known = {.spec = r->spec,
+                         .variant = r->variant,
+                         .device = r->device,
+                         .cc = r->cc,
+                         .sizes = r->sizes,
+                         .params = r->params,
+                         .size_count = r->size_count,
+                         .param_count = r->param_count,
+                         .how = KILN__MEASURED,
+                         .seconds = r->status == KILN_OK ? r->result.seconds : HUGE_VAL,
+                         .made = r->made};
     double sum = (double)strlen(r->message) + (double)strlen(kiln_status_name(r->status));
     for (size_t i = 0; i < r->time_count; i++)
         sum += r->times[i];
@@ -85,9 +93,25 @@ static void read_all(kiln_store *store)
 static void write_some(kiln_store *store)
 {
     static const double times[] = {1, 2};
-    kiln__store_row row = {.key = KEY, .spec = "s", .variant = "v", .params = "A=1", .sizes = "N=1", .inputs = "", .run = "",
-                     .device = "", .device_id = "", .uuid = "", .cc = "", .driver = "", .nvrtc = "", .kiln = "",
-                     .source_key = "", .message = "", .made = INT64_MAX, .times = times, .time_count = 2};
+    kiln__store_row row = {.key = KEY,
+                           .spec = "s",
+                           .variant = "v",
+                           .params = "A=1",
+                           .sizes = "N=1",
+                           .inputs = "",
+                           .run = "",
+                           .device = "",
+                           .device_id = "",
+                           .uuid = "",
+                           .cc = "",
+                           .driver = "",
+                           .nvrtc = "",
+                           .kiln = "",
+                           .source_key = "",
+                           .message = "",
+                           .made = INT64_MAX,
+                           .times = times,
+                           .time_count = 2};
     kiln_store_filter filter = {.size = sizeof filter, .spec = "s"};
     kiln_error *error = NULL;
     expect(kiln__store_add(store, &row, NULL, &error), &error);

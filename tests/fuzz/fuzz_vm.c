@@ -23,10 +23,7 @@ static void swallow(void *user, const char *text, size_t length)
 
 /* Freed memory is watched for a while, not for 256 MiB: to touch fresh pages all the time is what most of the time went to. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "quarantine_size_mb=8:malloc_context_size=6";
-}
+const char *__asan_default_options(void) { return "quarantine_size_mb=8:malloc_context_size=6"; }
 
 /* Small numbers and addresses by turns, so that whatever a kernel takes for a pointer often is one. */
 static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2], unsigned turn)
@@ -40,7 +37,8 @@ static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2
 
 /* One of two launches: plain, one warp (turn 0); larger, cooperative, with dynamic shared memory and, where checked, counted
  * (turn 1). Each half of an execution has one of them. */
-static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn, bool checked)
+static void run(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turn,
+                bool checked)
 {
     const ptx_function *function = &vm_module_ptx(module)->functions[kernel];
     uint64_t bytes = function->param_bytes;
@@ -53,9 +51,15 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     WANT(profile || !turn || !checked);
     {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
-        vm_launch launch = {.module = module, .kernel = kernel, .grid = {turn + 1, 1, 1}, .block = {threads, 1, 1},
-                            .dynamic_shared = turn ? 256 : 0, .params = params, .cooperative = turn != 0,
-                            .print = swallow, .user = &sum};
+        vm_launch launch = {.module = module,
+                            .kernel = kernel,
+                            .grid = {turn + 1, 1, 1},
+                            .block = {threads, 1, 1},
+                            .dynamic_shared = turn ? 256 : 0,
+                            .params = params,
+                            .cooperative = turn != 0,
+                            .print = swallow,
+                            .user = &sum};
         struct vm_watch watch = {.checks = &vm_check_hooks, .profile = profile};
         launch.watch = checked ? &watch : NULL;
         launch.hooks = checked ? &vm_watch_hooks : NULL;
@@ -80,25 +84,43 @@ enum { OBJECTS = 9, IMAGE = 64 << 10 };
 
 static void add_objects(vm_device *device, unsigned char *storage, uint64_t memory)
 {
-    static const struct { vm_format format; unsigned channels, dims, layers, levels; bool cube, surface; } kinds[OBJECTS] = {
-        {VM_F32, 4, 2, 0, 3, false, false}, {VM_U8, 4, 2, 0, 1, false, true}, {VM_U16, 1, 3, 0, 2, false, false},
+    static const struct {
+        vm_format format;
+        unsigned channels, dims, layers, levels;
+        bool cube, surface;
+    } kinds[OBJECTS] = {
+        {VM_F32, 4, 2, 0, 3, false, false}, {VM_U8, 4, 2, 0, 1, false, true},   {VM_U16, 1, 3, 0, 2, false, false},
         {VM_F16, 2, 2, 12, 2, true, false}, {VM_S32, 1, 1, 0, 1, false, false}, {VM_U32, 1, 1, 5, 1, false, true},
-        {VM_S8, 2, 2, 3, 1, false, false},  {VM_F32, 1, 3, 0, 1, false, true},
-        {VM_F32, 1, 1, 0, 1, false, false}};
+        {VM_S8, 2, 2, 3, 1, false, false},  {VM_F32, 1, 3, 0, 1, false, true},  {VM_F32, 1, 1, 0, 1, false, false}};
     memset(storage, 0x3f, IMAGE);
     for (unsigned k = 0; k < OBJECTS; k++) {
-        vm_texture t = {.surface = kinds[k].surface, .stale = k == 8, .linear = k % 3 == 0,
-                        .mip_linear = k % 2 == 0, .normalized = k % 4 != 2, .integer = k == 2, .srgb = k == 6,
-                        .seamless = kinds[k].cube, .most = 8, .border = {0.5f}};
-        t.image = (vm_image){.host = k == 4 ? NULL : storage, .address = memory, .format = kinds[k].format,
-                             .channels = kinds[k].channels, .dims = kinds[k].dims, .layers = kinds[k].layers,
-                             .cube = kinds[k].cube, .surface = kinds[k].surface, .level_count = kinds[k].levels};
+        vm_texture t = {.surface = kinds[k].surface,
+                        .stale = k == 8,
+                        .linear = k % 3 == 0,
+                        .mip_linear = k % 2 == 0,
+                        .normalized = k % 4 != 2,
+                        .integer = k == 2,
+                        .srgb = k == 6,
+                        .seamless = kinds[k].cube,
+                        .most = 8,
+                        .border = {0.5f}};
+        t.image = (vm_image){.host = k == 4 ? NULL : storage,
+                             .address = memory,
+                             .format = kinds[k].format,
+                             .channels = kinds[k].channels,
+                             .dims = kinds[k].dims,
+                             .layers = kinds[k].layers,
+                             .cube = kinds[k].cube,
+                             .surface = kinds[k].surface,
+                             .level_count = kinds[k].levels};
         uint64_t offset = 0;
         for (unsigned n = 0; n < kinds[k].levels; n++) {
             const uint32_t side = 8u >> n;
             vm_level *level = &t.image.levels[n];
-            *level = (vm_level){.size = {side, t.image.dims > 1 ? side : 1, t.image.dims > 2 ? side : 1}, .offset = offset,
-                                .pitch = 128, .slice = 128 * (t.image.dims > 1 ? side : 1)};
+            *level = (vm_level){.size = {side, t.image.dims > 1 ? side : 1, t.image.dims > 2 ? side : 1},
+                                .offset = offset,
+                                .pitch = 128,
+                                .slice = 128 * (t.image.dims > 1 ? side : 1)};
             offset += level->slice * (t.image.layers ? t.image.layers : level->size[2]);
         }
         WANT(offset <= IMAGE);
@@ -111,7 +133,16 @@ static void add_objects(vm_device *device, unsigned char *storage, uint64_t memo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { MEMORY = 1 << 20, SHARED = 16 << 10, LOCAL = 8 << 10, STEPS = 6000, STEPS_LEAST = 250, STEPS_MOST = 1000, SMALL = 4096, KERNELS = 16 };
+    enum {
+        MEMORY = 1 << 20,
+        SHARED = 16 << 10,
+        LOCAL = 8 << 10,
+        STEPS = 6000,
+        STEPS_LEAST = 250,
+        STEPS_MOST = 1000,
+        SMALL = 4096,
+        KERNELS = 16
+    };
     ptx_module *ptx;
     vm_module *module;
     kiln__text log = {0};
@@ -126,7 +157,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         parity = parity * 31 + data[k];
     uint32_t each = STEPS / (entries ? entries : 1);
     each = each < STEPS_LEAST ? STEPS_LEAST : each > STEPS_MOST ? STEPS_MOST : each;
-    vm_limits limits = {.memory = MEMORY, .shared_per_block = SHARED, .threads = 1, .step_budget = each, .local_bytes = LOCAL, .sm_count = 4,
+    vm_limits limits = {.memory = MEMORY,
+                        .shared_per_block = SHARED,
+                        .threads = 1,
+                        .step_budget = each,
+                        .local_bytes = LOCAL,
+                        .sm_count = 4,
                         .cc = 90};
     vm_device *device = vm_device_new(NULL, &limits);
     WANT(device);
@@ -170,14 +206,22 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
 enum { FORMS_MOST = 64 };
-typedef struct opcode { const char *text, *forms[FORMS_MOST]; } opcode;
+typedef struct opcode {
+    const char *text, *forms[FORMS_MOST];
+} opcode;
 static const opcode opcodes[] = {
 #define OP(name, text, decode, class, cost, effect, ...) {text, {__VA_ARGS__}},
 #include "ops.def"
 #undef OP
 };
 
-typedef struct maker { uint32_t state; char text[512]; size_t length; const char *types[4]; unsigned type_count, vector, coordinates, steps; } maker;
+typedef struct maker {
+    uint32_t state;
+    char text[512];
+    size_t length;
+    const char *types[4];
+    unsigned type_count, vector, coordinates, steps;
+} maker;
 
 static uint32_t pick(maker *m, uint32_t below)
 {
@@ -224,8 +268,11 @@ static void make_suffix(maker *m, const char *slot, size_t length)
     const char *type = type_named(slot, end);
     if (type && m->type_count < 4)
         m->types[m->type_count++] = type;
-    static const struct { const char *name; unsigned coordinates, steps; } geometries[] = {
-        {"1d", 1, 1}, {"2d", 2, 2}, {"3d", 4, 4}, {"a1d", 2, 1}, {"a2d", 4, 2}, {"cube", 4, 4}, {"acube", 4, 4}};
+    static const struct {
+        const char *name;
+        unsigned coordinates, steps;
+    } geometries[] = {{"1d", 1, 1},  {"2d", 2, 2},   {"3d", 4, 4},   {"a1d", 2, 1},
+                      {"a2d", 4, 2}, {"cube", 4, 4}, {"acube", 4, 4}};
     for (size_t k = 0; k < KILN__COUNT(geometries); k++)
         if (strlen(geometries[k].name) == end && memcmp(geometries[k].name, slot, end) == 0)
             m->coordinates = geometries[k].coordinates, m->steps = geometries[k].steps;
@@ -249,8 +296,10 @@ static void make_register(maker *m, unsigned bytes)
 
 static void make_value(maker *m, const char *type)
 {
-    static const char *const numbers[] = {"0", "1", "-1", "2", "16", "31", "32", "33", "64", "255", "0x7fffffff",
-                                          "0x80000000", "0xffffffff", "0x8000000000000000", "4096", "7"};
+    static const char *const numbers[] = {
+        "0",    "1",  "-1",  "2",          "16",         "31",         "32",
+        "33",   "64", "255", "0x7fffffff", "0x80000000", "0xffffffff", "0x8000000000000000",
+        "4096", "7"};
     bool real = type[0] == 'f' && bytes_of(type) >= 4 && !strchr(type, 'x');
     if (real)
         say(m, "%s", pick(m, 2) ? "0f7f800000" : pick(m, 2) ? "0f80000001" : "0f7fc00001");
@@ -272,16 +321,16 @@ static void make_vector(maker *m, unsigned count, unsigned bytes, bool sinks)
 
 static void make_address(maker *m)
 {
-    static const char *const names[] = {"sh", "gl", "cn", "lo", "dyn", "fmt", "%r4", "%r4", "%d1", "%d1", "%d2", "%d3",
-                                        "%d5", "%d7", "%r3", "ka"};
+    static const char *const names[] = {"sh",  "gl",  "cn",  "lo",  "dyn", "fmt", "%r4", "%r4",
+                                        "%d1", "%d1", "%d2", "%d3", "%d5", "%d7", "%r3", "ka"};
     static const char *const offsets[] = {"", "", "", "+4", "+8", "+16", "-4", "+1", "+64", "+1048576"};
     say(m, "[%s%s]", names[pick(m, KILN__COUNT(names))], offsets[pick(m, KILN__COUNT(offsets))]);
 }
 
 static void make_operand(maker *m, const char *spec, size_t length)
 {
-    static const char *const movable[] = {"sh", "gl", "lo", "fn", "fmt", "dyn", "%tid.x", "%laneid", "%clock64",
-                                          "%globaltimer", "%lanemask_lt"};
+    static const char *const movable[] = {"sh",     "gl",      "lo",       "fn",           "fmt",         "dyn",
+                                          "%tid.x", "%laneid", "%clock64", "%globaltimer", "%lanemask_lt"};
     char kind = *spec++, name[16] = "b32";
     bool second = memchr(spec, '|', length - 1), maybe = length > 2 && spec[length - 2] == '?';
     size_t end = strcspn(spec, "|? ");
@@ -302,7 +351,9 @@ static void make_operand(maker *m, const char *spec, size_t length)
         snprintf(name, sizeof name, "%.*s", (int)end, spec);
     unsigned bytes = bytes_of(name) << wide;
     switch (kind) {
-    case 'd': case 'D': case 'r':
+    case 'd':
+    case 'D':
+    case 'r':
         if (kind == 'D' && pick(m, 4) == 0)
             say(m, "_");
         else
@@ -311,7 +362,8 @@ static void make_operand(maker *m, const char *spec, size_t length)
             say(m, pick(m, 6) ? "|%%p%u" : "|_", pick(m, 8));
         break;
     case 'p': say(m, pick(m, 3) ? "%%p%u" : "!%%p%u", pick(m, 8)); break;
-    case 's': case 'm':
+    case 's':
+    case 'm':
         if (kind == 'm' && pick(m, 3) == 0)
             say(m, "%s", movable[pick(m, KILN__COUNT(movable))]);
         else if (bytes && pick(m, 3) == 0)
@@ -320,13 +372,15 @@ static void make_operand(maker *m, const char *spec, size_t length)
             make_register(m, bytes);
         break;
     case 'i': make_value(m, name); break;
-    case 'V': case 'v':
+    case 'V':
+    case 'v':
         if (elements > 1)
             make_vector(m, elements, bytes, kind == 'V');
         else
             make_register(m, bytes < 16 && pick(m, 4) == 0 ? 8 : bytes);
         break;
-    case 'X': case 'x': {
+    case 'X':
+    case 'x': {
         unsigned count = pick(m, 2) ? 2 : 4;
         make_vector(m, count, bytes / count, kind == 'X');
         break;

@@ -256,32 +256,14 @@ static nvrtcResult give_size(nvrtcProgram program, int part, size_t *size)
     return NVRTC_SUCCESS;
 }
 
-EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size)
-{
-    return give_size(program, PTX, size);
-}
+EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t *size) { return give_size(program, PTX, size); }
 
-EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *to)
-{
-    return give(program, PTX, to);
-}
+EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram program, char *to) { return give(program, PTX, to); }
 
-EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size)
-{
-    return give_size(program, CUBIN, size);
-}
+EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *size) { return give_size(program, CUBIN, size); }
 
-EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *to)
-{
-    return give(program, CUBIN, to);
-}
+EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *to) { return give(program, CUBIN, to); }
 
-EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size)
-{
-    return give_size(program, LOG, size);
-}
+EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t *size) { return give_size(program, LOG, size); }
 
-EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *to)
-{
-    return give(program, LOG, to);
-}
+EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char *to) { return give(program, LOG, to); }

@@ -615,8 +615,19 @@ static word call(unsigned i, word a, word b, word c, word d, word e, word f, wor
     EIGHT(X, 0)                                                                                                        \
     EIGHT(X, 1)                                                                                                        \
     EIGHT(X, 2)                                                                                                        \
-    EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7) EIGHT(X, 10) EIGHT(X, 11) EIGHT(X, 12) EIGHT(X, 13)    \
-        EIGHT(X, 14) EIGHT(X, 15) EIGHT(X, 16) EIGHT(X, 17)
+    EIGHT(X, 3)                                                                                                        \
+    EIGHT(X, 4)                                                                                                        \
+    EIGHT(X, 5)                                                                                                        \
+    EIGHT(X, 6)                                                                                                        \
+    EIGHT(X, 7)                                                                                                        \
+    EIGHT(X, 10)                                                                                                       \
+    EIGHT(X, 11)                                                                                                       \
+    EIGHT(X, 12)                                                                                                       \
+    EIGHT(X, 13)                                                                                                       \
+    EIGHT(X, 14)                                                                                                       \
+    EIGHT(X, 15)                                                                                                       \
+    EIGHT(X, 16)                                                                                                       \
+    EIGHT(X, 17)
 ALL(STUB)
 #define NAMED(i) stub_##i,
 static library_fn *const stubs[FUNCTIONS] = {ALL(NAMED)};

@@ -93,19 +93,51 @@ static const char *host_name(void) /* another each time */
     snprintf(name, sizeof name, "host%d", number++);
     return name;
 }
-static kiln_status host(void *user, kiln_call *call) { (void)user, (void)call; return KILN_OK; }
-static int device(void *user, const kiln_device_info *info) { (void)user, (void)info; return 0; }
-static int finding(void *user, const kiln_finding *found) { (void)user, (void)found; return 0; }
+static kiln_status host(void *user, kiln_call *call)
+{
+    (void)user, (void)call;
+    return KILN_OK;
+}
+static int device(void *user, const kiln_device_info *info)
+{
+    (void)user, (void)info;
+    return 0;
+}
+static int finding(void *user, const kiln_finding *found)
+{
+    (void)user, (void)found;
+    return 0;
+}
 static int listed(void *user, const char *name, const char *title, const char *path)
 {
     (void)user, (void)name, (void)title, (void)path;
     return 0;
 }
-static int step(void *user, const kiln_replay_step *one) { (void)user, (void)one; return 0; }
-static int recorded(void *user, const kiln_record *record) { (void)user, (void)record; return 0; }
-static int traced(void *user, const kiln_traced_access *access) { (void)user, (void)access; return 0; }
-static int visited(void *user, const kiln_sim_instruction *instruction) { (void)user, (void)instruction; return 0; }
-static int entry(void *user, const kiln_cache_entry *one) { (void)user, (void)one; return 0; }
+static int step(void *user, const kiln_replay_step *one)
+{
+    (void)user, (void)one;
+    return 0;
+}
+static int recorded(void *user, const kiln_record *record)
+{
+    (void)user, (void)record;
+    return 0;
+}
+static int traced(void *user, const kiln_traced_access *access)
+{
+    (void)user, (void)access;
+    return 0;
+}
+static int visited(void *user, const kiln_sim_instruction *instruction)
+{
+    (void)user, (void)instruction;
+    return 0;
+}
+static int entry(void *user, const kiln_cache_entry *one)
+{
+    (void)user, (void)one;
+    return 0;
+}
 static int shown(void *user, const kiln_cache_entry *one, const char *source, const char *ptx, size_t cubin)
 {
     (void)user, (void)one, (void)source, (void)ptx, (void)cubin;
@@ -189,11 +221,11 @@ static void tear_down(void)
     X(STATUS, kiln_call_export_float, "rr", (A(0, &w.call), A(1, "m"), 1))                                             \
     X(STATUS, kiln_call_export_array, "rrrr", (A(0, &w.call), A(1, "o"), KILN_f32, 1, A(2, shape), A(3, &out.output))) \
     X(STATUS, kiln_call_fail, "rr", (A(0, &w.call), A(1, "why")))                                                      \
-    X(STATUS, kiln_register_host, "rrruo", (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3,        \
-      NULL), A(4, &out.error)))                                                                                        \
+    X(STATUS, kiln_register_host, "rrruo",                                                                             \
+      (A(0, w.engine), A(1, host_name()), KILN_HOST_STEP, A(2, host), A(3, NULL), A(4, &out.error)))                   \
     X(STATUS, kiln_spec_load, "rrro", (A(0, w.engine), A(1, "fake.yaml"), A(2, &out.spec), A(3, &out.error)))          \
-    X(STATUS, kiln_spec_parse, "rrrro", (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"),     \
-      A(3, &out.spec), A(4, &out.error)))                                                                              \
+    X(STATUS, kiln_spec_parse, "rrrro",                                                                                \
+      (A(0, w.engine), A(1, spec_text), sizeof spec_text - 1, A(2, "fake.yaml"), A(3, &out.spec), A(4, &out.error)))   \
     X(NOTHING, kiln_spec_free, "v", (A(0, NULL)))                                                                      \
     X(ADDRESS, kiln_spec_name, "0", (A(0, w.spec)))                                                                    \
     X(ADDRESS, kiln_spec_title, "0", (A(0, w.spec)))                                                                   \
@@ -213,15 +245,16 @@ static void tear_down(void)
     X(NOTHING, kiln_spec_size_set, "vv", (A(0, w.spec), 0, A(1, &out.set)))                                            \
     X(NUMBER, kiln_spec_buffer_count, "0", (A(0, w.spec)))                                                             \
     X(NOTHING, kiln_spec_buffer, "vv", (A(0, w.spec), 0, A(1, &out.buffer)))                                           \
+    X(ADDRESS, kiln_spec_key, "", (0))                                                                                 \
     X(STATUS, kiln_spec_list, "rruo", (A(0, w.engine), A(1, listed), A(2, NULL), A(3, &out.error)))                    \
-    X(STATUS, kiln_space_count, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space),  \
-      A(5, &out.error)))                                                                                               \
+    X(STATUS, kiln_space_count, "rrooro",                                                                              \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.space), A(5, &out.error)))                 \
     X(STATUS, kiln_file_write, "rro", (A(0, "written"), A(1, "x"), 1, A(2, &out.error)))                               \
-    X(STATUS, kiln_space_size, "rrorro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.u), A(4, &out.v),   \
-      A(5, &out.error)))                                                                                               \
-    X(STATUS, kiln_plan_open, "rroro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4,           \
-      &out.error)))                                                                                                    \
-    X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                      \
+    X(STATUS, kiln_space_size, "rrorro",                                                                               \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.u), A(4, &out.v), A(5, &out.error)))                   \
+    X(STATUS, kiln_plan_open, "rroro",                                                                                 \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, &out.plan), A(4, &out.error)))                              \
+    X(NOTHING, kiln_plan_close, "v", (A(0, NULL)))                                                                     \
     X(STATUS, kiln_plan_bind, "rro", (A(0, w.plan), A(1, "x"), w.memory, sizeof w.floats, A(2, &out.error)))           \
     X(STATUS, kiln_plan_resize, "rao", (A(0, w.plan), A(1, w.sizes), 1, A(2, &out.error)))                             \
     X(STATUS, kiln_plan_buffer_bytes, "rrro", (A(0, w.plan), A(1, "x"), A(2, &out.u), A(3, &out.error)))               \
@@ -248,8 +281,8 @@ static void tear_down(void)
     X(NUMBER, kiln_format_find, "m", (A(0, "csv")))                                                                    \
     X(STATUS, kiln_recording_load, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, &out.recording), A(3, &out.error)))  \
     X(NOTHING, kiln_recording_free, "v", (A(0, NULL)))                                                                 \
-    X(STATUS, kiln_recording_convert, "rrro", (A(0, w.engine), A(1, RECORDING), A(2, "out.json"), KILN_FORMAT_T4,      \
-      A(3, &out.error)))                                                                                               \
+    X(STATUS, kiln_recording_convert, "rrro",                                                                          \
+      (A(0, w.engine), A(1, RECORDING), A(2, "out.json"), KILN_FORMAT_T4, A(3, &out.error)))                           \
     X(NOTHING, kiln_recording_describe, "vv", (A(0, w.recording), A(1, &out.described)))                               \
     X(STATUS, kiln_replay, "roruo", (A(0, w.recording), A(1, NULL), A(2, step), A(3, NULL), A(4, &out.error)))         \
     X(STATUS, kiln_recording_score, "roro", (A(0, w.recording), A(1, NULL), 1, A(2, &out.score), A(3, &out.error)))    \
@@ -258,30 +291,31 @@ static void tear_down(void)
     X(ADDRESS, kiln_store_path, "0", (A(0, w.store)))                                                                  \
     X(STATUS, kiln_store_list, "roruo", (A(0, w.store), A(1, NULL), A(2, recorded), A(3, NULL), A(4, &out.error)))     \
     X(STATUS, kiln_store_prune, "rooo", (A(0, w.store), A(1, NULL), A(2, &out.u), A(3, &out.error)))                   \
-    X(STATUS, kiln_store_export, "roroo", (A(0, w.store), A(1, NULL), A(2, "out.csv"), KILN_FORMAT_CSV, A(3,           \
-      &out.u), A(4, &out.error)))                                                                                      \
-    X(STATUS, kiln_store_import, "rrooo", (A(0, w.store), A(1, "in.csv"), A(2, &out.u), A(3, &out.v), A(4,             \
-      &out.error)))                                                                                                    \
-    X(STATUS, kiln_knowledge_load, "rrro", (A(0, w.engine), A(1, "known.yaml"), A(2, &out.knowledge), A(3,             \
-      &out.error)))                                                                                                    \
-    X(STATUS, kiln_knowledge_parse, "rrrro", (A(0, w.engine), A(1, known_text), sizeof known_text - 1, A(2,            \
-      "known.yaml"), A(3, &out.knowledge), A(4, &out.error)))                                                          \
-    X(STATUS, kiln_knowledge_collect, "rroro", (A(0, w.engine), A(1, w.store), A(2, NULL), A(3, &out.knowledge),       \
-      A(4, &out.error)))                                                                                               \
+    X(STATUS, kiln_store_export, "roroo",                                                                              \
+      (A(0, w.store), A(1, NULL), A(2, "out.csv"), KILN_FORMAT_CSV, A(3, &out.u), A(4, &out.error)))                   \
+    X(STATUS, kiln_store_import, "rrooo",                                                                              \
+      (A(0, w.store), A(1, "in.csv"), A(2, &out.u), A(3, &out.v), A(4, &out.error)))                                   \
+    X(STATUS, kiln_knowledge_load, "rrro",                                                                             \
+      (A(0, w.engine), A(1, "known.yaml"), A(2, &out.knowledge), A(3, &out.error)))                                    \
+    X(STATUS, kiln_knowledge_parse, "rrrro",                                                                           \
+      (A(0, w.engine), A(1, known_text), sizeof known_text - 1, A(2, "known.yaml"), A(3, &out.knowledge),              \
+       A(4, &out.error)))                                                                                              \
+    X(STATUS, kiln_knowledge_collect, "rroro",                                                                         \
+      (A(0, w.engine), A(1, w.store), A(2, NULL), A(3, &out.knowledge), A(4, &out.error)))                             \
     X(NOTHING, kiln_knowledge_free, "v", (A(0, NULL)))                                                                 \
     X(NUMBER, kiln_knowledge_count, "0", (A(0, w.knowledge)))                                                          \
     X(STATUS, kiln_knowledge_save, "rroo", (A(0, w.knowledge), A(1, "saved.yaml"), A(2, &out.u), A(3, &out.error)))    \
     X(ADDRESS, kiln_best_text, "", (KILN_BEST_EXACT))                                                                  \
-    X(STATUS, kiln_best_find, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.best),   \
-      A(5, &out.error)))                                                                                               \
+    X(STATUS, kiln_best_find, "rrooro",                                                                                \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.best), A(5, &out.error)))                  \
     X(NOTHING, kiln_best_free, "v", (A(0, NULL)))                                                                      \
-    X(STATUS, kiln_plan_open_best, "rrooroo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4,         \
-      &out.plan), A(5, &out.best), A(6, &out.error)))                                                                  \
+    X(STATUS, kiln_plan_open_best, "rrooroo",                                                                          \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.plan), A(5, &out.best), A(6, &out.error))) \
     X(NOTHING, kiln_sim_instructions, "vu", (A(0, visited), A(1, NULL)))                                               \
     X(ADDRESS, kiln_class_name, "", (KILN_CLASS_int))                                                                  \
     X(ADDRESS, kiln_class_text, "", (KILN_CLASS_int))                                                                  \
-    X(STATUS, kiln_profile, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4,                 \
-      &out.profiling), A(5, &out.error)))                                                                              \
+    X(STATUS, kiln_profile, "rrooro",                                                                                  \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), A(4, &out.profiling), A(5, &out.error)))             \
     X(NOTHING, kiln_profiling_free, "v", (A(0, NULL)))                                                                 \
     X(NUMBER, kiln_profiling_verified, "0", (A(0, out.profiling)))                                                     \
     X(NUMBER, kiln_profiling_kernel_count, "0", (A(0, out.profiling)))                                                 \
@@ -290,12 +324,12 @@ static void tear_down(void)
     X(ADDRESS, kiln_profiling_line, "0", (A(0, out.profiling), 0))                                                     \
     X(NUMBER, kiln_profiling_insn_count, "0", (A(0, out.profiling)))                                                   \
     X(ADDRESS, kiln_profiling_insn, "0", (A(0, out.profiling), 0))                                                     \
-    X(STATUS, kiln_trace, "rrooruo", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), 0, A(4, traced),      \
-      A(5, NULL), A(6, &out.error)))                                                                                   \
-    X(STATUS, kiln_inspect, "rrooro", (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4,              \
-      &out.inspection), A(5, &out.error)))                                                                             \
-    X(STATUS, kiln_occupancy, "rrro", (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3,           \
-      &out.error)))                                                                                                    \
+    X(STATUS, kiln_trace, "rrooruo",                                                                                   \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, NULL), 0, A(4, traced), A(5, NULL), A(6, &out.error)))      \
+    X(STATUS, kiln_inspect, "rrooro",                                                                                  \
+      (A(0, w.engine), A(1, w.spec), A(2, &w.choice), A(3, "sm_80"), A(4, &out.inspection), A(5, &out.error)))         \
+    X(STATUS, kiln_occupancy, "rrro",                                                                                  \
+      (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error)))                             \
     X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
     X(ADDRESS, kiln_inspection_arch, "0", (A(0, out.inspection)))                                                      \
     X(ADDRESS, kiln_inspection_source, "0", (A(0, out.inspection)))                                                    \
@@ -313,7 +347,11 @@ static void tear_down(void)
     X(ADDRESS, kiln_version, "", ())
 
 typedef enum answer_kind { STATUS, NUMBER, ADDRESS, NOTHING } answer_kind;
-typedef struct answer { kiln_status status; long long number; const void *address; } answer;
+typedef struct answer {
+    kiln_status status;
+    long long number;
+    const void *address;
+} answer;
 #define MAKE_STATUS(call) a.status = call
 #define MAKE_NUMBER(call) a.number = (long long)call
 #define MAKE_ADDRESS(call) a.address = call
@@ -336,7 +374,12 @@ typedef struct answer { kiln_status status; long long number; const void *addres
 CALLS(X)
 #undef X
 
-static const struct call { const char *name; answer_kind kind; const char *policy; answer (*make)(int at); } calls[] = {
+static const struct call {
+    const char *name;
+    answer_kind kind;
+    const char *policy;
+    answer (*make)(int at);
+} calls[] = {
 #define X(kind, name, policy, arguments) {#name, kind, policy, call_##name},
     CALLS(X)
 #undef X
@@ -344,13 +387,20 @@ static const struct call { const char *name; answer_kind kind; const char *polic
 
 /* ---- what the headers declare ---- */
 
-typedef struct function { char name[64]; char pointers[10][32]; int count; char filled[64]; int filled_at; } function;
+typedef struct function {
+    char name[64];
+    char pointers[10][32];
+    int count;
+    char filled[64];
+    int filled_at;
+} function;
 static function functions[256];
 static size_t function_count;
 static char structs[32][64]; /* that begin with a size */
 static size_t struct_count;
 
-static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h", KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
+static const char *const headers[] = {KILN_SOURCE_DIR "/engine/include/kiln.h",
+                                      KILN_SOURCE_DIR "/engine/include/kiln_tune.h",
                                       KILN_SOURCE_DIR "/engine/include/kiln_sim.h"};
 
 /* Comments and lines of the preprocessor become spaces. */
@@ -492,7 +542,8 @@ static void check_null(const struct call *c, const function *f, int at)
     snprintf(want, sizeof want, "%s: %s%s is NULL", c->name, c->policy[at] == 'a' ? "count is 1, but " : "",
              f->pointers[at]);
     switch (c->policy[at]) {
-    case 'r': case 'a':
+    case 'r':
+    case 'a':
         fine = a.status == KILN_ERROR_ARGUMENT;
         if (strncmp(c->name, "kiln_call_", 10) != 0) {
             CHECK_TEXT(kiln_error_message(out.error), want);
@@ -500,7 +551,8 @@ static void check_null(const struct call *c, const function *f, int at)
             CHECK_TEXT(kiln_error_message(w.call.failure), want);
         }
         break;
-    case 'o': case 'u': fine = a.status != KILN_ERROR_ARGUMENT; break;
+    case 'o':
+    case 'u': fine = a.status != KILN_ERROR_ARGUMENT; break;
     case '0': fine = a.number == 0 && a.address == NULL; break;
     case 'e': fine = a.address && *(const char *)a.address == '\0'; break;
     case 'm': fine = a.number == -1; break;
@@ -570,7 +622,11 @@ static void test_zeroed(void)
     }
 FILLED(Y)
 #undef Y
-static const struct filled { const char *name, *type; size_t size; kiln_status (*make)(const void *bytes); } filled[] = {
+static const struct filled {
+    const char *name, *type;
+    size_t size;
+    kiln_status (*make)(const void *bytes);
+} filled[] = {
 #define Y(name, type, arguments) {#name, #type, sizeof(type), fill_##name},
     FILLED(Y)
 #undef Y
@@ -583,7 +639,8 @@ static void test_filled_list(void)
         size_t k = 0;
         if (!*f->filled)
             continue;
-        while (k < KILN__COUNT(filled) && (strcmp(filled[k].name, f->name) != 0 || strcmp(filled[k].type, f->filled) != 0))
+        while (k < KILN__COUNT(filled) &&
+               (strcmp(filled[k].name, f->name) != 0 || strcmp(filled[k].type, f->filled) != 0))
             k++;
         if (k == KILN__COUNT(filled))
             fprintf(stderr, "%s takes a %s and has no line in FILLED\n", f->name, f->filled);
@@ -613,10 +670,12 @@ static void check_size(const struct filled *f, size_t size, size_t bytes, bool t
     const char *message = kiln_error_message(out.error);
     char begin[128];
     snprintf(begin, sizeof begin, "%s: %s", f->name, declared->pointers[declared->filled_at]);
-    bool fine = want == KILN_OK ? status != KILN_ERROR_ARGUMENT && !strstr(message, "older than the header")
-                                : status == want && strncmp(message, begin, strlen(begin)) == 0 && strstr(message, part);
+    bool fine = want == KILN_OK
+                    ? status != KILN_ERROR_ARGUMENT && !strstr(message, "older than the header")
+                    : status == want && strncmp(message, begin, strlen(begin)) == 0 && strstr(message, part);
     if (!fine)
-        fprintf(stderr, "%s with a %s of size %zu: %s: %s\n", f->name, f->type, size, kiln_status_name(status), message);
+        fprintf(stderr, "%s with a %s of size %zu: %s: %s\n", f->name, f->type, size, kiln_status_name(status),
+                message);
     CHECK(fine);
     free(block);
     forget_out();
@@ -636,8 +695,8 @@ static void test_sizes(void)
         check_size(f, f->size, f->size, false, KILN_OK, "");
         check_size(f, f->size + 64, f->size + 64, false, KILN_OK, "");
         check_size(f, f->size + 64, f->size + 64, true, KILN_ERROR_UNSUPPORTED, "older than the header");
-        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
-        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "more than any version");
+        check_size(f, (size_t)1 << 40, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
+        check_size(f, SIZE_MAX - 7, f->size, false, KILN_ERROR_ARGUMENT, "larger than in any version");
     }
     tear_down();
 }
@@ -650,10 +709,12 @@ static void test_inner(void)
     kiln_tune_options tune = {.size = sizeof tune, .run = &run};
     kiln_best_options best = {.size = sizeof best, .run = &run};
     CHECK(kiln_tune(w.engine, w.spec, &tune, &out.tuning, &out.error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(out.error), "kiln_tune: options.run.size is 0; set options.run.size = sizeof options.run");
+    CHECK_TEXT(kiln_error_message(out.error),
+               "kiln_tune: options.run.size is 0; set options.run.size = sizeof options.run");
     forget_out();
     CHECK(kiln_best_find(w.engine, w.spec, NULL, &best, &out.best, &out.error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(out.error), "kiln_best_find: options.run.size is 0; set options.run.size = sizeof options.run");
+    CHECK_TEXT(kiln_error_message(out.error),
+               "kiln_best_find: options.run.size is 0; set options.run.size = sizeof options.run");
     forget_out();
     run = (kiln_run_options){.size = offsetof(kiln_run_options, budget), .flags = 64, .budget = -1};
     CHECK(kiln_tune(w.engine, w.spec, &tune, &out.tuning, &out.error) == KILN_ERROR_ARGUMENT);
@@ -687,14 +748,16 @@ static void refused(kiln_status status, const char *message)
 }
 #define REFUSED(call, message) refused(call, message)
 #define TUNE(...)                                                                                                      \
-    kiln_tune(w.engine, w.spec, &(kiln_tune_options){.size = sizeof(kiln_tune_options), __VA_ARGS__}, &out.tuning, &out.error)
-#define TUNE_RUN(...) &(kiln_run_options){.size = sizeof(kiln_run_options), __VA_ARGS__}
+    kiln_tune(w.engine, w.spec, &(kiln_tune_options){.size = sizeof(kiln_tune_options), __VA_ARGS__}, &out.tuning,     \
+              &out.error)
+#define TUNE_RUN(...)                                                                                                  \
+    &(kiln_run_options) { .size = sizeof(kiln_run_options), __VA_ARGS__ }
 #define RUN(...)                                                                                                       \
     kiln_plan_run(w.plan, &(kiln_run_options){.size = sizeof(kiln_run_options), __VA_ARGS__}, NULL, &out.error)
-#define OPEN(...)                                                                                                      \
-    kiln_engine_open(&(kiln_options){.size = sizeof(kiln_options), __VA_ARGS__}, &out.engine, &out.error)
+#define OPEN(...) kiln_engine_open(&(kiln_options){.size = sizeof(kiln_options), __VA_ARGS__}, &out.engine, &out.error)
 #define LIST(...)                                                                                                      \
-    kiln_store_list(w.store, &(kiln_store_filter){.size = sizeof(kiln_store_filter), __VA_ARGS__}, recorded, NULL, &out.error)
+    kiln_store_list(w.store, &(kiln_store_filter){.size = sizeof(kiln_store_filter), __VA_ARGS__}, recorded, NULL,     \
+                    &out.error)
 #define CHOOSE(...) kiln_plan_open(w.engine, w.spec, &(kiln_choice){__VA_ARGS__}, &out.plan, &out.error)
 
 static void test_flags_and_enums(void)
@@ -703,15 +766,15 @@ static void test_flags_and_enums(void)
     REFUSED(OPEN(.flags = 1u << 31), "kiln_engine_open: options.flags has unknown bits 0x80000000");
     REFUSED(RUN(.flags = KILN_RUN_CHECK | 0x500), "kiln_plan_run: options.flags has unknown bits 0x500");
     REFUSED(TUNE(.flags = 64), "kiln_tune: options.flags has unknown bits 0x40");
-    REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)),
-            "kiln_tune: options.run.flags has unknown bits 0x40");
-    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it goes from 0 to 2");
-    REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error), "kiln_store_open: flags has unknown bits 0x6");
+    REFUSED(TUNE(.run = TUNE_RUN(.flags = 64)), "kiln_tune: options.run.flags has unknown bits 0x40");
+    REFUSED(TUNE(.isolation = (kiln_isolation)3), "kiln_tune: options.isolation is 3; it must be 0 to 2");
+    REFUSED(kiln_store_open(w.engine, "a.db", 6, &out.store, &out.error),
+            "kiln_store_open: flags has unknown bits 0x6");
     REFUSED(kiln_store_export(w.store, NULL, "a", (kiln_format)-1, NULL, &out.error),
-            "kiln_store_export: format is -1; it goes from 0 to 3");
+            "kiln_store_export: format is -1; it must be 0 to 3");
     REFUSED(kiln_recording_convert(w.engine, RECORDING, "a", (kiln_format)9, &out.error),
-            "kiln_recording_convert: format is 9; it goes from 0 to 3");
-    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it goes from -1 to 1");
+            "kiln_recording_convert: format is 9; it must be 0 to 3");
+    REFUSED(LIST(.failed = 2), "kiln_store_list: filter.failed is 2; it must be -1 to 1");
     CHECK_TEXT(kiln_check_text((kiln_check_kind)-1), "");
     CHECK_TEXT(kiln_best_text((kiln_best_from)99), "");
     CHECK_TEXT(kiln_class_name((kiln_class)-1), "");
@@ -746,8 +809,8 @@ static void test_numbers(void)
 static void test_lists(void)
 {
     static const char *const holes[] = {"v", NULL, ""};
-    static const kiln_setting bad[] = {{NULL, {KILN_INT, {1}}}, {"N", {(kiln_kind)7, {1}}}, {"N", {KILN_TEXT, {.text = NULL}}},
-                                       {"", {KILN_INT, {1}}}};
+    static const kiln_setting bad[] = {
+        {NULL, {KILN_INT, {1}}}, {"N", {(kiln_kind)7, {1}}}, {"N", {KILN_TEXT, {.text = NULL}}}, {"", {KILN_INT, {1}}}};
     static const kiln_file_binding files[] = {{"x", NULL}, {NULL, "x.npy"}, {"x", ""}};
     const size_t minus = (size_t)-1;
     set_up();
@@ -759,13 +822,14 @@ static void test_lists(void)
     REFUSED(TUNE(.param_count = 1), "kiln_tune: options.param_count is 1, but options.params is NULL");
     REFUSED(CHOOSE(.size_count = 1), "kiln_plan_open: choice.size_count is 1, but choice.sizes is NULL");
     REFUSED(CHOOSE(.params = bad, .param_count = 1), "kiln_plan_open: choice.params[0].name is NULL");
-    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.kind is 7; it goes from 0 to 3");
+    REFUSED(CHOOSE(.sizes = bad + 1, .size_count = 1),
+            "kiln_plan_open: choice.sizes[0].value.kind is 7; it must be 0 to 3");
     REFUSED(CHOOSE(.sizes = bad + 2, .size_count = 1), "kiln_plan_open: choice.sizes[0].value.as.text is NULL");
     REFUSED(CHOOSE(.sizes = bad + 3, .size_count = 1), "kiln_plan_open: choice.sizes[0].name is empty");
     REFUSED(LIST(.size_count = 1), "kiln_store_list: filter.size_count is 1, but filter.sizes is NULL");
     REFUSED(kiln_plan_resize(w.plan, w.sizes, minus, &out.error),
-            "kiln_plan_resize: count is 18446744073709551615; it is at most 1048576, and a negative number wraps round to a "
-            "large one");
+            "kiln_plan_resize: count is 18446744073709551615; it must be at most 1048576 (a negative number wraps to a "
+            "large one)");
     REFUSED(kiln_plan_resize(w.plan, NULL, 1, &out.error), "kiln_plan_resize: count is 1, but sizes is NULL");
     CHECK_OK(kiln_plan_resize(w.plan, NULL, 0, &out.error), out.error);
     REFUSED(RUN(.input_count = 1), "kiln_plan_run: options.input_count is 1, but options.inputs is NULL");
@@ -784,7 +848,8 @@ static void test_texts(void)
     REFUSED(kiln_recording_load(w.engine, "", &out.recording, &out.error), "kiln_recording_load: path is empty");
     REFUSED(kiln_recording_convert(w.engine, RECORDING, "", KILN_FORMAT_AUTO, &out.error),
             "kiln_recording_convert: to is empty");
-    REFUSED(kiln_store_export(w.store, NULL, "", KILN_FORMAT_CSV, NULL, &out.error), "kiln_store_export: path is empty");
+    REFUSED(kiln_store_export(w.store, NULL, "", KILN_FORMAT_CSV, NULL, &out.error),
+            "kiln_store_export: path is empty");
     REFUSED(kiln_store_import(w.store, "", NULL, NULL, &out.error), "kiln_store_import: path is empty");
     REFUSED(kiln_knowledge_load(w.engine, "", &out.knowledge, &out.error), "kiln_knowledge_load: path is empty");
     REFUSED(kiln_knowledge_save(w.knowledge, "", NULL, &out.error), "kiln_knowledge_save: path is empty");
@@ -803,9 +868,21 @@ static void test_texts(void)
 
 /* ---- callbacks ---- */
 
-static int device_once(void *user, const kiln_device_info *info) { (void)info; return ++*(int *)user; }
-static int finding_once(void *user, const kiln_finding *found) { (void)found; return ++*(int *)user; }
-static int instruction_once(void *user, const kiln_sim_instruction *instruction) { (void)instruction; return ++*(int *)user; }
+static int device_once(void *user, const kiln_device_info *info)
+{
+    (void)info;
+    return ++*(int *)user;
+}
+static int finding_once(void *user, const kiln_finding *found)
+{
+    (void)found;
+    return ++*(int *)user;
+}
+static int instruction_once(void *user, const kiln_sim_instruction *instruction)
+{
+    (void)instruction;
+    return ++*(int *)user;
+}
 static int spec_once(void *user, const char *name, const char *title, const char *path)
 {
     (void)name, (void)title, (void)path;

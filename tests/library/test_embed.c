@@ -35,7 +35,8 @@ static kiln_status open_both(const kiln_options *options, kiln_engine **engine, 
     kiln_status status = kiln_engine_open(options, engine, error);
     if (status != KILN_OK)
         return status;
-    return kiln_spec_parse(*engine, spec_text, sizeof spec_text - 1, KILN_SOURCE_DIR "/specs/product.yaml", spec, error);
+    return kiln_spec_parse(*engine, spec_text, sizeof spec_text - 1, KILN_SOURCE_DIR "/specs/product.yaml", spec,
+                           error);
 }
 
 static void fill(float *values, size_t count, unsigned seed)
@@ -97,7 +98,8 @@ static void test_callers_own(void)
     CHECK(driver.cuMemcpyHtoD_(b, host_b, sizeof host_b) == CUDA_SUCCESS);
     CHECK(driver.cuMemsetD8_(p, 0xff, sizeof host_p) == CUDA_SUCCESS);
 
-    kiln_options options = {.size = sizeof options, .device = device_name(), .context = context, .flags = KILN_NO_CACHE};
+    kiln_options options = {
+        .size = sizeof options, .device = device_name(), .context = context, .flags = KILN_NO_CACHE};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_plan *plan = NULL;
@@ -129,7 +131,12 @@ static void test_callers_own(void)
     kiln__driver_close(&driver);
 }
 
-typedef struct worker { kiln_engine *engine; kiln_spec *spec; int index; unsigned bad; } worker;
+typedef struct worker {
+    kiln_engine *engine;
+    kiln_spec *spec;
+    int index;
+    unsigned bad;
+} worker;
 
 /* One thread: a plan of its own, another configuration than its neighbours, several runs. */
 static void *work(void *argument)
@@ -183,7 +190,9 @@ static void test_threads(void)
     kiln_engine_close(engine);
 }
 
-typedef struct seen { unsigned samples, ticks, best; } seen;
+typedef struct seen {
+    unsigned samples, ticks, best;
+} seen;
 
 static int on_sample(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
@@ -212,14 +221,16 @@ static void test_tune(void)
     kiln_options options = {.size = sizeof options, .device = device_name(), .flags = KILN_NO_CACHE, .jobs = 2};
     CHECK_OK(open_both(&options, &engine, &spec, &error), error);
     seen counts = {0};
-    kiln_tune_options tune = {.size = sizeof tune, .sizes = sizes, .size_count = 3, .callback = on_sample, .user = &counts};
+    kiln_tune_options tune = {
+        .size = sizeof tune, .sizes = sizes, .size_count = 3, .callback = on_sample, .user = &counts};
     CHECK_OK(kiln_tune(engine, spec, &tune, &tuning, &error), error);
     CHECK(counts.samples == 6 && counts.best > 0);
     CHECK(kiln_tuning_count(tuning) == 6);
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CHECK(sample->status == KILN_OK && sample->result.verified);
-        CHECK(sample->result.measured == (strcmp(device_name(), "sim") != 0)); /* never called measured on the simulator */
+        /* never called measured on the simulator */
+        CHECK(sample->result.measured == (strcmp(device_name(), "sim") != 0));
     }
     kiln_tuning_free(tuning);
     tuning = NULL;

@@ -5,7 +5,10 @@
 #include "check.h"
 #include "plan_internal.h"
 
-typedef struct catalogue_spec { const char *name; kiln_spec **spec; } catalogue_spec;
+typedef struct catalogue_spec {
+    const char *name;
+    kiln_spec **spec;
+} catalogue_spec;
 
 /* What main returns. The cases see *engine and each *spec. */
 static int catalogue_main(int count, char **arguments, const char *suite, const check_case *cases, size_t case_count,

@@ -17,16 +17,16 @@ typedef struct fake_kernel {
 
 /* State of the process, as that of a real driver is. */
 static struct {
-    long blocks;             /* live allocations */
-    long allocations;        /* since the start */
-    uint64_t bytes, limit;   /* of device memory */
+    long blocks;           /* live allocations */
+    long allocations;      /* since the start */
+    uint64_t bytes, limit; /* of device memory */
     _Atomic long launches, copies, sets;
-    int fail_launch;         /* the result of every launch, if not 0 */
-    int shared_limit;        /* as set with cuFuncSetAttribute */
-    double clock;            /* milliseconds */
-    _Atomic int busy;        /* queries say that the device is not done; what waits without a limit waits for ever */
-    void (*queried)(void);   /* called by them; NULL: nothing is */
-    long nap;                /* microseconds of the host's time that a launch takes */
+    int fail_launch;       /* the result of every launch, if not 0 */
+    int shared_limit;      /* as set with cuFuncSetAttribute */
+    double clock;          /* milliseconds */
+    _Atomic int busy;      /* queries say that the device is not done; what waits without a limit waits for ever */
+    void (*queried)(void); /* called by them; NULL: nothing is */
+    long nap;              /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
 } fake = {.limit = 1 << 26, .lock = PTHREAD_MUTEX_INITIALIZER};
 static float fake_symbol[8];
@@ -73,7 +73,7 @@ static void fake_nothing(void **args, const unsigned *grid, const unsigned *bloc
 }
 
 static const fake_kernel fake_kernels[] = {
-    {"add_one", fake_add_one}, {"add_two", fake_add_two}, {"scale", fake_scale},
+    {"add_one", fake_add_one},       {"add_two", fake_add_two},       {"scale", fake_scale},
     {"count_down", fake_count_down}, {"symbol_out", fake_symbol_out}, {"nothing", fake_nothing},
 };
 static const char fake_ptx[] =
@@ -89,8 +89,16 @@ static const char fake_ptx[] =
 static const char fake_lowered[] = "add_one\0add_one\0add_two\0add_two\0scale\0scale\0count_down\0count_down\0"
                                    "symbol_out\0symbol_out\0nothing\0nothing\0missing\0missing";
 
-static CUresult CUDAAPI fake_cuCtxGetCurrent(CUcontext *context) { *context = fake_current; return CUDA_SUCCESS; }
-static CUresult CUDAAPI fake_cuCtxPushCurrent(CUcontext context) { fake_current = context; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuCtxGetCurrent(CUcontext *context)
+{
+    *context = fake_current;
+    return CUDA_SUCCESS;
+}
+static CUresult CUDAAPI fake_cuCtxPushCurrent(CUcontext context)
+{
+    fake_current = context;
+    return CUDA_SUCCESS;
+}
 static CUresult CUDAAPI fake_cuCtxPopCurrent(CUcontext *context)
 {
     *context = fake_current;
@@ -98,7 +106,11 @@ static CUresult CUDAAPI fake_cuCtxPopCurrent(CUcontext *context)
     return CUDA_SUCCESS;
 }
 static CUresult CUDAAPI fake_cuCtxSynchronize(void) { return CUDA_SUCCESS; }
-static CUresult CUDAAPI fake_cuStreamSynchronize(CUstream stream) { (void)stream; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuStreamSynchronize(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
 static CUresult CUDAAPI fake_cuStreamQuery(CUstream stream)
 {
     (void)stream;
@@ -106,7 +118,11 @@ static CUresult CUDAAPI fake_cuStreamQuery(CUstream stream)
         fake.queried();
     return fake.busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
-static CUresult CUDAAPI fake_cuEventQuery(CUevent event) { (void)event; return fake_cuStreamQuery(NULL); }
+static CUresult CUDAAPI fake_cuEventQuery(CUevent event)
+{
+    (void)event;
+    return fake_cuStreamQuery(NULL);
+}
 static CUresult CUDAAPI fake_cuGetErrorName(CUresult error, const char **text)
 {
     *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
@@ -129,7 +145,12 @@ static CUresult CUDAAPI fake_cuModuleLoadDataEx(CUmodule *module, const void *im
     fake.blocks++;
     return CUDA_SUCCESS;
 }
-static CUresult CUDAAPI fake_cuModuleUnload(CUmodule module) { free(module); fake.blocks--; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuModuleUnload(CUmodule module)
+{
+    free(module);
+    fake.blocks--;
+    return CUDA_SUCCESS;
+}
 static CUresult CUDAAPI fake_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     (void)module;
@@ -247,14 +268,23 @@ static CUresult CUDAAPI fake_cuEventCreate(CUevent *event, unsigned flags)
     fake.blocks++;
     return CUDA_SUCCESS;
 }
-static CUresult CUDAAPI fake_cuEventDestroy(CUevent event) { free(event); fake.blocks--; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuEventDestroy(CUevent event)
+{
+    free(event);
+    fake.blocks--;
+    return CUDA_SUCCESS;
+}
 static CUresult CUDAAPI fake_cuEventRecord(CUevent event, CUstream stream)
 {
     (void)stream;
     *(double *)(void *)event = fake.clock;
     return CUDA_SUCCESS;
 }
-static CUresult CUDAAPI fake_cuEventSynchronize(CUevent event) { (void)event; return CUDA_SUCCESS; }
+static CUresult CUDAAPI fake_cuEventSynchronize(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
 static CUresult CUDAAPI fake_cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
     *milliseconds = (float)(*(double *)(void *)end - *(double *)(void *)start);
@@ -282,18 +312,42 @@ static CUresult CUDAAPI fake_cuLaunchKernel(CUfunction function, unsigned grid_x
 static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
 {
     kiln_engine *engine = NULL;
-    kiln_options options = {.size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS, .allocator = mem,
-                            .device = "sim"};
+    kiln_options options = {
+        .size = sizeof options, .flags = KILN_NO_CACHE | KILN_NO_WORKERS, .allocator = mem, .device = "sim"};
     if (kiln_engine_open(&options, &engine, NULL) != KILN_OK)
         return NULL;
 #define FAKE(name) engine->driver.name##_ = fake_##name;
-    FAKE(cuCtxGetCurrent) FAKE(cuCtxPushCurrent) FAKE(cuCtxPopCurrent) FAKE(cuCtxSynchronize)
-    FAKE(cuStreamSynchronize) FAKE(cuStreamQuery) FAKE(cuEventQuery) FAKE(cuGetErrorName) FAKE(cuGetErrorString) FAKE(cuModuleLoadDataEx)
-    FAKE(cuModuleUnload) FAKE(cuModuleGetFunction) FAKE(cuModuleGetGlobal) FAKE(cuFuncGetAttribute)
-    FAKE(cuFuncSetAttribute) FAKE(cuMemGetInfo) FAKE(cuMemAlloc) FAKE(cuMemFree) FAKE(cuMemcpyHtoD)
-    FAKE(cuMemcpyDtoH) FAKE(cuMemcpyDtoD) FAKE(cuMemcpyDtoDAsync) FAKE(cuMemsetD8Async) FAKE(cuMemsetD16Async)
-    FAKE(cuMemsetD32Async) FAKE(cuEventCreate) FAKE(cuEventDestroy) FAKE(cuEventRecord) FAKE(cuEventSynchronize)
-    FAKE(cuEventElapsedTime) FAKE(cuLaunchKernel)
+    FAKE(cuCtxGetCurrent)
+    FAKE(cuCtxPushCurrent)
+    FAKE(cuCtxPopCurrent)
+    FAKE(cuCtxSynchronize)
+    FAKE(cuStreamSynchronize)
+    FAKE(cuStreamQuery)
+    FAKE(cuEventQuery)
+    FAKE(cuGetErrorName)
+    FAKE(cuGetErrorString)
+    FAKE(cuModuleLoadDataEx)
+    FAKE(cuModuleUnload)
+    FAKE(cuModuleGetFunction)
+    FAKE(cuModuleGetGlobal)
+    FAKE(cuFuncGetAttribute)
+    FAKE(cuFuncSetAttribute)
+    FAKE(cuMemGetInfo)
+    FAKE(cuMemAlloc)
+    FAKE(cuMemFree)
+    FAKE(cuMemcpyHtoD)
+    FAKE(cuMemcpyDtoH)
+    FAKE(cuMemcpyDtoD)
+    FAKE(cuMemcpyDtoDAsync)
+    FAKE(cuMemsetD8Async)
+    FAKE(cuMemsetD16Async)
+    FAKE(cuMemsetD32Async)
+    FAKE(cuEventCreate)
+    FAKE(cuEventDestroy)
+    FAKE(cuEventRecord)
+    FAKE(cuEventSynchronize)
+    FAKE(cuEventElapsedTime)
+    FAKE(cuLaunchKernel)
 #undef FAKE
     static int context;
     engine->context = (CUcontext)(void *)&context;
@@ -315,11 +369,13 @@ static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
 }
 
 /* A plan from a spec's text, with the fake code in place of compiled code. */
-static kiln_status fake_plan_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
-                                kiln_plan **plan, kiln_error **error)
+static kiln_status fake_plan_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
+                                kiln_error **error)
 {
     kiln__config *config;
-    kiln__code code = {.unit = {.ptx = fake_ptx, .ptx_length = sizeof fake_ptx - 1, .lowered = fake_lowered,
+    kiln__code code = {.unit = {.ptx = fake_ptx,
+                                .ptx_length = sizeof fake_ptx - 1,
+                                .lowered = fake_lowered,
                                 .lowered_length = sizeof fake_lowered}};
     kiln_status status = kiln__config_make(engine, spec, choice, &config, error);
     return status == KILN_OK ? kiln__plan_make(engine, config, &code, plan, error) : status;

@@ -62,10 +62,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-static void empty_out(void)
-{
-    nftw(out, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
+static void empty_out(void) { nftw(out, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
 /* How many things lie in the folder of captures, hidden ones too. */
 static int count_out(void)
@@ -162,10 +159,7 @@ static float first_of(const char *file)
     return value;
 }
 
-static bool is_there(const char *file)
-{
-    return kiln__file_exists(in(out, file));
-}
+static bool is_there(const char *file) { return kiln__file_exists(in(out, file)); }
 
 static const kiln__param *param(const char *variant, const char *name)
 {
@@ -180,12 +174,11 @@ static const kiln__param *param(const char *variant, const char *name)
     "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 4}\n  big: {N: 4000}\n"                              \
     "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
 #define LAUNCH(kernel) "launch: {kernel: " kernel ", grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
-#define TWO                                                                                                            \
-    "variants:\n  one:\n    params: {BLOCK: [2, 4, 8]}\n    where: [BLOCK <= device.max_threads_per_block]\n    "      \
-    LAUNCH("add_one")                                                                                                  \
-    "  other:\n    source: more/fake.cu\n"                                                                             \
-    "    params: {BLOCK: {from: 2, to: 8, times: 2, default: 4}}\n    "                                                \
-    LAUNCH("add_one") "  wrong:\n    params: {BLOCK: 2}\n    " LAUNCH("add_two")
+#define TWO                                                                                                               \
+    "variants:\n  one:\n    params: {BLOCK: [2, 4, 8]}\n    where: [BLOCK <= device.max_threads_per_block]\n    " LAUNCH( \
+        "add_one") "  other:\n    source: more/fake.cu\n"                                                                 \
+                   "    params: {BLOCK: {from: 2, to: 8, times: 2, default: 4}}\n    " LAUNCH(                            \
+                       "add_one") "  wrong:\n    params: {BLOCK: 2}\n    " LAUNCH("add_two")
 
 /* ---- the plain case ---- */
 
@@ -241,8 +234,8 @@ static void test_choice(void)
 {
     kiln_error *error = NULL;
     kiln_setting block = {"BLOCK", {KILN_INT, {.i = 8}}}, n = {"N", {KILN_INT, {.i = 7}}};
-    kiln_choice choice = {.variant = "other", .params = &block, .param_count = 1, .size_set = "big", .sizes = &n,
-                          .size_count = 1};
+    kiln_choice choice = {
+        .variant = "other", .params = &block, .param_count = 1, .size_set = "big", .sizes = &n, .size_count = 1};
     open_text(HEAD TWO, NULL);
     kiln_plan_close(plan);
     CHECK_OK(fake_plan_of(engine, spec, &choice, &plan, &error), error);
@@ -285,7 +278,8 @@ static void test_in_place(void)
 
     /* No content by the spec, but one that the application gave. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
-              "buffers: {y: {type: f32, shape: [N], out: true}}\n" SCALE, NULL);
+              "buffers: {y: {type: f32, shape: [N], out: true}}\n" SCALE,
+              NULL);
     CHECK_OK(kiln_plan_bind(plan, "y", (CUdeviceptr)(uintptr_t)y, sizeof y, &error), error);
     launch_captured();
     CHECK(first_of("fake-000/y.npy") == 1 && first_of("fake-000/y.want.npy") == 2);
@@ -302,7 +296,8 @@ static void test_outputs_without_content(void)
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [5, 1]}}\n  y: {type: f32, shape: [N + 2], "
               "out: true}\n"
-              "launch: {kernel: add_one, grid: [N], block: [1], args: [x, y, N]}\n", NULL);
+              "launch: {kernel: add_one, grid: [N], block: [1], args: [x, y, N]}\n",
+              NULL);
     CHECK_OK(kiln_plan_write(plan, "y", (float[6]){9, 9, 9, 9, 8, 7}, 24, &error), error);
     launch_captured();
     CHECK(first_of("fake-000/y.npy") == 9 && first_of("fake-000/y.want.npy") == 6);
@@ -332,7 +327,8 @@ static void test_swap(void)
               "args: [a, b, N]}}"
               ", {swap: [a, b]}]}\n"
               "    - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 9, steps: [{launch: {kernel: count_down, "
-              "grid: [left], block: [1], args: [n, m]}}]}\n", NULL);
+              "grid: [left], block: [1], args: [n, m]}}]}\n",
+              NULL);
     launch_captured();
     CHECK(first_of("fake-000/a.want.npy") == first_of("fake-000/a.npy") + 3);
     CHECK(!is_there("fake-000/b.npy")); /* scratch */
@@ -359,7 +355,8 @@ static void test_shapes(void)
               "      scratch: {type: f32, shape: [blocks]}\n"
               "    steps:\n    - launch: {kernel: add_one, grid: [blocks], block: [BLOCK], args: [x, y, N]}\n"
               "  w:\n    buffers: {table: {file: table.npy}}\n    steps:\n    - symbol: {name: table, from: table}\n"
-              "    - launch: {kernel: add_one, grid: [N], block: [1], args: [x, y, N]}\n", NULL);
+              "    - launch: {kernel: add_one, grid: [N], block: [1], args: [x, y, N]}\n",
+              NULL);
     launch_captured();
     CHECK(is_there("fake-000/x.npy") && !is_there("fake-000/own.npy") && !is_there("fake-000/scratch.npy"));
     CHECK(!is_there("fake-000/t.npy") && !is_there("fake-000/wide.npy") && is_there("fake-000/w.table.npy"));
@@ -397,7 +394,8 @@ static void test_inputs(void)
                      "    launch: {kernel: add_one, grid: [4], block: [1], args: [x, y, B.rows]}\n"
                      "  step:\n    steps:\n    - host: {call: own_step}\n"
                      "    - launch: {kernel: add_one, grid: [4], block: [1], args: [x, y, N]}\n"
-                     "  plain:\n    launch: {kernel: add_one, grid: [4], block: [1], args: [x, y, N]}\n", NULL);
+                     "  plain:\n    launch: {kernel: add_one, grid: [4], block: [1], args: [x, y, N]}\n",
+              NULL);
     launch_captured();
     CHECK_OK(kiln_plan_write(plan, "x", (float[4]){7, 8, 9, 10}, 16, &error), error);
     launch_captured();
@@ -418,7 +416,8 @@ static void test_inputs(void)
               "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  y: {type: f32, shape: [N], out: true}\n"
               "variants:\n  v:\n    params: {BLOCK: [2, 4], OTHER: [1, 2]}\n    let: {half: BLOCK * 2}\n"
               "    inputs: {B: {host: matrix, rows: half}}\n    buffers: {b: {from: B.csr.values}}\n"
-              "    launch: {kernel: add_one, grid: [B.rows], block: [1], args: [b, y, N]}\n", NULL);
+              "    launch: {kernel: add_one, grid: [B.rows], block: [1], args: [b, y, N]}\n",
+              NULL);
     launch_captured();
     open_captured("fake-000/fake.yaml", NULL);
     CHECK(param("v", "BLOCK")->count == 1 && param("v", "OTHER")->count == 2);
@@ -467,7 +466,8 @@ static void test_quoting(void)
               "variants:\n  v:\n    params: {BLOCK: *shared, ALSO: *shared}\n"
               "    where:\n    - BLOCK in (1, 2) or ALSO != 4 # no\n    - \"!(BLOCK > 4)\"\n"
               "    define: {ODD: \"'a' if FLAG else 'b'\", \"EVEN\": 2}\n"
-              "    launch: {kernel: add_one, grid: [max(N, 1), min(1, 2), 1], block: [1], args: [x, y, N]}\n", NULL);
+              "    launch: {kernel: add_one, grid: [max(N, 1), min(1, 2), 1], block: [1], args: [x, y, N]}\n",
+              NULL);
     kiln_spec *before = NULL;
     kiln_error *error = NULL;
     kiln_engine *first = NULL;
@@ -524,7 +524,8 @@ static void test_t1(void)
               "\"FillValue\": 0,"
               " \"Size\": \"ProblemSize[0]\", \"Output\": 1},"
               "{\"Name\": \"n\", \"Type\": \"int32\", \"MemoryType\": \"Scalar\", \"FillValue\": "
-              "\"ProblemSize[0]\"}]}}", NULL);
+              "\"ProblemSize[0]\"}]}}",
+              NULL);
     kiln_setting size = {"ProblemSize[0]", {KILN_INT, {.i = 5}}};
     CHECK_OK(kiln_plan_resize(plan, &size, 1, &error), error);
     CHECK_OK(kiln_plan_write(plan, "x", (float[5]){1, 2, 3, 4, 5}, 20, &error), error);
@@ -605,10 +606,13 @@ static void test_failures(void)
 {
     kiln_error *error = NULL;
     float y[4];
-    static const struct { const char *folder; uint64_t limit; const char *log; } cases[] = {
-        {NULL, 40, "more than the 40 bytes that a capture may have"},
-        {"fake.cu/below", 0, "is a regular file, not a folder"},
-        {NULL, 0, "the launch goes into a CUDA graph"}};
+    static const struct {
+        const char *folder;
+        uint64_t limit;
+        const char *log;
+    } cases[] = {{NULL, 40, "more than the 40 bytes that a capture may have"},
+                 {"fake.cu/below", 0, "is a regular file, not a folder"},
+                 {NULL, 0, "the launch goes into a CUDA graph"}};
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char where[400];
         snprintf(where, sizeof where, "%s", cases[i].folder ? in(folder, cases[i].folder) : out);
@@ -686,7 +690,10 @@ static void test_memory(void)
 }
 
 /* Launches of two plans at once: as many are captured as were asked for. */
-typedef struct worker { kiln_plan *plan; unsigned wrong; } worker;
+typedef struct worker {
+    kiln_plan *plan;
+    unsigned wrong;
+} worker;
 
 static void *work(void *user)
 {
@@ -740,10 +747,7 @@ static void prepare(void)
     CHECK_OK(kiln__npy_write(NULL, in(folder, "table.npy"), &table, &error), error);
 }
 
-static void clear(void)
-{
-    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
+static void clear(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
 static const check_case cases[] = {
     {"prepare", prepare},

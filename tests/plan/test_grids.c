@@ -20,7 +20,11 @@ static kiln_plan *open_plan(const kiln_spec *spec, const kiln_choice *choice)
 }
 
 /* Memory on the device: that of a plan which is not launched. */
-static struct { kiln_plan *plan; CUdeviceptr at[3]; float source[ROOM], target[ROOM], got[3][ROOM]; } room;
+static struct {
+    kiln_plan *plan;
+    CUdeviceptr at[3];
+    float source[ROOM], target[ROOM], got[3][ROOM];
+} room;
 static const char *const buffers[] = {"x", "y", "t"}; /* a stencil's steps go from y to t and back */
 
 static void open_room(void)
@@ -76,8 +80,8 @@ static void check_places(kiln_plan *plan, const char *name, unsigned count, unsi
 static void check_widths(const kiln_spec *spec, const kiln_choice *choice)
 {
     static float all[3][COUNT], separable[3][COUNT];
-    bool own = strcmp(choice->variant, "separable") == 0, reference = own || strcmp(choice->variant, "naive") == 0 ||
-               strcmp(choice->variant, "basic") == 0;
+    bool own = strcmp(choice->variant, "separable") == 0,
+         reference = own || strcmp(choice->variant, "naive") == 0 || strcmp(choice->variant, "basic") == 0;
     kiln_plan *plan = open_plan(spec, choice);
     for (unsigned w = 0; plan && w < 3; w++) {
         const kiln_setting width = {spec == stencil ? "NX" : "W", {KILN_INT, {NX - w}}};
@@ -117,8 +121,10 @@ static void test_stencils(void)
 
 static void test_convolutions(void)
 {
-    const kiln_setting sizes[] = {
-        {"H", {KILN_INT, {NY * NZ}}}, {"W", {KILN_INT, {NX}}}, {"MASK_H", {KILN_INT, {3}}}, {"MASK_W", {KILN_INT, {5}}}};
+    const kiln_setting sizes[] = {{"H", {KILN_INT, {NY * NZ}}},
+                                  {"W", {KILN_INT, {NX}}},
+                                  {"MASK_H", {KILN_INT, {3}}},
+                                  {"MASK_W", {KILN_INT, {5}}}};
     const kiln_setting eight[] = {{"VECTOR", {KILN_INT, {8}}}};
     const kiln_choice more[] = {{.variant = "coarsened", .params = eight, .param_count = 1},
                                 {.variant = "separable", .params = eight, .param_count = 1}};

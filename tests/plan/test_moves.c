@@ -23,7 +23,11 @@ static kiln_plan *open_plan(const kiln_spec *spec, const char *variant, const ki
 }
 
 /* Memory on the device: that of a plan which is not launched. */
-static struct { kiln_plan *plan; CUdeviceptr from, to; uint32_t host[ROOM], got[ROOM]; } room;
+static struct {
+    kiln_plan *plan;
+    CUdeviceptr from, to;
+    uint32_t host[ROOM], got[ROOM];
+} room;
 
 static void open_room(void)
 {
@@ -61,10 +65,7 @@ static uint32_t turned(unsigned from, unsigned i)
     return room.host[from + (matrix * ROWS + row) * COLUMNS + column];
 }
 
-static uint32_t next(unsigned from, unsigned i)
-{
-    return room.host[from + i] + 1;
-}
+static uint32_t next(unsigned from, unsigned i) { return room.host[from + i] + 1; }
 
 /* One sum in order of k, a fused multiply-add a term; the same on both sides of the diagonal. */
 static uint32_t product(unsigned from, unsigned i)

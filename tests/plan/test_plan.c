@@ -131,7 +131,7 @@ static void check_floats(const char *buffer, const float *want, size_t count)
 }
 
 #define HEAD                                                                                                           \
-    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 8}\n  big: {N: 1000}\n  tiny: {N: 4}\n"               \
+    "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 8}\n  big: {N: 1000}\n  tiny: {N: 4}\n"              \
     "buffers:\n  x: {type: f32, shape: [N], fill: {iota: [1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
 #define ADD(kernel)                                                                                                    \
     "      - launch: {kernel: " kernel ", grid: [ceil_div(N, BLOCK)], block: [BLOCK], args: [x, y, N]}\n"
@@ -154,11 +154,11 @@ static void config_fails(const kiln_choice *choice, kiln_status want, const char
 
 static void test_config(void)
 {
-    static const char text[] =
-        HEAD "variants:\n  v:\n    params: {BLOCK: [2, 4, 8], WORD: [float, half], S: [0.5, 1.0], T: [true, false]}\n"
-             "    let: {threads: BLOCK * 2}\n    where: [threads <= N * 2]\n"
-             "    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n"
-             "  other:\n    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n";
+    static const char text[] = HEAD
+        "variants:\n  v:\n    params: {BLOCK: [2, 4, 8], WORD: [float, half], S: [0.5, 1.0], T: [true, false]}\n"
+        "    let: {threads: BLOCK * 2}\n    where: [threads <= N * 2]\n"
+        "    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n"
+        "  other:\n    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n";
     open_plan(text, NULL);
     kiln__text label = {0};
     kiln__config_print(plan->config, &label);
@@ -167,8 +167,10 @@ static void test_config(void)
     CHECK_TEXT(plan->config->size_set, "tiny");
     CHECK(plan->config->sizes[0].value.as.i == 4 && plan->config->lets[0].value.as.i == 4);
 
-    kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}}, {"WORD", {KILN_TEXT, {.text = "half"}}},
-                         {"S", {KILN_INT, {.i = 1}}}, {"T", {KILN_TEXT, {.text = "false"}}}};
+    kiln_setting p[4] = {{"BLOCK", {KILN_FLOAT, {.f = 4.0}}},
+                         {"WORD", {KILN_TEXT, {.text = "half"}}},
+                         {"S", {KILN_INT, {.i = 1}}},
+                         {"T", {KILN_TEXT, {.text = "false"}}}};
     kiln_setting n = {"N", {KILN_INT, {.i = 16}}};
     kiln_choice choice = {
         .variant = "v", .params = p, .param_count = 4, .size_set = "big", .sizes = &n, .size_count = 1};
@@ -181,8 +183,7 @@ static void test_config(void)
     CHECK(config->sizes[0].value.as.i == 16);
     kiln__config_free(config);
 
-    config_fails(&(kiln_choice){.variant = "w"}, KILN_ERROR_NOT_FOUND,
-                 "fake has no variant 'w'; it has: v, other");
+    config_fails(&(kiln_choice){.variant = "w"}, KILN_ERROR_NOT_FOUND, "fake has no variant 'w'; it has: v, other");
     config_fails(&(kiln_choice){.variant = "othre"}, KILN_ERROR_NOT_FOUND,
                  "fake has no variant 'othre'; did you mean 'other'?");
     config_fails(&(kiln_choice){.size_set = "biig"}, KILN_ERROR_NOT_FOUND,
@@ -294,8 +295,11 @@ static void test_gpu_measure(void)
     CHECK(result->flops == 8 && result->bytes == 64);
     CHECK(fabs(result->roofline - 64e-9 / result->seconds) < 1e-12);
     CHECK(fake.launches - before < 60);
-    kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_KEEP_L2, .min_repetitions = 3,
-                                .max_repetitions = 5, .precision = 1e-9};
+    kiln_run_options options = {.size = sizeof options,
+                                .flags = KILN_RUN_KEEP_L2,
+                                .min_repetitions = 3,
+                                .max_repetitions = 5,
+                                .precision = 1e-9};
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
     CHECK(result->repetitions == 5);
     options.flags = KILN_RUN_NO_MEASURE;
@@ -307,12 +311,16 @@ static void test_gpu_measure(void)
 /* A launch takes 0.25 ms by the events. */
 static void test_give_up(void)
 {
-    static const struct { long nap; double bound; unsigned least, most; } cases[] = {
-        {6000, 0.0001, 1, 1},      /* more than twice the bound, and the clocks have had time to rise */
-        {2000, 0.0001, 1, 3},      /* the same, once they have; on a busy host a nap may be longer */
-        {2000, 0.0002, 3, 3},      /* above the bound each time */
-        {2000, 0.00026, 7, 1000},  /* a contender: within a few percent */
-        {2000, 0, 7, 1000},        /* no bound */
+    static const struct {
+        long nap;
+        double bound;
+        unsigned least, most;
+    } cases[] = {
+        {6000, 0.0001, 1, 1},     /* more than twice the bound, and the clocks have had time to rise */
+        {2000, 0.0001, 1, 3},     /* the same, once they have; on a busy host a nap may be longer */
+        {2000, 0.0002, 3, 3},     /* above the bound each time */
+        {2000, 0.00026, 7, 1000}, /* a contender: within a few percent */
+        {2000, 0, 7, 1000},       /* no bound */
     };
     kiln_error *error = NULL;
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
@@ -346,8 +354,9 @@ static CUresult CUDAAPI fake_uuid(CUuuid *uuid, CUdevice device)
 
 static void test_clocks_and_energy(void)
 {
-    static const char *const names[] = {"KILN_LIBNVML", "FAKE_NVML_CLOCK", "FAKE_NVML_MEMORY_CLOCK", "FAKE_NVML_REASONS",
-                                        "FAKE_NVML_CELSIUS", "FAKE_NVML_MILLIWATTS", "FAKE_NVML_ENERGY"};
+    static const char *const names[] = {"KILN_LIBNVML",      "FAKE_NVML_CLOCK",   "FAKE_NVML_MEMORY_CLOCK",
+                                        "FAKE_NVML_REASONS", "FAKE_NVML_CELSIUS", "FAKE_NVML_MILLIWATTS",
+                                        "FAKE_NVML_ENERGY"};
     static const char *const values[] = {FAKE_NVML, "1500", "3200", "4", "50", "300000", "40000"};
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
@@ -424,8 +433,7 @@ static void test_swap(void)
 
 static void test_while(void)
 {
-    static const char text[] =
-        HEAD COUNTERS VARIANT
+    static const char text[] = HEAD COUNTERS VARIANT
         "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 2 * N, steps: [{launch: {kernel: count_down, "
         "grid: [left], block: [1], args: [n, m]}}]}\n" ADD("add_one");
     open_plan(text, NULL);
@@ -469,15 +477,19 @@ static void test_limits(void)
     kiln_error *error = NULL;
     float y[4];
     /* Loops of the spec. */
-    open_plan(HEAD COUNTERS VARIANT
-              "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 1000000000000000, steps: [{fill: {buffer: y, "
-              "value: 1}}]}\n", NULL);
+    open_plan(
+        HEAD COUNTERS VARIANT
+        "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 1000000000000000, steps: [{fill: {buffer: y, "
+        "value: 1}}]}\n",
+        NULL);
     check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
     wish = 1;
     check_ended(KILN_ERROR_INTERRUPTED, &wish, "was stopped");
     close_all();
-    open_plan(HEAD VARIANT "      - repeat: {times: 1000000000000000, steps: [{launch: {kernel: add_one, grid: [0], block: [1], "
-              "args: [x, y, N]}}]}\n", NULL);
+    open_plan(HEAD VARIANT
+              "      - repeat: {times: 1000000000000000, steps: [{launch: {kernel: add_one, grid: [0], block: [1], "
+              "args: [x, y, N]}}]}\n",
+              NULL);
     check_ended(KILN_ERROR_TIMEOUT, NULL, "took longer than the limit of 0.05 s (sample_timeout), until round");
     close_all();
     /* A kernel that does not end: the host goes on, and touches the device no more. */
@@ -536,7 +548,10 @@ static void test_before_each(void)
 /* Each broken step with its message. */
 static void test_step_errors(void)
 {
-    static const struct { const char *step; kiln_status status; const char *message;
+    static const struct {
+        const char *step;
+        kiln_status status;
+        const char *message;
     } wrong[] = {
         {"launch: {kernel: add_one, grid: [1], block: [1], args: [x, y]}", KILN_ERROR_LAUNCH,
          "add_one takes 3 arguments, 2 are given"},
@@ -565,7 +580,7 @@ static void test_step_errors(void)
         {"launch: {kernel: add_one, grid: [1 // (N - 4)], block: [1], args: [x, y, N]}", KILN_ERROR_SPEC,
          "division by zero"},
         {"fill: {buffer: n, value: 0.5}", KILN_ERROR_SPEC,
-         "buffer 'n': a buffer of i32 is filled with integers, not with 0.5"},
+         "buffer 'n': a buffer of i32 must be filled with integers, not with 0.5"},
         {"copy: {from: x, to: y, count: 5}", KILN_ERROR_LAUNCH, "5 elements from 0 on are not all in 'x', which has 4"},
         {"copy: {from: x, to: y, to_offset: 1}", KILN_ERROR_LAUNCH,
          "4 elements from 1 on are not all in 'y', which has 4"},
@@ -681,8 +696,7 @@ static void test_bind(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(other[0] == 11);
     CHECK(kiln_plan_bind(plan, "y", (CUdeviceptr)(uintptr_t)y, 12, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(error),
-               "buffer y has 16 bytes with these sizes; the memory given for it has 12");
+    CHECK_TEXT(kiln_error_message(error), "buffer y has 16 bytes with these sizes; the memory given for it has 12");
     kiln_error_free(error);
     error = NULL;
     CHECK(kiln_plan_bind(plan, "yy", 0, 0, &error) == KILN_ERROR_NOT_FOUND);
@@ -792,7 +806,9 @@ static void test_inputs(void)
 
 static void test_input_errors(void)
 {
-    static const struct { const char *text, *message; } wrong[] = {
+    static const struct {
+        const char *text, *message;
+    } wrong[] = {
         {"inputs:\n  A: {host: matrix, rows: N, fail: 1}\nbuffers:\n  y: {type: f32, shape: [A.rows], out: true}\n",
          "host function 'matrix': no such matrix"},
         {"inputs:\n  A: {host: matrix, rows: N}\nbuffers:\n  y: {type: f32, shape: [A.cols], out: true}\n", "A.cols"},
@@ -804,8 +820,9 @@ static void test_input_errors(void)
     for (size_t i = 0; i < KILN__COUNT(wrong); i++) {
         char text[1000];
         kiln_error *error = NULL;
-        snprintf(text, sizeof text, "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 4}\n%s"
-                                    "variants:\n  v:\n    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n",
+        snprintf(text, sizeof text,
+                 "kiln: 1\nname: fake\nsource: fake.cu\nsizes:\n  default: {N: 4}\n%s"
+                 "variants:\n  v:\n    launch: {kernel: nothing, grid: [1], block: [1], args: []}\n",
                  wrong[i].text);
         open_plan(text, NULL);
         CHECK(kiln_plan_launch(plan, NULL, &error) != KILN_OK);
@@ -838,8 +855,8 @@ static void test_files(void)
     write_floats(in, 1, (uint64_t[]){4}, 100);
     open_plan(HEAD VERIFY VARIANT ADD("add_one"), NULL);
     kiln_file_binding input = {"x", in}, output = {"y", out};
-    kiln_run_options options = {.size = sizeof options, .inputs = &input, .input_count = 1, .outputs = &output,
-                                .output_count = 1};
+    kiln_run_options options = {
+        .size = sizeof options, .inputs = &input, .input_count = 1, .outputs = &output, .output_count = 1};
     const kiln_result *result = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_plan_run(plan, &options, &result, &error), error);
@@ -877,7 +894,8 @@ static void test_sweep(void)
     kiln__shared *shared;
     open_engine(NULL, true);
     CHECK_OK(kiln_spec_parse(engine, HEAD VERIFY VARIANT ADD("add_one"), strlen(HEAD VERIFY VARIANT ADD("add_one")),
-                             "fake.yaml", &spec, &error), error);
+                             "fake.yaml", &spec, &error),
+             error);
     CHECK_OK(kiln__shared_open(engine, spec, &shared, &error), error);
     references = 0;
     long allocations = 0;
@@ -955,7 +973,8 @@ static void test_memory(void)
 {
     exhaust(HEAD VERIFY VARIANT ADD("add_one"));
     exhaust(INPUTS);
-    exhaust(HEAD COUNTERS "  z: {type: f64, shape: [N]}\n" VARIANT
+    exhaust(HEAD COUNTERS
+            "  z: {type: f64, shape: [N]}\n" VARIANT
             "      - host: {call: step, args: {in: x, out: y, by: 0.5 * N}}\n      - fill: {buffer: z, value: 0.1}\n"
             "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 9, steps: [{launch: {kernel: count_down, "
             "grid: [left], block: [1], args: [n, m]}}, {swap: [x, y]}]}\n");
@@ -963,14 +982,17 @@ static void test_memory(void)
 
 /* ---- two plans of one engine in two threads ---- */
 
-typedef struct worker { kiln_plan *plan; unsigned wrong; } worker;
+typedef struct worker {
+    kiln_plan *plan;
+    unsigned wrong;
+} worker;
 
 static void *work(void *user)
 {
     worker *w = user;
     for (int i = 0; i < 50; i++)
-        w->wrong +=
-            kiln_plan_launch(w->plan, NULL, NULL) != KILN_OK || kiln_plan_run(w->plan, NULL, NULL, NULL) != KILN_OK;
+        w->wrong += kiln_plan_launch(w->plan, NULL, NULL) != KILN_OK ||
+                    kiln_plan_run(w->plan, NULL, NULL, NULL) != KILN_OK;
     return NULL;
 }
 

@@ -62,16 +62,19 @@ static void counted(void)
     kiln_engine_close(engine);
 }
 
-typedef struct shown { uint64_t reads, writes, wrong, most; } shown;
+typedef struct shown {
+    uint64_t reads, writes, wrong, most;
+} shown;
 
 static int look(void *user, const kiln_traced_access *a)
 {
     shown *s = user;
     s->reads += a->reads != 0;
     s->writes += a->writes != 0;
-    bool right = a->block[0] == 9 && a->dims == 1 && a->index[0] == 9 * 32 + a->thread[0] && a->element == a->index[0] &&
-                 a->buffer && strchr("xyz", a->buffer[0]) && (a->buffer[0] == 'z') == (a->writes != 0) && a->bytes == 4 &&
-                 a->line == 7 && strcmp(a->space, "global") == 0 && strcmp(a->kernel, "add") == 0 && a->step < 3;
+    bool right = a->block[0] == 9 && a->dims == 1 && a->index[0] == 9 * 32 + a->thread[0] &&
+                 a->element == a->index[0] && a->buffer && strchr("xyz", a->buffer[0]) &&
+                 (a->buffer[0] == 'z') == (a->writes != 0) && a->bytes == 4 && a->line == 7 &&
+                 strcmp(a->space, "global") == 0 && strcmp(a->kernel, "add") == 0 && a->step < 3;
     s->wrong += !right;
     return s->most && s->reads + s->writes >= s->most;
 }
@@ -156,8 +159,8 @@ static void out_of_memory(void)
     kiln_engine_close(held);
 }
 
-static const check_case cases[] = {{"counted", counted}, {"traced", traced}, {"after a failure", after_failure},
-                                   {"out of memory", out_of_memory}};
+static const check_case cases[] = {
+    {"counted", counted}, {"traced", traced}, {"after a failure", after_failure}, {"out of memory", out_of_memory}};
 
 int main(int count, char **arguments)
 {

@@ -44,8 +44,12 @@ static void test_read(void)
 {
     kiln__arena arena = {0};
     kiln__signature s;
-    static const struct { char kind; unsigned bytes; bool array, pointer; } want[] = {
-        {'u', 8, 0, 1}, {'u', 8, 0, 1}, {'u', 4, 0, 0}, {'f', 4, 0, 0}, {'f', 8, 0, 0},
+    static const struct {
+        char kind;
+        unsigned bytes;
+        bool array, pointer;
+    } want[] = {
+        {'u', 8, 0, 1}, {'u', 8, 0, 1},  {'u', 4, 0, 0}, {'f', 4, 0, 0}, {'f', 8, 0, 0},
         {'u', 1, 0, 0}, {'b', 16, 1, 0}, {'s', 2, 0, 0}, {'u', 8, 0, 0},
     };
     read_it("k", KILN_OK, &s, &arena);
@@ -122,8 +126,16 @@ static void store(char kind, unsigned bytes, kiln_value value, const char *why, 
 
 static void test_store(void)
 {
-#define INT(x) (kiln_value){KILN_INT, {.i = x}}
-#define FLOAT(x) (kiln_value){KILN_FLOAT, {.f = x}}
+#define INT(x)                                                                                                         \
+    (kiln_value)                                                                                                       \
+    {                                                                                                                  \
+        KILN_INT, { .i = x }                                                                                           \
+    }
+#define FLOAT(x)                                                                                                       \
+    (kiln_value)                                                                                                       \
+    {                                                                                                                  \
+        KILN_FLOAT, { .f = x }                                                                                         \
+    }
     store('u', 4, INT(-1), NULL, 0xFFFFFFFF);
     store('u', 4, INT(4294967295), NULL, 0xFFFFFFFF);
     store('u', 4, INT(4294967296), "the value does not fit", 0);
@@ -170,8 +182,8 @@ static void test_ranks(void)
 {
     unsigned low, high;
     /* Tables of the sign test give 6: 1-6, 7: 1-7, 9: 2-8, 10: 2-9, 20: 6-15, 50: 18-33, 100: 40-61. */
-    static const unsigned known[][3] = {{1, 1, 1}, {5, 1, 5}, {6, 1, 6}, {7, 1, 7}, {9, 2, 8}, {10, 2, 9}, {20, 6, 15},
-                                        {50, 18, 33}, {100, 40, 61}};
+    static const unsigned known[][3] = {{1, 1, 1},  {5, 1, 5},   {6, 1, 6},    {7, 1, 7},    {9, 2, 8},
+                                        {10, 2, 9}, {20, 6, 15}, {50, 18, 33}, {100, 40, 61}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         kiln__median_ranks(known[i][0], &low, &high);
         CHECK(low == known[i][1] && high == known[i][2]);

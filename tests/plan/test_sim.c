@@ -140,12 +140,12 @@ static void test_relocatable(void)
 
 static void test_verify_variant(void)
 {
-    static const char text[] =
-        HEAD "verify:\n  y: {against: {variant: plain}, exact: true}\nvariants:\n" PLAIN
-             "  good:\n    define: {OFFSET: 1}\n    launch: {kernel: add_dynamic, grid: [1], "
-             "block: [64], shared: 256, args: [x, y, N]}\n"
-             "  bad:\n    define: {OFFSET: 1.5}\n    launch: {kernel: add_one, grid: [2], block: "
-             "[32], args: [x, y, N]}\n";
+    static const char text[] = HEAD
+        "verify:\n  y: {against: {variant: plain}, exact: true}\nvariants:\n" PLAIN
+        "  good:\n    define: {OFFSET: 1}\n    launch: {kernel: add_dynamic, grid: [1], "
+        "block: [64], shared: 256, args: [x, y, N]}\n"
+        "  bad:\n    define: {OFFSET: 1.5}\n    launch: {kernel: add_one, grid: [2], block: "
+        "[32], args: [x, y, N]}\n";
     run(text, "plain", KILN_OK, "", NULL, 0);
     run(text, "good", KILN_OK, "", NULL, 0);
     run(text, "bad", KILN_ERROR_WRONG_ANSWER, "y[0]: got 2.5, want 2 (off by 0.5); 40 of 40 wrong", NULL, 0);
@@ -170,7 +170,11 @@ static void test_out_of_bounds(void)
         NULL, KILN_ERROR_DEVICE, "outside", NULL, 0);
 }
 
-typedef struct worker { const kiln_spec *spec; const char *variant; kiln_status status; } worker;
+typedef struct worker {
+    const kiln_spec *spec;
+    const char *variant;
+    kiln_status status;
+} worker;
 
 static void *work(void *user)
 {

@@ -10,7 +10,10 @@
 static kiln_engine *engine;
 static kiln_spec *reduction, *scan;
 
-typedef struct want { uint32_t bits; int64_t at; } want;
+typedef struct want {
+    uint32_t bits;
+    int64_t at;
+} want;
 
 enum { COUNT = 5003, ROOM = COUNT + 4, MANY = 3000001 };
 
@@ -131,7 +134,11 @@ static void test_denormals(void)
 }
 
 /* Memory on the device: that of plans which are not launched. */
-static struct { kiln_plan *plan; CUdeviceptr x, y; int32_t host[ROOM]; } memory;
+static struct {
+    kiln_plan *plan;
+    CUdeviceptr x, y;
+    int32_t host[ROOM];
+} memory;
 
 static void open_memory(void)
 {
@@ -273,9 +280,12 @@ static kiln_engine *open_small(char *path)
  * of launches is looked at as well. */
 static void test_launches(void)
 {
-    static const struct { const char *variant; int64_t stages; const char *kept[2]; } runs[] = {
-        {"stream", 0, {NULL}}, {"decoupled_lookback", 0, {"turn"}}, {"waves", 1, {"notes", "shown"}},
-        {"waves", 2, {NULL}},  {"waves", 3, {"notes", "shown"}},    {"waves", 4, {NULL}}};
+    static const struct {
+        const char *variant;
+        int64_t stages;
+        const char *kept[2];
+    } runs[] = {{"stream", 0, {NULL}}, {"decoupled_lookback", 0, {"turn"}}, {"waves", 1, {"notes", "shown"}},
+                {"waves", 2, {NULL}},  {"waves", 3, {"notes", "shown"}},    {"waves", 4, {NULL}}};
     static const uint32_t counts[] = {50001, 30001, 5, 0, 62001};
     char path[] = "/tmp/kiln-sums-XXXXXX.profile";
     kiln_error *error = NULL;
@@ -296,7 +306,7 @@ static void test_launches(void)
         for (size_t k = 0; plan && k < sizeof counts / sizeof *counts; k++) {
             sizes[0].value.as.i = counts[k];
             CHECK_OK(kiln_plan_resize(plan, sizes, 1, &error), error);
-            for (int again = 0; again < 2; again++, launches += counts[k] > 0)
+            for (int again = 0; again < 2; again++, launches += counts[k] != 0)
                 expect_next(plan, true, runs[r].variant, counts[k]);
         }
         if (plan && strcmp(runs[r].variant, "decoupled_lookback") == 0) {
@@ -420,7 +430,8 @@ int main(int count, char **arguments)
     const catalogue_spec specs[] = {{"reduction", &reduction}, {"scan", &scan}};
     if (count > 1 && check_find(small_cases, KILN__COUNT(small_cases), arguments[1]))
         return check_main(count, arguments, "launches", small_cases, KILN__COUNT(small_cases));
-    int result = catalogue_main(count, arguments, "sums", cases, KILN__COUNT(cases), &engine, specs, KILN__COUNT(specs));
+    int result = catalogue_main(count, arguments, "sums", cases, KILN__COUNT(cases), &engine, specs,
+                                KILN__COUNT(specs));
     if (result != 0)
         return result;
     if (count > 1 && strcmp(arguments[1], "-l") != 0) /* the case that was asked for has run */

@@ -16,11 +16,11 @@ typedef struct generator {
     char *text;
     size_t length, capacity;
     unsigned labels, depth;
-    unsigned mask;       /* %m register that holds the lanes which are here */
-    unsigned masks;      /* used */
-    bool uniform;        /* all threads of the block that live come here together */
-    bool in_function;    /* registers only: no memory of the kernel's, no warp operations */
-    int breaks, skips;   /* label that leaves the innermost loop, or goes on with it; -1: none */
+    unsigned mask;     /* %m register that holds the lanes which are here */
+    unsigned masks;    /* used */
+    bool uniform;      /* all threads of the block that live come here together */
+    bool in_function;  /* registers only: no memory of the kernel's, no warp operations */
+    int breaks, skips; /* label that leaves the innermost loop, or goes on with it; -1: none */
 } generator;
 
 uint64_t random_next(uint64_t *state)
@@ -31,10 +31,7 @@ uint64_t random_next(uint64_t *state)
     return *state * 0x2545f4914f6cdd1dull;
 }
 
-static unsigned below(generator *g, unsigned n)
-{
-    return (unsigned)((random_next(&g->rng) >> 33) % n);
-}
+static unsigned below(generator *g, unsigned n) { return (unsigned)((random_next(&g->rng) >> 33) % n); }
 static bool chance(generator *g, unsigned percent) { return below(g, 100) < percent; }
 
 static void put(generator *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -54,24 +51,33 @@ static void put(generator *g, const char *format, ...)
     va_end(arguments);
 }
 
-typedef struct word { char text[40]; } word;
+typedef struct word {
+    char text[40];
+} word;
 
 /* ---- templates ---- */
 
 /* A register of each kind: letter, name, how many; and what stands there as an immediate instead, if anything. */
-static const struct kind { char letter; const char *name; unsigned count; const char *immediates; } kinds[] = {
+static const struct kind {
+    char letter;
+    const char *name;
+    unsigned count;
+    const char *immediates;
+} kinds[] = {
     {'r', "r", R32, NULL},
     {'s', "r", R32, "0|1|-1|2|31|32|33|255|65535|65536|2147483647|-2147483648|16777216|1431655765"},
     {'n', "r", R32, "0|1|7|8|15|16|17|31|32|33|63"}, /* by how much to shift */
     {'d', "d", R64, NULL},
     {'l', "d", R64, "0|1|-1|63|64|65|4294967295|4294967296|9223372036854775807|-9223372036854775808"},
     {'f', "f", F32, NULL},
-    {'e', "f", F32, "0f00000000|0f80000000|0f3F800000|0fBF800000|0f3F000000|0f7F800000|0fFF800000|0f00000001|0f80800000|"
-                    "0f007FFFFF|0f7F7FFFFF|0f4F000000|0fCF000000|0f5F800000|0f33800000|0f40490FDB|0f4B800000"},
+    {'e', "f", F32,
+     "0f00000000|0f80000000|0f3F800000|0fBF800000|0f3F000000|0f7F800000|0fFF800000|0f00000001|0f80800000|"
+     "0f007FFFFF|0f7F7FFFFF|0f4F000000|0fCF000000|0f5F800000|0f33800000|0f40490FDB|0f4B800000"},
     {'g', "g", F64, NULL},
-    {'k', "g", F64, "0d0000000000000000|0d8000000000000000|0d3FF0000000000000|0d3FE0000000000000|0d7FF0000000000000|"
-                    "0dFFF0000000000000|0d0000000000000001|0d000FFFFFFFFFFFFF|0d7FEFFFFFFFFFFFFF|0d41E0000000000000|"
-                    "0dC1E0000000000000|0d43F0000000000000|0d3690000000000000|0d47EFFFFFE0000000|0d3CA0000000000000"},
+    {'k', "g", F64,
+     "0d0000000000000000|0d8000000000000000|0d3FF0000000000000|0d3FE0000000000000|0d7FF0000000000000|"
+     "0dFFF0000000000000|0d0000000000000001|0d000FFFFFFFFFFFFF|0d7FEFFFFFFFFFFFFF|0d41E0000000000000|"
+     "0dC1E0000000000000|0d43F0000000000000|0d3690000000000000|0d47EFFFFFE0000000|0d3CA0000000000000"},
     {'h', "h", R16, NULL},
     {'p', "p", PREDS, NULL},
 };
@@ -141,8 +147,8 @@ static word emit_one(generator *g, const char *const *templates, unsigned count)
 /* One NaN for all: after whatever computes one. */
 static void settle(generator *g, const char *type, const char *nan, word d)
 {
-    put(g, "  setp.nan.%s %%q, %s, %s;\n  selp.%s %s, %s, %s, %%q;\n", type, d.text, d.text, type[1] == '1' ? "b16" : type,
-        d.text, nan, d.text);
+    put(g, "  setp.nan.%s %%q, %s, %s;\n  selp.%s %s, %s, %s, %%q;\n", type, d.text, d.text,
+        type[1] == '1' ? "b16" : type, d.text, nan, d.text);
 }
 static void settle32(generator *g, word d) { settle(g, "f32", "0f7FFFFFFF", d); }
 static void settle64(generator *g, word d) { settle(g, "f64", "0d7FF8000000000000", d); }
@@ -160,66 +166,122 @@ static void settle_pair(generator *g, word d)
 /* A position and a length in a bit field: the ISA takes 0 to 255, and what ptxas folds beyond the type's width is its own. */
 #define BITS "and.b32 %a, $r, 255;and.b32 %c, $r, 255;"
 static const char *const integer32[] = {
-    "<add|sub|min|max>.<u32|s32> $r, $r, $s", "mul.<lo|hi>.<u32|s32> $r, $r, $s", "mad.<lo|hi>.<u32|s32> $r, $r, $s, $s",
-    "<add|sub>.sat.s32 $r, $r, $s", "<div|rem>.<u32|s32> $r, $r, $r", "<abs|neg>.s32 $r, $r", "<and|or|xor>.b32 $r, $r, $s",
-    "<not|cnot|brev|popc|clz>.b32 $r, $r", "<shl.b32|shr.u32|shr.s32|shr.b32> $r, $r, $n",
-    "shf.<l|r>.<wrap|clamp>.b32 $r, $r, $r, $n", BITS "bfe.<u32|s32> $r, $r, %a, %c",
-    "bfe.<u32|s32> $r, $r, <0|1|8|31>, <0|1|8|31>", BITS "bfi.b32 $r, $r, $r, %a, %c", "bfi.b32 $r, $r, $r, <0|1|8|31>, <0|1|8|31>",
-    "bfind<|.shiftamt>.<u32|s32> $r, $r", "bmsk.<clamp|wrap>.b32 $r, $r, $s", "prmt.b32<|.f4e|.b4e|.rc8|.ecl|.ecr|.rc16> $r, $r, $r, $s",
-    "lop3.b32 $r, $r, $r, $s, <0x01|0x96|0xe8|0xca|0x7f|0x35|0xd4|0x1b>", "sad.<u32|s32> $r, $r, $s, $s",
-    "dp4a.<u32|s32>.<u32|s32> $r, $r, $s, $s", "dp2a.<lo|hi>.<u32|s32>.<u32|s32> $r, $r, $s, $s",
-    "add.cc.u32 $r, $r, $s;addc.cc.u32 $r, $r, $s;addc.u32 $r, $r, $s", "sub.cc.u32 $r, $r, $s;subc.cc.u32 $r, $r, $s;subc.u32 $r, $r, $s",
-    "mad.lo.cc.u32 $r, $r, $r, $s;madc.hi.u32 $r, $r, $r, $s", "selp.b32 $r, $r, $s, $p", "slct.u32.s32 $r, $r, $s, $r",
-    "set.<eq|ne|lt|le|gt|ge>.<u32|s32>.s32 $r, $r, $s", "szext.<clamp|wrap>.<u32|s32> $r, $r, $s", "mul24.<lo|hi>.<u32|s32> $r, $r, $r",
+    "<add|sub|min|max>.<u32|s32> $r, $r, $s",
+    "mul.<lo|hi>.<u32|s32> $r, $r, $s",
+    "mad.<lo|hi>.<u32|s32> $r, $r, $s, $s",
+    "<add|sub>.sat.s32 $r, $r, $s",
+    "<div|rem>.<u32|s32> $r, $r, $r",
+    "<abs|neg>.s32 $r, $r",
+    "<and|or|xor>.b32 $r, $r, $s",
+    "<not|cnot|brev|popc|clz>.b32 $r, $r",
+    "<shl.b32|shr.u32|shr.s32|shr.b32> $r, $r, $n",
+    "shf.<l|r>.<wrap|clamp>.b32 $r, $r, $r, $n",
+    BITS "bfe.<u32|s32> $r, $r, %a, %c",
+    "bfe.<u32|s32> $r, $r, <0|1|8|31>, <0|1|8|31>",
+    BITS "bfi.b32 $r, $r, $r, %a, %c",
+    "bfi.b32 $r, $r, $r, <0|1|8|31>, <0|1|8|31>",
+    "bfind<|.shiftamt>.<u32|s32> $r, $r",
+    "bmsk.<clamp|wrap>.b32 $r, $r, $s",
+    "prmt.b32<|.f4e|.b4e|.rc8|.ecl|.ecr|.rc16> $r, $r, $r, $s",
+    "lop3.b32 $r, $r, $r, $s, <0x01|0x96|0xe8|0xca|0x7f|0x35|0xd4|0x1b>",
+    "sad.<u32|s32> $r, $r, $s, $s",
+    "dp4a.<u32|s32>.<u32|s32> $r, $r, $s, $s",
+    "dp2a.<lo|hi>.<u32|s32>.<u32|s32> $r, $r, $s, $s",
+    "add.cc.u32 $r, $r, $s;addc.cc.u32 $r, $r, $s;addc.u32 $r, $r, $s",
+    "sub.cc.u32 $r, $r, $s;subc.cc.u32 $r, $r, $s;subc.u32 $r, $r, $s",
+    "mad.lo.cc.u32 $r, $r, $r, $s;madc.hi.u32 $r, $r, $r, $s",
+    "selp.b32 $r, $r, $s, $p",
+    "slct.u32.s32 $r, $r, $s, $r",
+    "set.<eq|ne|lt|le|gt|ge>.<u32|s32>.s32 $r, $r, $s",
+    "szext.<clamp|wrap>.<u32|s32> $r, $r, $s",
+    "mul24.<lo|hi>.<u32|s32> $r, $r, $r",
 };
 static const char *const integer64[] = {
-    "<add|sub|min|max>.<u64|s64> $d, $d, $l", "mul.<lo|hi>.<u64|s64> $d, $d, $l", "mul.wide.<u32|s32> $d, $r, $s",
-    "mad.wide.<u32|s32> $d, $r, $s, $d", "mad.<lo|hi>.<u64|s64> $d, $d, $d, $l", "<div|rem>.<u64|s64> $d, $d, $d",
-    "<and|or|xor>.b64 $d, $d, $l", "<shl.b64|shr.u64|shr.s64> $d, $d, $n", "<not|brev>.b64 $d, $d", "<popc|clz>.b64 $r, $d",
-    BITS "bfe.<u64|s64> $d, $d, %a, %c", "bfe.<u64|s64> $d, $d, <0|1|8|31|32|63>, <0|1|8|31|32|63>", "selp.b64 $d, $d, $l, $p",
+    "<add|sub|min|max>.<u64|s64> $d, $d, $l",
+    "mul.<lo|hi>.<u64|s64> $d, $d, $l",
+    "mul.wide.<u32|s32> $d, $r, $s",
+    "mad.wide.<u32|s32> $d, $r, $s, $d",
+    "mad.<lo|hi>.<u64|s64> $d, $d, $d, $l",
+    "<div|rem>.<u64|s64> $d, $d, $d",
+    "<and|or|xor>.b64 $d, $d, $l",
+    "<shl.b64|shr.u64|shr.s64> $d, $d, $n",
+    "<not|brev>.b64 $d, $d",
+    "<popc|clz>.b64 $r, $d",
+    BITS "bfe.<u64|s64> $d, $d, %a, %c",
+    "bfe.<u64|s64> $d, $d, <0|1|8|31|32|63>, <0|1|8|31|32|63>",
+    "selp.b64 $d, $d, $l, $p",
 };
 static const char *const integer16[] = {
-    "<add|sub|min|max|mul.lo|mul.hi>.<u16|s16> $h, $h, $h", "<and|or|xor>.b16 $h, $h, $h", "<shl.b16|shr.u16|shr.s16> $h, $h, $n",
-    "mul.wide.<u16|s16> $r, $h, $h", "mad.lo.<u16|s16> $h, $h, $h, $h",
+    "<add|sub|min|max|mul.lo|mul.hi>.<u16|s16> $h, $h, $h",
+    "<and|or|xor>.b16 $h, $h, $h",
+    "<shl.b16|shr.u16|shr.s16> $h, $h, $n",
+    "mul.wide.<u16|s16> $r, $h, $h",
+    "mad.lo.<u16|s16> $h, $h, $h, $h",
 };
-static const char *const single[] = { /* the destination comes second: rounding and the rest are chosen before it */
+static const char *const single[] = {
+    /* the destination comes second: rounding and the rest are chosen before it */
     "mov.f32 $f, $e;<add|sub|mul>.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e",
     "mov.f32 $f, $e;fma.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e, $e",
-    "mov.f32 $f, $e;div.<rn|rz|rm|rp><|.ftz>.f32 $1, $e, $e", "mov.f32 $f, $e;<sqrt|rcp>.<rn|rz|rm|rp><|.ftz>.f32 $1, $e",
-    "mov.f32 $f, $e;<min|max><|.ftz>.f32 $1, $e, $e", "mov.f32 $f, $e;<abs|neg><|.ftz>.f32 $1, $e", "mov.f32 $f, $e;copysign.f32 $1, $e, $e",
+    "mov.f32 $f, $e;div.<rn|rz|rm|rp><|.ftz>.f32 $1, $e, $e",
+    "mov.f32 $f, $e;<sqrt|rcp>.<rn|rz|rm|rp><|.ftz>.f32 $1, $e",
+    "mov.f32 $f, $e;<min|max><|.ftz>.f32 $1, $e, $e",
+    "mov.f32 $f, $e;<abs|neg><|.ftz>.f32 $1, $e",
+    "mov.f32 $f, $e;copysign.f32 $1, $e, $e",
 };
 static const char *const dual[] = {
-    "mov.f64 $g, $k;<add|sub|mul>.<rn|rz|rm|rp>.f64 $1, $k, $k", "mov.f64 $g, $k;fma.<rn|rz|rm|rp>.f64 $1, $k, $k, $k",
-    "mov.f64 $g, $k;div.<rn|rz|rm|rp>.f64 $1, $k, $k", "mov.f64 $g, $k;<sqrt|rcp>.<rn|rz|rm|rp>.f64 $1, $k",
-    "mov.f64 $g, $k;<min|max>.f64 $1, $k, $k", "mov.f64 $g, $k;<abs|neg>.f64 $1, $k",
+    "mov.f64 $g, $k;<add|sub|mul>.<rn|rz|rm|rp>.f64 $1, $k, $k",
+    "mov.f64 $g, $k;fma.<rn|rz|rm|rp>.f64 $1, $k, $k, $k",
+    "mov.f64 $g, $k;div.<rn|rz|rm|rp>.f64 $1, $k, $k",
+    "mov.f64 $g, $k;<sqrt|rcp>.<rn|rz|rm|rp>.f64 $1, $k",
+    "mov.f64 $g, $k;<min|max>.f64 $1, $k, $k",
+    "mov.f64 $g, $k;<abs|neg>.f64 $1, $k",
 };
 static const char *const half[] = {
-    "mov.b16 $h, $h;<add|sub|mul>.rn<|.ftz><||.sat>.f16 $1, $h, $h", "mov.b16 $h, $h;fma.rn<|.ftz><||.sat>.f16 $1, $h, $h, $h",
+    "mov.b16 $h, $h;<add|sub|mul>.rn<|.ftz><||.sat>.f16 $1, $h, $h",
+    "mov.b16 $h, $h;fma.rn<|.ftz><||.sat>.f16 $1, $h, $h, $h",
     "mov.b16 $h, $h;<min|max><|.ftz>.f16 $1, $h, $h",
 };
 static const char *const half_pair[] = {
-    "mov.b32 $r, $r;<add|sub|mul>.rn<|.ftz><||.sat>.f16x2 $1, $r, $r", "mov.b32 $r, $r;fma.rn<|.ftz><||.sat>.f16x2 $1, $r, $r, $r",
+    "mov.b32 $r, $r;<add|sub|mul>.rn<|.ftz><||.sat>.f16x2 $1, $r, $r",
+    "mov.b32 $r, $r;fma.rn<|.ftz><||.sat>.f16x2 $1, $r, $r, $r",
     "mov.b32 $r, $r;<min|max><|.ftz>.f16x2 $1, $r, $r",
 };
 static const char *const convert[] = {
-    "cvt.<rn|rz|rm|rp>.f32.<u32|s32> $f, $r", "cvt.<rn|rz|rm|rp>.f32.<u64|s64> $f, $d", "cvt.<rn|rz|rm|rp>.f64.<u32|s32> $g, $r",
-    "cvt.<rn|rz|rm|rp>.f64.<u64|s64> $g, $d", "cvt.<rni|rzi|rmi|rpi><|.ftz>.<u32|s32>.f32 $r, $f",
-    "cvt.<rni|rzi|rmi|rpi><|.ftz>.<u64|s64>.f32 $d, $f", "cvt.<rni|rzi|rmi|rpi>.<u32|s32>.f64 $r, $g",
-    "cvt.<rni|rzi|rmi|rpi>.<u64|s64>.f64 $d, $g", "cvt.<u8|s8|u16|s16|u32|s32>.<u8|s8|u16|s16|u32|s32> $r, $r", "cvt.sat.<u8|s8>.<u16|s16|u32|s32> $r, $r",
+    "cvt.<rn|rz|rm|rp>.f32.<u32|s32> $f, $r",
+    "cvt.<rn|rz|rm|rp>.f32.<u64|s64> $f, $d",
+    "cvt.<rn|rz|rm|rp>.f64.<u32|s32> $g, $r",
+    "cvt.<rn|rz|rm|rp>.f64.<u64|s64> $g, $d",
+    "cvt.<rni|rzi|rmi|rpi><|.ftz>.<u32|s32>.f32 $r, $f",
+    "cvt.<rni|rzi|rmi|rpi><|.ftz>.<u64|s64>.f32 $d, $f",
+    "cvt.<rni|rzi|rmi|rpi>.<u32|s32>.f64 $r, $g",
+    "cvt.<rni|rzi|rmi|rpi>.<u64|s64>.f64 $d, $g",
+    "cvt.<u8|s8|u16|s16|u32|s32>.<u8|s8|u16|s16|u32|s32> $r, $r",
+    "cvt.sat.<u8|s8>.<u16|s16|u32|s32> $r, $r",
     "cvt.sat.<u16.u32|s16.u32|u16.s32|s16.s32|u8.s8|s8.u8|u16.s16|s16.u16|u32.s32|s32.u32> $r, $r",
-    "cvt.<u64|s64>.<u32|s32> $d, $r", "cvt<||.sat>.<u32|s32>.<u64|s64> $r, $d", "mov.b32 $f, $r", "mov.b32 $r, $f", "mov.b64 $d, $g",
-    "mov.b64 $d, {$r, $r}", "mov.b32 {%h0, %h1}, $r", "cvt.u16.u32 $h, $r", "cvt.<u32.u16|s32.s16> $r, $h",
+    "cvt.<u64|s64>.<u32|s32> $d, $r",
+    "cvt<||.sat>.<u32|s32>.<u64|s64> $r, $d",
+    "mov.b32 $f, $r",
+    "mov.b32 $r, $f",
+    "mov.b64 $d, $g",
+    "mov.b64 $d, {$r, $r}",
+    "mov.b32 {%h0, %h1}, $r",
+    "cvt.u16.u32 $h, $r",
+    "cvt.<u32.u16|s32.s16> $r, $h",
 };
-static const char *const convert_single[] = { /* may make a NaN */
-    "mov.f32 $f, $e;cvt.<rn|rz|rm|rp><|.ftz><||.sat>.f32.f64 $1, $g", "mov.f32 $f, $e;cvt.<rni|rzi|rmi|rpi><|.ftz><||.sat>.f32.f32 $1, $f",
+static const char *const convert_single[] = {
+    /* may make a NaN */
+    "mov.f32 $f, $e;cvt.<rn|rz|rm|rp><|.ftz><||.sat>.f32.f64 $1, $g",
+    "mov.f32 $f, $e;cvt.<rni|rzi|rmi|rpi><|.ftz><||.sat>.f32.f32 $1, $f",
     "mov.f32 $f, $e;cvt.f32.f16 $1, $h",
 };
 static const char *const convert_dual[] = {"mov.f64 $g, $k;cvt<|.ftz><||.sat>.f64.f32 $1, $f", "mov.b64 $g, $d"};
 static const char *const convert_half[] = {"mov.b16 $h, $h;cvt.<rn|rz|rm|rp>.f16.f32 $1, $f"};
 static const char *const compare[] = {
-    "setp.<eq|ne|lt|le|gt|ge>.<u32|s32> $p, $r, $s", "setp.<eq|ne|lt|le|gt|ge>.<and|or|xor>.<u64|s64> $p, $d, $l, <||!>$p",
+    "setp.<eq|ne|lt|le|gt|ge>.<u32|s32> $p, $r, $s",
+    "setp.<eq|ne|lt|le|gt|ge>.<and|or|xor>.<u64|s64> $p, $d, $l, <||!>$p",
     "setp.<eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan><|.ftz>.f32 $p, $f, $e",
-    "setp.<eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan>.f64 $p, $g, $k", "<and|or|xor>.pred $p, $p, $p",
+    "setp.<eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan>.f64 $p, $g, $k",
+    "<and|or|xor>.pred $p, $p, $p",
 };
 static const char *const guarded[] = {"@<|!>$p <or|xor|and>.b32 $r, $r, $s", "@<|!>$p add.u32 $r, $r, $s"};
 
@@ -228,10 +290,14 @@ static void arithmetic(generator *g)
     if (chance(g, 15))
         EMIT_ONE(g, guarded);
     switch (below(g, 14)) {
-    case 0: case 1: case 2: case 3: EMIT_ONE(g, integer32); return;
+    case 0:
+    case 1:
+    case 2:
+    case 3: EMIT_ONE(g, integer32); return;
     case 4: EMIT_ONE(g, integer64); return;
     case 5: EMIT_ONE(g, integer16); return;
-    case 6: case 7: settle32(g, EMIT_ONE(g, single)); return;
+    case 6:
+    case 7: settle32(g, EMIT_ONE(g, single)); return;
     case 8: settle64(g, EMIT_ONE(g, dual)); return;
     case 9: settle16(g, EMIT_ONE(g, half)); return;
     case 10: settle_pair(g, EMIT_ONE(g, half_pair)); return;
@@ -264,8 +330,12 @@ static const char *const memory[] = {
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %gloc;st.u32 [%b], $r",
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %gloc;ld.u32 $r, [%b]",
     /* own slot of shared memory, own output */
-    "st.shared.b32 [%slot+<0|4|8>], $r", "st.shared.v2.b32 [%slot], {$r, $r}", "ld.shared.b32 $r, [%slot+<0|4|8>]",
-    "ld.shared.v2.b32 {%r4, %r5}, [%slot]", "ld.shared.b64 $d, [%slot]", "st.global.b64 [%mine+<288|296|304|312>], $d",
+    "st.shared.b32 [%slot+<0|4|8>], $r",
+    "st.shared.v2.b32 [%slot], {$r, $r}",
+    "ld.shared.b32 $r, [%slot+<0|4|8>]",
+    "ld.shared.v2.b32 {%r4, %r5}, [%slot]",
+    "ld.shared.b64 $d, [%slot]",
+    "st.global.b64 [%mine+<288|296|304|312>], $d",
 };
 
 /* The cells that all share have one operation each, so that the order of updates does not matter; what an update finds
@@ -273,16 +343,20 @@ static const char *const memory[] = {
 static const char *const atomics[] = {
     "and.b32 %a, $r, 7;mad.wide.u32 %b, %a, 32, %cells;red.global.<add.u32 [%b]|min.u32 [%b+4]|max.s32 [%b+8]|xor.b32 [%b+12]>, $r",
     "and.b32 %a, $r, 7;mad.wide.u32 %b, %a, 32, %cells;red.global.<or.b32 [%b+16]|and.b32 [%b+20]|max.u32 [%b+24]|min.s32 [%b+28]>, $r",
-    "atom.shared.cas.b32 $r, [%slot+12], $r, $r", "atom.shared.<inc|dec>.u32 $r, [%slot+12], $s",
-    "atom.shared.exch.b32 $r, [%slot+12], $r", "atom.shared.<add.u32|min.s32|max.u32|and.b32|xor.b32> $r, [%slot+12], $r",
+    "atom.shared.cas.b32 $r, [%slot+12], $r, $r",
+    "atom.shared.<inc|dec>.u32 $r, [%slot+12], $s",
+    "atom.shared.exch.b32 $r, [%slot+12], $r",
+    "atom.shared.<add.u32|min.s32|max.u32|and.b32|xor.b32> $r, [%slot+12], $r",
 };
 
 /* ---- lanes together: %mask is the lanes that are here ---- */
 
 static const char *const together[] = {
-    "vote.sync.ballot.b32 $r, <|!>$p, %mask", "vote.sync.<all|any|uni>.pred $p, $p, %mask",
+    "vote.sync.ballot.b32 $r, <|!>$p, %mask",
+    "vote.sync.<all|any|uni>.pred $p, $p, %mask",
     "redux.sync.<add.u32|add.s32|min.u32|min.s32|max.u32|max.s32|and.b32|or.b32|xor.b32> $r, $r, %mask",
-    "and.b32 %a, $r, 3;match.any.sync.b32 $r, %a, %mask", "match.all.sync.b32 $r|$p, $r, %mask",
+    "and.b32 %a, $r, 3;match.any.sync.b32 $r, %a, %mask",
+    "match.all.sync.b32 $r|$p, $r, %mask",
 };
 /* A shuffle: %a what came, %c the lane it came from. What came from a lane that is not here is not looked at. */
 static const char *const shuffles[] = {
@@ -301,11 +375,14 @@ static void lanes(generator *g)
         return;
     }
     EMIT_ONE(g, shuffles);
-    emit(g, "and.b32 %c, %c, 31;shr.u32 %c, %mask, %c;and.b32 %c, %c, 1;setp.ne.and.u32 %q2, %c, 0, %q;selp.b32 $r, %a, %x, %q2");
+    emit(
+        g,
+        "and.b32 %c, %c, 31;shr.u32 %c, %mask, %c;and.b32 %c, %c, 1;setp.ne.and.u32 %q2, %c, 0, %q;selp.b32 $r, %a, %x, %q2");
 }
 
 static const char *const barriers[] = {
-    "barrier.sync 0;barrier.red.popc.u32 $r, 1, <|!>$p", "bar.red.<and|or>.pred $p, 0, <|!>$p",
+    "barrier.sync 0;barrier.red.popc.u32 $r, 1, <|!>$p",
+    "bar.red.<and|or>.pred $p, 0, <|!>$p",
     /* another thread's slot, between two barriers */
     "bar.sync 0;add.u32 %a, %index, <1|2|13|31|32|64|127>;rem.u32 %a, %a, %threads;mad.lo.u32 %a, %a, 16, %shared;"
     "ld.shared.b32 $r, [%a+<0|4|8|12>];bar.sync 0",
@@ -326,8 +403,8 @@ static void branch(generator *g)
     word p = operand(g, 'p');
     unsigned then = masks ? mask_new(g) : 0, rest = masks ? mask_new(g) : 0;
     if (masks)
-        put(g, "  vote.sync.ballot.b32 %%m%u, %s, %%m%u;\n  not.b32 %%a, %%m%u;\n  and.b32 %%m%u, %%a, %%m%u;\n", then, p.text,
-            outer, then, rest, outer);
+        put(g, "  vote.sync.ballot.b32 %%m%u, %s, %%m%u;\n  not.b32 %%a, %%m%u;\n  and.b32 %%m%u, %%a, %%m%u;\n", then,
+            p.text, outer, then, rest, outer);
     bool function = g->in_function;
     g->in_function |= !masks; /* no mask: no warp operations inside */
     g->uniform = false;
@@ -360,10 +437,13 @@ static void loop(generator *g)
     unsigned iteration = masks ? mask_new(g) : 0, body = masks ? mask_new(g) : 0;
     if (masks)
         put(g, "  mov.b32 %%m%u, %%m%u;\n", iteration, outer);
-    put(g, "  mov.u32 %%i%u, 0;\nL%u:\n  setp.ge.u32 %%q%u, %%i%u, %%n%u;\n", counter, head, counter + 3, counter, counter);
+    put(g, "  mov.u32 %%i%u, 0;\nL%u:\n  setp.ge.u32 %%q%u, %%i%u, %%n%u;\n", counter, head, counter + 3, counter,
+        counter);
     if (masks)
-        put(g, "  vote.sync.ballot.b32 %%a, %%q%u, %%m%u;\n  not.b32 %%a, %%a;\n  and.b32 %%m%u, %%a, %%m%u;\n"
-               "  mov.b32 %%m%u, %%m%u;\n", counter + 3, iteration, iteration, iteration, body, iteration);
+        put(g,
+            "  vote.sync.ballot.b32 %%a, %%q%u, %%m%u;\n  not.b32 %%a, %%a;\n  and.b32 %%m%u, %%a, %%m%u;\n"
+            "  mov.b32 %%m%u, %%m%u;\n",
+            counter + 3, iteration, iteration, iteration, body, iteration);
     word moving = operand(g, 'r');
     put(g, "  @%%q%u bra L%u;\n  xor.b32 %s, %s, %%i%u;\n", counter + 3, end, moving.text, moving.text, counter);
     if (masks)
@@ -381,7 +461,8 @@ static void loop(generator *g)
         if (k != at)
             continue;
         word p = operand(g, 'p');
-        put(g, "  vote.sync.ballot.b32 %%a, %s, %%m%u;\n  not.b32 %%a, %%a;\n  and.b32 %%c, %%a, %%m%u;\n", p.text, body, body);
+        put(g, "  vote.sync.ballot.b32 %%a, %s, %%m%u;\n  not.b32 %%a, %%a;\n  and.b32 %%c, %%a, %%m%u;\n", p.text,
+            body, body);
         if (g->breaks >= 0)
             put(g, "  selp.b32 %%m%u, %%m%u, %%c, %s;\n", iteration, iteration, p.text);
         put(g, "  mov.b32 %%m%u, %%c;\n  @%s bra L%d;\n", body, p.text, g->breaks >= 0 ? g->breaks : g->skips);
@@ -461,10 +542,12 @@ static void statements(generator *g, unsigned count)
 
 static void registers(generator *g)
 {
-    put(g, "  .reg .b32 %%r<%d>, %%m<%d>, %%i<%d>, %%n<%d>, %%a, %%c, %%x, %%mask, %%lane, %%index, %%threads, %%slot, %%shared;\n", R32, MASKS,
-        DEPTH + 1, DEPTH + 1);
-    put(g, "  .reg .b64 %%d<%d>, %%b, %%in, %%out, %%cells, %%mine, %%loc, %%gloc;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n", R64,
-        F32, F64);
+    put(g,
+        "  .reg .b32 %%r<%d>, %%m<%d>, %%i<%d>, %%n<%d>, %%a, %%c, %%x, %%mask, %%lane, %%index, %%threads, %%slot, %%shared;\n",
+        R32, MASKS, DEPTH + 1, DEPTH + 1);
+    put(g,
+        "  .reg .b64 %%d<%d>, %%b, %%in, %%out, %%cells, %%mine, %%loc, %%gloc;\n  .reg .f32 %%f<%d>;\n  .reg .f64 %%g<%d>;\n",
+        R64, F32, F64);
     put(g, "  .reg .b16 %%h<%d>, %%x0, %%x1;\n  .reg .pred %%p<%d>, %%q, %%q<%d>;\n", R16, PREDS, DEPTH + 5);
 }
 
@@ -512,17 +595,20 @@ static void entry(generator *g, random_kernel *kernel)
     put(g, ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 cells)\n{\n");
     registers(g);
     put(g, "  .shared .align 16 .b8 slots[%u];\n  .local .align 16 .b8 own[64];\n", threads * STRIDE);
-    put(g, "  ld.param.u64 %%in, [in];\n  cvta.to.global.u64 %%in, %%in;\n  ld.param.u64 %%out, [out];\n"
-           "  cvta.to.global.u64 %%out, %%out;\n  ld.param.u64 %%cells, [cells];\n  cvta.to.global.u64 %%cells, %%cells;\n"
-           "  activemask.b32 %%m0;\n  mov.u32 %%lane, %%laneid;\n  mov.u32 %%a, %%tid.z;\n  mov.u32 %%c, %%ntid.y;\n"
-           "  mov.u32 %%index, %%tid.y;\n  mad.lo.u32 %%a, %%a, %%c, %%index;\n  mov.u32 %%c, %%ntid.x;\n  mov.u32 %%index, %%tid.x;\n"
-           "  mad.lo.u32 %%index, %%a, %%c, %%index;\n  mov.u32 %%threads, %u;\n  mov.u32 %%shared, slots;\n"
-           "  mad.lo.u32 %%slot, %%index, %d, %%shared;\n  mov.u64 %%loc, own;\n  cvta.local.u64 %%gloc, %%loc;\n", threads, STRIDE);
-    put(g, "  mov.u32 %%a, %%ctaid.x;\n  mad.lo.u32 %%a, %%a, %%threads, %%index;\n  mad.wide.u32 %%mine, %%a, %d, %%out;\n",
+    put(g,
+        "  ld.param.u64 %%in, [in];\n  cvta.to.global.u64 %%in, %%in;\n  ld.param.u64 %%out, [out];\n"
+        "  cvta.to.global.u64 %%out, %%out;\n  ld.param.u64 %%cells, [cells];\n  cvta.to.global.u64 %%cells, %%cells;\n"
+        "  activemask.b32 %%m0;\n  mov.u32 %%lane, %%laneid;\n  mov.u32 %%a, %%tid.z;\n  mov.u32 %%c, %%ntid.y;\n"
+        "  mov.u32 %%index, %%tid.y;\n  mad.lo.u32 %%a, %%a, %%c, %%index;\n  mov.u32 %%c, %%ntid.x;\n  mov.u32 %%index, %%tid.x;\n"
+        "  mad.lo.u32 %%index, %%a, %%c, %%index;\n  mov.u32 %%threads, %u;\n  mov.u32 %%shared, slots;\n"
+        "  mad.lo.u32 %%slot, %%index, %d, %%shared;\n  mov.u64 %%loc, own;\n  cvta.local.u64 %%gloc, %%loc;\n",
+        threads, STRIDE);
+    put(g,
+        "  mov.u32 %%a, %%ctaid.x;\n  mad.lo.u32 %%a, %%a, %%threads, %%index;\n  mad.wide.u32 %%mine, %%a, %d, %%out;\n",
         8 * RANDOM_WORDS);
     for (unsigned k = 0; k < 16; k++)
-        put(g, "  %s [%s+%u], %u;\n", k < STRIDE / 4 ? "st.shared.b32" : "st.local.b32", k < STRIDE / 4 ? "%slot" : "%loc", 4 * k,
-            below(g, 1u << 31));
+        put(g, "  %s [%s+%u], %u;\n", k < STRIDE / 4 ? "st.shared.b32" : "st.local.b32",
+            k < STRIDE / 4 ? "%slot" : "%loc", 4 * k, below(g, 1u << 31));
     for (unsigned k = 0; k < STRIDE / 4; k++)
         put(g, "  st.local.b32 [%%loc+%u], %%a;\n", 4 * k);
     put(g, "  mad.wide.u32 %%b, %%a, 4, %%in;\n  ld.global.u32 %%c, [%%b];\n  cvt.u64.u32 %%b, %%c;\n");
@@ -548,12 +634,14 @@ static void finish(generator *g)
         put(g, "  st.global.b16 [%%mine+%u], %%h%u;\n", 8 * at++, k);
     for (unsigned k = 0; k < PREDS; k++)
         put(g, "  selp.b32 %%a, 1, 0, %%p%u;\n  st.global.b32 [%%mine+%u], %%a;\n", k, 8 * at++);
-    put(g, "  ld.local.v2.b64 {%%d0, %%d1}, [%%loc+16];\n  st.global.v2.b64 [%%mine+%u], {%%d0, %%d1};\n  ret;\n}\n", 8 * (at + (at & 1)));
+    put(g, "  ld.local.v2.b64 {%%d0, %%d1}, [%%loc+16];\n  st.global.v2.b64 [%%mine+%u], {%%d0, %%d1};\n  ret;\n}\n",
+        8 * (at + (at & 1)));
 }
 
 void random_kernel_make(uint64_t seed, unsigned most, random_kernel *kernel)
 {
-    static const unsigned shapes[][3] = {{32, 1, 1}, {64, 1, 1}, {70, 1, 1}, {128, 1, 1}, {10, 7, 1}, {4, 3, 5}, {33, 2, 1}, {1, 1, 1}};
+    static const unsigned shapes[][3] = {{32, 1, 1}, {64, 1, 1}, {70, 1, 1}, {128, 1, 1},
+                                         {10, 7, 1}, {4, 3, 5},  {33, 2, 1}, {1, 1, 1}};
     generator g = {.rng = seed * 0x9e3779b97f4a7c15ull + 0x1234567, .breaks = -1, .skips = -1};
     for (unsigned k = 0; k < 8; k++)
         random_next(&g.rng);

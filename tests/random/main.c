@@ -26,7 +26,7 @@ typedef struct options {
     const char *command, *file, *device;
     uint64_t count, first, slice, slices, ran, bad;
     unsigned cut, level;
-    char **words;          /* of the command line */
+    char **words; /* of the command line */
 } options;
 
 typedef struct device {
@@ -36,11 +36,11 @@ typedef struct device {
 } device;
 
 typedef struct outcome {
-    char error[LOG + 128];  /* "": it ran */
+    char error[LOG + 128]; /* "": it ran */
     uint64_t hash;
     uint64_t out[OUT_WORDS];
     uint32_t cells[RANDOM_CELLS];
-    random_kernel kernel;   /* without its text */
+    random_kernel kernel; /* without its text */
 } outcome;
 
 /* ---- devices ---- */
@@ -69,8 +69,8 @@ static bool device_open(device *d, bool simulated)
 {
     kiln_error *error = NULL;
     *d = (device){0};
-    kiln_status status =
-        simulated ? kiln__driver_open_sim(NULL, &d->driver, &error) : kiln__driver_open_cuda(NULL, &d->driver, &error);
+    kiln_status status = simulated ? kiln__driver_open_sim(NULL, &d->driver, &error)
+                                   : kiln__driver_open_cuda(NULL, &d->driver, &error);
     if (status != KILN_OK || context_open(d) != CUDA_SUCCESS) {
         fprintf(stderr, "random: %s\n", status != KILN_OK ? kiln_error_message(error) : "no context on the device");
         kiln_error_free(error);
@@ -96,8 +96,9 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
 /* Words of all kinds: random bits, small numbers, edges, floats near one. */
 static void make_inputs(uint64_t seed, uint32_t in[RANDOM_INPUTS])
 {
-    static const uint32_t edges[] = {0, 1, 2, UINT32_MAX, 0x80000000u, 0x7fffffffu, 0x3f800000u, 0xff800000u, 0x00000001u,
-                                     0x00800000u, 0x7f7fffffu, 0xffffu, 0x8000u, 0x7c00u};
+    static const uint32_t edges[] = {0,           1,           2,           UINT32_MAX,  0x80000000u,
+                                     0x7fffffffu, 0x3f800000u, 0xff800000u, 0x00000001u, 0x00800000u,
+                                     0x7f7fffffu, 0xffffu,     0x8000u,     0x7c00u};
     uint64_t state = seed * 0x2545f4914f6cdd1dull + 99;
     for (unsigned k = 0; k < RANDOM_INPUTS; k++) {
         uint32_t x = (uint32_t)(random_next(&state) >> 32);
@@ -164,10 +165,7 @@ static bool run(device *d, uint64_t seed, unsigned cut, unsigned level, outcome 
 
 static bool mine(const options *o, uint64_t seed) { return seed % o->slices == o->slice; }
 
-static bool agree(const outcome *a, const outcome *b)
-{
-    return !a->error[0] && !b->error[0] && a->hash == b->hash;
-}
+static bool agree(const outcome *a, const outcome *b) { return !a->error[0] && !b->error[0] && a->hash == b->hash; }
 
 /* Goes on behind a seed that lost the device, in a new process. */
 static int again(const options *o, uint64_t seed, uint64_t ran, uint64_t bad)
@@ -178,8 +176,9 @@ static int again(const options *o, uint64_t seed, uint64_t ran, uint64_t bad)
     snprintf(counted, sizeof counted, "%" PRIu64, ran);
     snprintf(wrong, sizeof wrong, "%" PRIu64, bad);
     snprintf(slice, sizeof slice, "%" PRIu64 "/%" PRIu64, o->slice, o->slices);
-    char *words[] = {o->words[0], (char *)o->command, "--first", first, "--count", count, "--ran", counted, "--bad", wrong,
-                     "--slice", slice, (char *)o->file, NULL};
+    char *words[] = {
+        o->words[0], (char *)o->command, "--first", first,           "--count", count, "--ran", counted, "--bad",
+        wrong,       "--slice",          slice,     (char *)o->file, NULL};
     fflush(stdout);
     execv("/proc/self/exe", words);
     perror("random: execv");
@@ -206,7 +205,10 @@ static int record(const options *o, device *d, outcome *got, outcome *plain)
             continue;
         }
         bad++;
-        printf("left out: seed %" PRIu64 " %s\n", seed, got->error[0] ? got->error : whole ? "depends on the optimisation level" : plain->error);
+        printf("left out: seed %" PRIu64 " %s\n", seed,
+               got->error[0] ? got->error
+               : whole       ? "depends on the optimisation level"
+                             : plain->error);
         if (!whole) {
             fclose(file);
             return again(o, seed, ran, bad);
@@ -254,13 +256,14 @@ static int check(const options *o, device *d, outcome *got)
 
 static void show(const outcome *got, const outcome *want)
 {
-    size_t threads = (size_t)got->kernel.grid * got->kernel.block[0] * got->kernel.block[1] * got->kernel.block[2], shown = 0;
+    size_t threads = (size_t)got->kernel.grid * got->kernel.block[0] * got->kernel.block[1] * got->kernel.block[2],
+           shown = 0;
     if (got->error[0] || want->error[0])
         printf("    simulated: %s\n    GPU: %s\n", got->error, want->error);
     for (size_t k = 0; k < threads * RANDOM_WORDS && shown < 6; k++)
         if (got->out[k] != want->out[k]) {
-            printf("    thread %zu word %zu: %016" PRIx64 ", on the GPU %016" PRIx64 "\n", k / RANDOM_WORDS, k % RANDOM_WORDS,
-                   got->out[k], want->out[k]);
+            printf("    thread %zu word %zu: %016" PRIx64 ", on the GPU %016" PRIx64 "\n", k / RANDOM_WORDS,
+                   k % RANDOM_WORDS, got->out[k], want->out[k]);
             shown++;
         }
     for (size_t k = 0; k < RANDOM_CELLS && shown < 8; k++)
@@ -334,7 +337,8 @@ static int on_devices(const options *o)
 static int usage(void)
 {
     fputs("usage: random record FILE --count N | check FILE | compare --count N | run SEED | ptx SEED\n"
-          "       [--device sim|cuda] [--first SEED] [--cut K] [--slice I/N] [--level L]\n", stderr);
+          "       [--device sim|cuda] [--first SEED] [--cut K] [--slice I/N] [--level L]\n",
+          stderr);
     return 2;
 }
 
@@ -377,8 +381,8 @@ int main(int count, char **words)
         return on_devices(&o);
     random_kernel kernel;
     random_kernel_make(strtoull(o.file, NULL, 10), o.cut, &kernel);
-    printf("// grid %u, block %u x %u x %u, %u statements\n%s", kernel.grid, kernel.block[0], kernel.block[1], kernel.block[2],
-           kernel.statements, kernel.text);
+    printf("// grid %u, block %u x %u x %u, %u statements\n%s", kernel.grid, kernel.block[0], kernel.block[1],
+           kernel.block[2], kernel.statements, kernel.text);
     free(kernel.text);
     return 0;
 }

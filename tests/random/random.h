@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 enum {
-    RANDOM_INPUTS = 1024,     /* 32-bit words that every kernel reads */
-    RANDOM_CELLS = 64,        /* 32-bit words that all threads update with operations whose order does not matter */
-    RANDOM_WORDS = 40,        /* 64-bit words of output a thread */
+    RANDOM_INPUTS = 1024, /* 32-bit words that every kernel reads */
+    RANDOM_CELLS = 64,    /* 32-bit words that all threads update with operations whose order does not matter */
+    RANDOM_WORDS = 40,    /* 64-bit words of output a thread */
     RANDOM_THREADS_MOST = 3 * 128
 };
 
 typedef struct random_kernel {
-    char *text;               /* PTX with one entry, `k(in, out, cells)`: three global pointers; to be freed */
+    char *text; /* PTX with one entry, `k(in, out, cells)`: three global pointers; to be freed */
     unsigned grid, block[3];
-    unsigned statements;      /* at the top level of its body */
+    unsigned statements; /* at the top level of its body */
 } random_kernel;
 
 /* The kernel of a seed, cut after `most` top-level statements of its body: for making a failing one smaller. Exits with

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Holds the rooms of the engine against the table of engine/CMakeLists.txt (kiln_room): what includes what, what needs
-whose symbols, how large each is, and whether ARCHITECTURE.md shows the same table.
+"""Holds the rooms of the engine against the table of engine/CMakeLists.txt (kiln_room), and the folders of the command
+against that of tools/CMakeLists.txt (kiln_command_part): what includes what, what needs whose symbols, how large each
+is, and whether ARCHITECTURE.md (tools/kiln/README.md) shows the same table.
 
     rooms.py SOURCE_FOLDER BUILD_FOLDER          the test: exit 1 with a line for each thing that is wrong
     rooms.py SOURCE_FOLDER BUILD_FOLDER --table  prints the graph as it is
 
-A room is a folder of engine/ that kiln_room() names. It may include headers of the rooms that its USES names, and may
+A room is a folder of engine/ or tools/kiln/ that such a table names. It may include headers of the rooms that its USES names, and may
 need symbols of those alone; a header NAME_internal.h is for its own room. Every name in USES must be needed, and there
 is no cycle. A room has at most 8,000 lines; a file has at most 800, or says why in a line "Long: ..." of its head."""
 import collections
@@ -17,11 +18,10 @@ import sys
 ROOM_LINES, FILE_LINES, HEAD = 8000, 800, 1200
 
 
-def read_table(engine):
+def read_table(text, function, base):
     """{room: [rooms it uses]} in order, {room: [folders]}."""
     uses, folders = {}, {}
-    text = re.sub(r"#.*", "", (engine / "CMakeLists.txt").read_text())
-    for arguments in re.findall(r"^kiln_room\(([^)]*)\)", text, re.M):
+    for arguments in re.findall(rf"^ *{function}\(([^)]*)\)", re.sub(r"#.*", "", text), re.M):
         words = arguments.split()
         room, part = words[0], "none"
         lists = collections.defaultdict(list)
@@ -31,7 +31,7 @@ def read_table(engine):
             else:
                 lists[part].append(word)
         uses[room] = lists["USES"]
-        folders[room] = [engine / room] + [engine / room / inside for inside in lists["INSIDE"]]
+        folders[room] = [base / room] + [base / room / inside for inside in lists["INSIDE"]]
     return uses, folders
 
 
@@ -79,13 +79,13 @@ def includes(files, bad):
     return edges, seen
 
 
-def symbols(source, build, uses):
+def symbols(base, build, uses, prefix):
     """{(room, other room): why}, from the objects of each room's archive."""
     defined, wanted = {}, collections.defaultdict(dict)
     for room in uses:
-        if not any(path.suffix == ".c" for path in (source / "engine" / room).iterdir()):
+        if not any(path.suffix == ".c" for path in (base / room).iterdir()):
             continue  # headers alone
-        archive = next(build.glob(f"**/libkiln_{room.replace('/', '_')}.a"), None)
+        archive = next(build.glob(f"**/lib{prefix}{room.replace('/', '_')}.a"), None)
         if not archive:
             sys.exit(f"rooms.py: no archive of room {room} below {build}")
         output = subprocess.run(["nm", "-A", archive], capture_output=True, text=True, check=True).stdout
@@ -142,37 +142,37 @@ def check_sizes(files, bad):
     return total
 
 
-def check_page(engine, uses, bad):
-    """The rows `room/` | ... | uses of ARCHITECTURE.md."""
+def check_page(page, uses, bad):
+    """The rows `room/` | ... | uses of the page."""
     shown = {}
-    for line in (engine / "ARCHITECTURE.md").read_text().splitlines():
+    for line in page.read_text().splitlines():
         match = re.match(r"\| `([\w/]+)/` \|.*\|([^|]*)\|$", line)
         if match:
             shown[match[1]] = [name for name in match[2].split() if name != "nothing"]
     for room, others in uses.items():
         if room not in shown:
-            bad.append(f"ARCHITECTURE.md: no row for `{room}/`")
+            bad.append(f"{page.name}: no row for `{room}/`")
         elif sorted(shown[room]) != sorted(others):
-            bad.append(f"ARCHITECTURE.md: `{room}/` uses {' '.join(others) or 'nothing'}, the page says "
+            bad.append(f"{page.name}: `{room}/` uses {' '.join(others) or 'nothing'}, the page says "
                        f"{' '.join(shown[room]) or 'nothing'}")
     for room in shown:
         if room not in uses:
-            bad.append(f"ARCHITECTURE.md: `{room}/` is no room")
+            bad.append(f"{page.name}: `{room}/` is no room")
 
 
-def main():
-    source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    engine, bad = source / "engine", []
-    uses, folders = read_table(engine)
+def check(base, table, function, prefix, page, build, show):
+    """One table of rooms. True: nothing is wrong."""
+    bad = []
+    uses, folders = read_table(table.read_text(), function, base)
     files = read_files(folders)
     edges, seen = includes(files, bad)
-    by_symbol = symbols(source, build, uses)
+    by_symbol = symbols(base, build, uses, prefix)
     total = check_sizes(files, bad)
-    if "--table" in sys.argv:
+    if show:
         for room in uses:
             print(f"{room:16} {total[room]:6}  " +
                   " ".join(o for o in uses if (room, o) in edges or (room, o) in by_symbol))
-        return 0
+        return True
     for (room, other), why in {**by_symbol, **edges}.items():
         if other not in uses[room]:
             bad.append(f"room {room} may not use {other}: {why}")
@@ -182,11 +182,21 @@ def main():
     cycle = find_cycle(uses)
     if cycle:
         bad.append("a cycle: " + " -> ".join(cycle))
-    check_page(engine, uses, bad)
-    print("\n".join(bad))
-    print(f"{len(uses)} rooms, {len(files)} files, {len(set(edges) | set(by_symbol))} edges: "
+    check_page(page, uses, bad)
+    if bad:
+        print("\n".join(bad))
+    print(f"{base.name}: {len(uses)} rooms, {len(files)} files, {len(set(edges) | set(by_symbol))} edges: "
           f"{len(bad) or 'nothing'} wrong")
-    return 1 if bad else 0
+    return bool(uses) and not bad
+
+
+def main():
+    source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    engine, tools, show = source / "engine", source / "tools", "--table" in sys.argv
+    good = [check(engine, engine / "CMakeLists.txt", "kiln_room", "kiln_", engine / "ARCHITECTURE.md", build, show),
+            check(tools / "kiln", tools / "CMakeLists.txt", "kiln_command_part", "kiln_command_",
+                  tools / "kiln" / "README.md", build, show)]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -71,20 +71,23 @@ static bool is_valid_t4(const json_t *root)
     const char *key;
     if (!json_is_string(json_object_get(root, "schema_version")) || !json_is_array(json_object_get(root, "results")))
         return false;
-    json_array_foreach(json_object_get(root, "results"), i, result) {
+    json_array_foreach(json_object_get(root, "results"), i, result)
+    {
         const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
         bool known = false;
         for (k = 0; invalidity && k < KILN__COUNT(invalidities); k++)
             known |= strcmp(invalidities[k], invalidity) == 0;
         json_t *timestamp = json_object_get(result, "timestamp");
         if (!known || !json_is_object(json_object_get(result, "configuration")) ||
-            !json_is_object(json_object_get(result, "times")) || !json_is_number(json_object_get(result, "correctness")) ||
+            !json_is_object(json_object_get(result, "times")) ||
+            !json_is_number(json_object_get(result, "correctness")) ||
             !json_is_array(json_object_get(result, "objectives")) || (timestamp && !json_is_string(timestamp)))
             return false;
-        json_object_foreach(json_object_get(result, "times"), key, value)
-            if (strcmp(key, "runtimes") == 0 ? !json_is_array(value) : !json_is_number(value))
-                return false;
-        json_array_foreach(json_object_get(result, "measurements"), k, item) {
+        json_object_foreach(json_object_get(result, "times"), key,
+                            value) if (strcmp(key, "runtimes") == 0 ? !json_is_array(value)
+                                                                    : !json_is_number(value)) return false;
+        json_array_foreach(json_object_get(result, "measurements"), k, item)
+        {
             value = json_object_get(item, "value");
             if (!json_is_string(json_object_get(item, "name")) || !json_is_string(json_object_get(item, "unit")) ||
                 !(json_is_number(value) || json_is_string(value) || json_is_array(value)))
@@ -126,8 +129,9 @@ static void check_file(const char *path, bool natural)
 
 static void the_collection(void)
 {
-    static const char *const files[] = {SHARED "convolution_milo.A4000.json.gz", SHARED "convolution_milo.MI250X.T4.json.gz",
-                                        SHARED "pnpoly.RTX_3090.json.gz", SHARED "gemm.RTX_2080_Ti.json.gz"};
+    static const char *const files[] = {SHARED "convolution_milo.A4000.json.gz",
+                                        SHARED "convolution_milo.MI250X.T4.json.gz", SHARED "pnpoly.RTX_3090.json.gz",
+                                        SHARED "gemm.RTX_2080_Ti.json.gz"};
     for (size_t i = 0; i < KILN__COUNT(files); i++)
         if (kiln__file_exists(files[i]))
             check_file(files[i], true);
@@ -173,12 +177,15 @@ static void what_becomes_of_an_entry(void)
         "\"validation\": 1, \"framework\": 4, \"search_algorithm\": 0, \"runtimes\": [2.0, 3.0]}, \"invalidity\": "
         "\"correct\", \"correctness\": 1, \"measurements\": [{\"name\": \"time\", \"value\": 2.5, \"unit\": "
         "\"milliseconds\"}, {\"name\": \"benchmark_time\", \"value\": 9.5, \"unit\": \"milliseconds\"}, {\"name\": "
-        "\"GFLOP/s\", \"value\": 11.0, \"unit\": \"\"}], \"objectives\": [\"time\"]}", 0, NULL);
+        "\"GFLOP/s\", \"value\": 11.0, \"unit\": \"\"}], \"objectives\": [\"time\"]}",
+        0, NULL);
     CHECK(want && json_equal(at(&t4, "results", 0), want));
     json_decref(want);
-    want = json_loads("{\"configuration\": {\"x\": 2, \"how\": \"a\"}, \"times\": {}, \"invalidity\": \"constraints\", "
-                      "\"correctness\": 0, \"measurements\": [{\"name\": \"time\", \"value\": \"InvalidConfig\", \"unit\": "
-                      "\"milliseconds\"}], \"objectives\": [\"time\"], \"ok\": false, \"odd\": null}", 0, NULL);
+    want = json_loads(
+        "{\"configuration\": {\"x\": 2, \"how\": \"a\"}, \"times\": {}, \"invalidity\": \"constraints\", "
+        "\"correctness\": 0, \"measurements\": [{\"name\": \"time\", \"value\": \"InvalidConfig\", \"unit\": "
+        "\"milliseconds\"}], \"objectives\": [\"time\"], \"ok\": false, \"odd\": null}",
+        0, NULL);
     CHECK(want && json_equal(at(&t4, "results", 1), want));
     json_decref(want);
     CHECK(is_valid_t4(t4.root));
@@ -202,7 +209,8 @@ static void what_becomes_of_a_result(void)
     kiln__document cache = convert(&t4, KILN_FORMAT_KERNEL_TUNER);
     json_t *entries = json_object_get(cache.root, "cache"), *one = json_object_get(entries, "1");
     CHECK(json_object_size(entries) == 3 && json_object_get(entries, "1#2") && json_object_get(entries, "True"));
-    CHECK(json_number_value(json_object_get(one, "time")) == 3 && json_number_value(json_object_get(one, "compile_time")) == 3);
+    CHECK(json_number_value(json_object_get(one, "time")) == 3 &&
+          json_number_value(json_object_get(one, "compile_time")) == 3);
     CHECK(json_number_value(json_array_get(json_object_get(one, "times"), 1)) == 4);
     CHECK_TEXT(json_string_value(json_object_get(json_object_get(entries, "1#2"), "time")), "RuntimeFailedConfig");
     CHECK_TEXT(json_string_value(json_object_get(json_object_get(entries, "True"), "time")), "CompilationFailedConfig");
@@ -216,12 +224,14 @@ static void what_becomes_of_a_result(void)
 
 static void what_cannot_be_turned(void)
 {
-    static const struct { const char *text, *says; } cases[] = {
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
         {"{\"cache\": {\"1\": 3}, \"tune_params_keys\": [\"x\"]}", "t: configuration 1: not an object"},
         {"{\"cache\": {\"1\": {}}, \"tune_params_keys\": [3]}", "t: tune_params_keys: not a list of names"},
-        {"{\"cache\": {\"1\": {}}}", "t: it has no tune_params_keys"},
-        {"{\"results\": [{\"configuration\": {}}, 3]}", "t: configuration 2: it has no params"},
-        {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}", "t: metadata: no such unit of time"},
+        {"{\"cache\": {\"1\": {}}}", "t: has no tune_params_keys"},
+        {"{\"results\": [{\"configuration\": {}}, 3]}", "t: configuration 2: has no params"},
+        {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}", "t: metadata: unknown unit of time"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         kiln__document document = parse(cases[i].text), to = {0};

@@ -106,7 +106,9 @@ static void test_t4(void)
 
 static void test_errors(void)
 {
-    static const struct { const char *text, *says; } cases[] = {
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
         {"", "t: line 1, column 0: not JSON: '[' or '{' expected near end of file"},
         {"{}", "t: neither a recorded space of Kernel Tuner ('cache') nor T4 results ('results')"},
         {"{\"cache\": {}, \"tune_params_keys\": [\"x\"]}", "t: no configurations"},
@@ -119,7 +121,7 @@ static void test_errors(void)
          "t: configuration 1: its time is no positive number"},
         {"{\"results\": [{\"configuration\": {\"x\": 1}}], \"metadata\": {\"timeunit\": \"weeks\"}}",
          "t: metadata: 'weeks' is no unit of time"},
-        {"\x1f\x8b\x08 nothing of the kind", "t: the gzipped data are damaged"},
+        {"\x1f\x8b\x08 nothing of the kind", "t: the gzip data is damaged"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         struct kiln_recording *r = NULL;
@@ -214,7 +216,11 @@ static void test_score(void)
 
 static void test_collection(void)
 {
-    static const struct { const char *file; size_t rows, failed; double optimum, median; } want[] = {
+    static const struct {
+        const char *file;
+        size_t rows, failed;
+        double optimum, median;
+    } want[] = {
         {SHARED "gemm.RTX_2080_Ti.json.gz", 17956, 0, 11.482779e-3, 28.598548e-3},
         {SHARED "pnpoly.RTX_3090.json.gz", 4092, 318, 8.714240169525146e-3, 13.5350191116333e-3},
         {SHARED "convolution_milo.A4000.json.gz", 4362, 161, 1.021171996369958e-3, 3.3050439953804016e-3},
@@ -282,7 +288,7 @@ static void test_bombs(void)
         kiln__text_add(&text, spaces, 1 << 20);
     free(spaces);
     kiln__text_puts(&text, "]}");
-    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "t: larger than 64 MiB when unpacked");
+    expect_refused(&text, true, KILN_ERROR_UNSUPPORTED, "t: larger than 64 MiB when decompressed");
 
     kiln__text_puts(&text, "{\"results\": [{}");
     for (int i = 0; i < 1 << 21; i++)
@@ -297,21 +303,21 @@ static void test_bombs(void)
     for (int i = 0; i < 100000; i++)
         kiln__text_puts(&text, ",[]");
     kiln__text_puts(&text, "]}");
-    expect_refused(&text, false, KILN_ERROR_SPEC, "100001 configurations cannot all have 901 params in a file of this size");
+    expect_refused(&text, false, KILN_ERROR_SPEC,
+                   "100001 configurations cannot all have 901 params in a file of this size");
 
     for (int i = 0; i < 100000; i++)
         kiln__text_puts(&text, "{\"results\":[");
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
-static const check_case cases[] = {
-    {"Kernel Tuner's file, plain, packed, cut off", test_cache},
-    {"cut off anywhere", test_cut},
-    {"T4", test_t4},
-    {"errors", test_errors},
-    {"memory runs out", test_memory},
-    {"the baseline by hand", test_baseline},
-    {"the score by hand", test_score},
-    {"recorded spaces of the collection", test_collection},
-    {"what grows", test_bombs}};
+static const check_case cases[] = {{"Kernel Tuner's file, plain, packed, cut off", test_cache},
+                                   {"cut off anywhere", test_cut},
+                                   {"T4", test_t4},
+                                   {"errors", test_errors},
+                                   {"memory runs out", test_memory},
+                                   {"the baseline by hand", test_baseline},
+                                   {"the score by hand", test_score},
+                                   {"recorded spaces of the collection", test_collection},
+                                   {"what grows", test_bombs}};
 KILN_SUITE("recording", cases)

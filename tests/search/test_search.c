@@ -36,7 +36,8 @@ static bool open_world(world *w)
         w->variants[v] = &w->spec->variants[v];
         CHECK_OK(kiln__space_open(NULL, w->variants[v], &w->outer, NULL, 0, &w->spaces[v], &error), error);
     }
-    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error), error);
+    CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w->spaces, w->variants, 2, NULL, &w->whole, &error),
+             error);
     w->points = w->whole ? kiln__union_points(w->whole) : NULL;
     return w->points != NULL;
 }
@@ -120,8 +121,8 @@ static void test_neighbours(void)
             bool adjacent;
             uint32_t other[5] = {0};
             CHECK(w.points->at(w.points->user, n, point, NULL) == KILN_OK);
-            CHECK(kiln__points_neighbours(w.points, (kiln__neighbourhood)kind, point, &list, &capacity, &count,
-                                          NULL) == KILN_OK);
+            CHECK(kiln__points_neighbours(w.points, (kiln__neighbourhood)kind, point, &list, &capacity, &count, NULL) ==
+                  KILN_OK);
             do
                 brute += valid(&w, other) && apart(w.points, point, other, &adjacent) == 1 && (kind || adjacent);
             while (step(w.points, other));
@@ -327,7 +328,8 @@ static void test_memory(void)
         oom = (check_oom){.countdown = fail};
         kiln_allocator mem = {check_oom_resize, &oom};
         kiln__union *whole = NULL;
-        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &whole, NULL);
+        kiln_status status = kiln__union_open(&mem, (const kiln__space *const *)w.spaces, w.variants, 2, NULL, &whole,
+                                              NULL);
         CHECK(status == (oom.failed ? KILN_ERROR_MEMORY : KILN_OK));
         kiln__union_free(whole);
         CHECK(oom.live == 0);
@@ -359,8 +361,9 @@ static void test_drawn(void)
         kiln_error *error = NULL;
         uint64_t sums[2] = {0};
         for (int round = 0; round < 2; round++) {
-            CHECK_OK(kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, &bounds, &w.whole, &error),
-                     error);
+            CHECK_OK(
+                kiln__union_open(NULL, (const kiln__space *const *)w.spaces, w.variants, 2, &bounds, &w.whole, &error),
+                error);
             w.points = kiln__union_points(w.whole);
             CHECK(w.points->draw && w.points->count == UINT64_MAX && !kiln__union_empty(w.whole));
             kiln__search *search = open_search(&w, kiln_strategy_name(v), 5);
@@ -431,14 +434,13 @@ static void test_none_drawn(void)
     kiln_spec_free(spec);
 }
 
-static const check_case cases[] = {
-    {"two variants as one set of points", test_union},
-    {"neighbours against brute force", test_neighbours},
-    {"permutations", test_shuffle},
-    {"each strategy: all points once, the best early", test_strategies},
-    {"the same seed, the same path", test_repeatable},
-    {"failures and equals", test_flat},
-    {"memory runs out", test_memory},
-    {"points that are drawn", test_drawn},
-    {"none to draw", test_none_drawn}};
+static const check_case cases[] = {{"two variants as one set of points", test_union},
+                                   {"neighbours against brute force", test_neighbours},
+                                   {"permutations", test_shuffle},
+                                   {"each strategy: all points once, the best early", test_strategies},
+                                   {"the same seed, the same path", test_repeatable},
+                                   {"failures and equals", test_flat},
+                                   {"memory runs out", test_memory},
+                                   {"points that are drawn", test_drawn},
+                                   {"none to draw", test_none_drawn}};
 KILN_SUITE("search", cases)

@@ -11,7 +11,10 @@ typedef struct check_bench {
     vm_device *device;
     vm_module *module;
     vm_check *check;
-    struct { uint64_t in, out, raw; int32_t n; } params;
+    struct {
+        uint64_t in, out, raw;
+        int32_t n;
+    } params;
     vm_fault fault;
     vm_counters counters;
 } check_bench;
@@ -28,7 +31,8 @@ static inline char *check_read(const char *folder, const char *name, size_t *len
 static inline check_bench check_bench_new(const char *ptx_text, size_t length)
 {
     check_bench b = {0};
-    vm_limits limits = {.memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 24, .sm_count = 4, .cc = 90};
+    vm_limits limits = {
+        .memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 24, .sm_count = 4, .cc = 90};
     kiln__text log = {0};
     ptx_module *ptx = NULL;
     b.device = vm_device_new(NULL, &limits);
@@ -60,8 +64,14 @@ static inline vm_fault_kind check_bench_run(check_bench *b, const char *kernel, 
                                             uint64_t dynamic)
 {
     struct vm_watch watch = {.checks = &vm_check_hooks};
-    vm_launch launch = {.module = b->module, .kernel = vm_module_kernel(b->module, kernel), .grid = {blocks, 1, 1},
-                        .block = {threads, 1, 1}, .params = &b->params, .dynamic_shared = dynamic, .hooks = &vm_watch_hooks, .watch = &watch,
+    vm_launch launch = {.module = b->module,
+                        .kernel = vm_module_kernel(b->module, kernel),
+                        .grid = {blocks, 1, 1},
+                        .block = {threads, 1, 1},
+                        .params = &b->params,
+                        .dynamic_shared = dynamic,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch,
                         .cooperative = strstr(kernel, "grid_sync") != NULL};
     return vm_run(b->device, &launch, &b->counters, &b->fault);
 }

@@ -33,7 +33,8 @@ static CUmodule load(const char *ptx, const char *runtime)
     size_t size = 0;
     if (!runtime)
         return OK(cuModuleLoad(&module, ptx)) ? module : NULL;
-    if (OK(cuLinkCreate(2, options, values, &state)) && OK(cuLinkAddFile(state, CU_JIT_INPUT_PTX, ptx, 0, NULL, NULL)) &&
+    if (OK(cuLinkCreate(2, options, values, &state)) &&
+        OK(cuLinkAddFile(state, CU_JIT_INPUT_PTX, ptx, 0, NULL, NULL)) &&
         OK(cuLinkAddFile(state, CU_JIT_INPUT_LIBRARY, runtime, 0, NULL, NULL)) &&
         OK(cuLinkComplete(state, &image, &size)))
         OK(cuModuleLoadData(&module, image));
@@ -44,7 +45,10 @@ static CUmodule load(const char *ptx, const char *runtime)
 
 /* want[] from word `from` on; ANY: not looked at. */
 #define ANY (-12345)
-typedef struct test { const char *kernel; int argument, threads, from, count, want[CHECKED]; } test;
+typedef struct test {
+    const char *kernel;
+    int argument, threads, from, count, want[CHECKED];
+} test;
 static const test tests[] = {
     {"order", 0, 1, 0, 6, {5, ANY, ANY, ANY, 10, 11}}, /* the first three may come in any order */
     {"tails", 0, 1, 0, 4, {3, 20, 21, 30}},
@@ -89,8 +93,9 @@ int main(int count, char **arguments)
     CUdevice device = 0;
     CUcontext context = NULL;
     CUdeviceptr to = 0;
-    if (count < 2 || !OK(cuInit(0)) || !OK(cuDeviceGet(&device, 0)) || !OK(cuDevicePrimaryCtxRetain(&context, device)) ||
-        !OK(cuCtxSetCurrent(context)) || !OK(cuMemAlloc(&to, WORDS * sizeof(int))))
+    if (count < 2 || !OK(cuInit(0)) || !OK(cuDeviceGet(&device, 0)) ||
+        !OK(cuDevicePrimaryCtxRetain(&context, device)) || !OK(cuCtxSetCurrent(context)) ||
+        !OK(cuMemAlloc(&to, WORDS * sizeof(int))))
         return 2;
     CUmodule module = load(arguments[1], count > 2 ? arguments[2] : NULL);
     for (size_t k = 0; module && k < sizeof tests / sizeof *tests; k++)

@@ -82,10 +82,7 @@ static void end(const char *name, CUstream on)
         MUST(cuGraphDestroy(graph));
 }
 
-static void begin(CUstreamCaptureMode mode, CUstream on)
-{
-    MUST(cuStreamBeginCapture(on, mode));
-}
+static void begin(CUstreamCaptureMode mode, CUstream on) { MUST(cuStreamBeginCapture(on, mode)); }
 
 /* A call during a capture in each mode, and what is left of the capture. */
 #define DURING(name, on, call)                                                                                         \
@@ -101,10 +98,7 @@ static void begin(CUstreamCaptureMode mode, CUstream on)
         }                                                                                                              \
     } while (0)
 
-static void CUDA_CB nothing(void *user)
-{
-    (void)user;
-}
+static void CUDA_CB nothing(void *user) { (void)user; }
 
 static void CUDA_CB nothing_more(CUstream on, CUresult status, void *user)
 {
@@ -264,8 +258,14 @@ static CUgraphNode node_of(CUgraph graph, const CUgraphNode *before, size_t coun
 {
     CUgraphNode node = NULL;
     void *arguments[] = {&cell, &operand};
-    CUDA_KERNEL_NODE_PARAMS what = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                    .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
+    CUDA_KERNEL_NODE_PARAMS what = {.func = add,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 1,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = arguments};
     MUST(cuGraphAddKernelNode(&node, graph, before, count, &what));
     return node;
 }
@@ -313,9 +313,9 @@ static void graphs(void)
     SAY("clone", cuGraphClone(&clone, graph));
     SAY("destroy an executable graph", cuGraphExecDestroy(exec));
 
-    CUDA_MEM_ALLOC_NODE_PARAMS memory = {
-        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}}, .bytesize = 64};
+    CUDA_MEM_ALLOC_NODE_PARAMS memory = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                       .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}},
+                                         .bytesize = 64};
     MUST(cuGraphCreate(&graph, 0));
     SAY("allocation node", cuGraphAddMemAllocNode(&a, graph, NULL, 0, &memory));
     SAY("instantiate it", cuGraphInstantiate(&exec, graph, 0));

@@ -33,10 +33,7 @@ static const char text[] =
 enum { N = 10000 };
 static float a[N], b[N], c[N];
 
-static void CUDA_CB count(void *calls)
-{
-    ++*(int *)calls;
-}
+static void CUDA_CB count(void *calls) { ++*(int *)calls; }
 
 static int run(CUdevice device)
 {

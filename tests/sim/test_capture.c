@@ -36,10 +36,7 @@ static unsigned value(void)
     return got;
 }
 
-static void CUDA_CB count_call(void *calls)
-{
-    ++*(int *)calls;
-}
+static void CUDA_CB count_call(void *calls) { ++*(int *)calls; }
 
 /* Everything that enqueues is captured and not done. */
 static void test_all(void)
@@ -76,10 +73,10 @@ static void test_all(void)
     CHECK(value() == 0);
     OK(call_cuGraphGetNodes(graph, nodes, &count));
     static const CUgraphNodeType want[] = {
-        CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_KERNEL,
-        CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-        CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_MEMCPY,
-        CU_GRAPH_NODE_TYPE_MEM_FREE};
+        CU_GRAPH_NODE_TYPE_MEM_ALLOC,    CU_GRAPH_NODE_TYPE_MEMSET,       CU_GRAPH_NODE_TYPE_MEMCPY,
+        CU_GRAPH_NODE_TYPE_KERNEL,       CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_HOST,
+        CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+        CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_MEM_FREE};
     CHECK(count == KILN__COUNT(want));
     for (size_t i = 0; i < KILN__COUNT(want) && i < count; i++) {
         CUgraphNodeType type = (CUgraphNodeType)99;
@@ -379,7 +376,7 @@ static void test_oom(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
-static const check_case cases[] = {{"all that enqueues", test_all}, {"streams", test_streams}, {"gone", test_gone},
-                                   {"threads that wait", test_threads}, {"threads that capture", test_many},
-                                   {"out of memory", test_oom}};
+static const check_case cases[] = {
+    {"all that enqueues", test_all},     {"streams", test_streams},           {"gone", test_gone},
+    {"threads that wait", test_threads}, {"threads that capture", test_many}, {"out of memory", test_oom}};
 CU_SUITE("sim capture", cases)

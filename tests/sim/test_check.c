@@ -5,16 +5,21 @@
 typedef struct expected {
     const char *kernel;
     uint32_t blocks, threads, dynamic;
-    int kind;                  /* kiln_check_kind, -1: nothing may be found */
-    const char *line, *other;  /* "@name" in the source; NULL: not told */
-    int block, thread;         /* of the example; -1: not told */
-    const char *allocation;    /* in what it says of the memory; NULL: nothing */
+    int kind;                 /* kiln_check_kind, -1: nothing may be found */
+    const char *line, *other; /* "@name" in the source; NULL: not told */
+    int block, thread;        /* of the example; -1: not told */
+    const char *allocation;   /* in what it says of the memory; NULL: nothing */
     int note;
 } expected;
 
-#define OK(name, blocks, threads) {"ok_" name, blocks, threads, 0, -1, NULL, NULL, -1, -1, NULL, 0}
+#define OK(name, blocks, threads)                                                                                      \
+    {                                                                                                                  \
+        "ok_" name, blocks, threads, 0, -1, NULL, NULL, -1, -1, NULL, 0                                                \
+    }
 #define BUG(name, blocks, threads, kind, other, block, thread, allocation)                                             \
-    {"bug_" name, blocks, threads, 0, KILN_CHECK_##kind, "@" name, other, block, thread, allocation, 0}
+    {                                                                                                                  \
+        "bug_" name, blocks, threads, 0, KILN_CHECK_##kind, "@" name, other, block, thread, allocation, 0              \
+    }
 
 static const expected memory_cases[] = {
     BUG("past_end", 33, 32, BOUNDS, NULL, 32, 0, "0 bytes past the end of the allocation of 4096 bytes"),

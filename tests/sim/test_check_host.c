@@ -157,12 +157,20 @@ static void test_oom(void)
         if (check) {
             vm_check_attach(device, check);
             uint64_t fresh = vm_alloc(device, COUNT * 4);
-            struct { uint64_t in, out, raw; int32_t n; } params = {address, address, fresh ? fresh : address, COUNT};
+            struct {
+                uint64_t in, out, raw;
+                int32_t n;
+            } params = {address, address, fresh ? fresh : address, COUNT};
             struct vm_watch watch = {.checks = &vm_check_hooks};
             for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
                 vm_fault fault;
-                vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, kernels[k]), .grid = {1, 1, 1},
-                                    .block = {32, 1, 1}, .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
+                vm_launch launch = {.module = module,
+                                    .kernel = vm_module_kernel(module, kernels[k]),
+                                    .grid = {1, 1, 1},
+                                    .block = {32, 1, 1},
+                                    .params = &params,
+                                    .hooks = &vm_watch_hooks,
+                                    .watch = &watch};
                 vm_fault_kind kind = vm_run(device, &launch, NULL, &fault);
                 CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
             }
@@ -233,10 +241,14 @@ static void test_driver(void)
 
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {
-        {"freed by the host", test_freed_by_host}, {"leaks", test_leaks},     {"host reads", test_host_reads},
-        {"copies", test_copies},                   {"attach", test_attach},   {"repeats", test_repeats},
-        {"out of memory", test_oom},               {"driver", test_driver}};
+    static const check_case cases[] = {{"freed by the host", test_freed_by_host},
+                                       {"leaks", test_leaks},
+                                       {"host reads", test_host_reads},
+                                       {"copies", test_copies},
+                                       {"attach", test_attach},
+                                       {"repeats", test_repeats},
+                                       {"out of memory", test_oom},
+                                       {"driver", test_driver}};
     int result = check_main(count, arguments, "checks and the host", cases, KILN__COUNT(cases));
     kiln__free(NULL, text);
     return result;

@@ -24,23 +24,25 @@ static vm_bench begin(const char *file, unsigned threads)
     out = vm_bench_zeros(&b, WORDS * sizeof(int), &o);
     return b;
 }
-static void clear(void)
-{
-    memset(o, 0, WORDS * sizeof(int));
-}
+static void clear(void) { memset(o, 0, WORDS * sizeof(int)); }
 
 /* What both generations have. */
 static void common(const char *file)
 {
     for (unsigned threads = 1; threads <= 4; threads += 3) {
         vm_bench b = begin(file, threads);
-        struct { uint64_t to; int n; } p = {out, 3};
+        struct {
+            uint64_t to;
+            int n;
+        } p = {out, 3};
         vm_bench_run(&b, "one_each", 8, 32, &p);
         for (int k = 0; k < 128; k++) /* thread t of each of the 8 blocks launches t + 1 blocks */
             CU_ASSERT_EQUAL(o[k], 8 * 3 * (k / 32 + 1));
         CU_ASSERT_EQUAL(b.counters.blocks, 8 + 8 * (1 + 2 + 3 + 4));
         clear();
-        struct { uint64_t from, to; } two = {out, out + 64 * sizeof(int)};
+        struct {
+            uint64_t from, to;
+        } two = {out, out + 64 * sizeof(int)};
         vm_bench_run(&b, "writes", 1, 32, &two);
         for (int k = 0; k < 8; k++)
             CU_ASSERT_EQUAL(o[64 + k], 101 + k);
@@ -83,7 +85,10 @@ static void order(void)
     for (int k = 0; k < 3; k++)
         CU_ASSERT_EQUAL(o[1 + k], tails[k]);
     clear();
-    struct { uint64_t to; int n; } p = {out, 1000};
+    struct {
+        uint64_t to;
+        int n;
+    } p = {out, 1000};
     vm_bench_run(&b, "again", 1, 1, &p);
     CU_ASSERT_EQUAL(o[0], 1000);
     vm_bench_end(&b);
@@ -92,7 +97,10 @@ static void order(void)
 static void limits(void)
 {
     vm_bench b = begin("child.ptx", 1);
-    struct { uint64_t to; int n; } p = {out, 0};
+    struct {
+        uint64_t to;
+        int n;
+    } p = {out, 0};
     vm_bench_run(&b, "down", 1, 1, &p);
     CU_ASSERT_EQUAL(o[0], 23); /* levels 0 to 23 ran */
     CU_ASSERT_EQUAL(o[1], 65); /* cudaErrorLaunchMaxDepthExceeded */
@@ -105,8 +113,12 @@ static void limits(void)
     CU_ASSERT_EQUAL(o[2], 2048);
     clear();
     static const size_t few[VM_LIMITS] = {1024, 1024, 1024, 2, 5};
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "pending"), .grid = {3, 1, 1},
-                        .block = {1, 1, 1}, .params = &p, .limits = few};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "pending"),
+                        .grid = {3, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &p,
+                        .limits = few};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(o[0], 5);
     CU_ASSERT_EQUAL(o[2], 3 * 5); /* the limit is each block's */
@@ -170,7 +182,9 @@ static void moves(void)
 static void asks(void)
 {
     vm_bench b = begin("child.ptx", 1);
-    struct { uint64_t to, limit; } p = {out, out + 256};
+    struct {
+        uint64_t to, limit;
+    } p = {out, out + 256};
     vm_bench_run(&b, "asks", 1, 1, &p);
     static const int codes[] = {0, 116, 101, 0, 0, 0, 0, 1, 0, 215, 0, 356}; /* attribute 16; 256 threads */
     for (int k = 0; k < 12; k++)
@@ -192,7 +206,10 @@ static void faults(void)
     uint64_t before = vm_memory_used(b.device);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "endless_child", 1, 1, &out, 0), VM_FAULT_STEPS);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "in_a_loop", 1, 1, &out, 0), VM_FAULT_STEPS); /* 3^23 of them */
-    struct { uint64_t to; int n; } p = {out, 1 << 30};
+    struct {
+        uint64_t to;
+        int n;
+    } p = {out, 1 << 30};
     CU_ASSERT_EQUAL(vm_bench_try(&b, "again", 1, 1, &p, 0), VM_FAULT_STEPS);
     CU_ASSERT_EQUAL(vm_memory_used(b.device), before);
     vm_bench_end(&b);
@@ -207,7 +224,10 @@ static void waits(void)
     CU_ASSERT_EQUAL(o[40], 0);
     CU_ASSERT_EQUAL(o[41], 5);
     clear();
-    struct { uint64_t to; int n; } p = {out, 0};
+    struct {
+        uint64_t to;
+        int n;
+    } p = {out, 0};
     vm_bench_run(&b, "waits_below", 1, 1, &p);
     CU_ASSERT_EQUAL(o[0], 1);
     CU_ASSERT_EQUAL(o[1], 1);
@@ -240,7 +260,9 @@ static void old(void)
 {
     vm_bench b = vm_bench_text(old_launch, sizeof old_launch - 1, (vm_limits){.threads = 1});
     out = vm_bench_zeros(&b, 64, &o);
-    struct { uint64_t to, bytes; } p = {out, 12};
+    struct {
+        uint64_t to, bytes;
+    } p = {out, 12};
     vm_bench_run(&b, "parent", 1, 1, &p);
     CU_ASSERT_EQUAL(o[0], 5 + 6 + 7);
     CU_ASSERT_EQUAL(o[1], 0);
@@ -290,11 +312,17 @@ static void out_of_memory(void)
         vm_module *module = NULL;
         CU_ASSERT_EQUAL_FATAL(ptx_parse(&mem, text, length, &ptx, &log), PTX_OK);
         CU_ASSERT_EQUAL_FATAL(vm_module_load(device, ptx, &module, &log), PTX_OK);
-        struct { uint64_t to; int n; } p = {vm_alloc(device, 64), 2};
+        struct {
+            uint64_t to;
+            int n;
+        } p = {vm_alloc(device, 64), 2};
         int *host = vm_pointer(device, p.to, 64);
         memset(host, 0, 64);
-        vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, "tree"), .grid = {2, 1, 1},
-                            .block = {1, 1, 1}, .params = &p};
+        vm_launch launch = {.module = module,
+                            .kernel = vm_module_kernel(module, "tree"),
+                            .grid = {2, 1, 1},
+                            .block = {1, 1, 1},
+                            .params = &p};
         vm_fault fault;
         oom.countdown = n;
         vm_fault_kind kind = vm_run(device, &launch, NULL, &fault);
@@ -313,9 +341,17 @@ static void out_of_memory(void)
     kiln__free(NULL, text);
 }
 
-static const check_case cases[] = {
-    {"second generation", second}, {"first generation", first}, {"order", order}, {"limits", limits},
-    {"errors", errors}, {"streams", streams}, {"moves", moves}, {"questions", asks}, {"faults", faults},
-    {"waiting", waits}, {"the oldest launch", old}, {"declared otherwise", other_types},
-    {"out of memory", out_of_memory}};
+static const check_case cases[] = {{"second generation", second},
+                                   {"first generation", first},
+                                   {"order", order},
+                                   {"limits", limits},
+                                   {"errors", errors},
+                                   {"streams", streams},
+                                   {"moves", moves},
+                                   {"questions", asks},
+                                   {"faults", faults},
+                                   {"waiting", waits},
+                                   {"the oldest launch", old},
+                                   {"declared otherwise", other_types},
+                                   {"out of memory", out_of_memory}};
 KILN_SUITE("vm child", cases)

@@ -334,8 +334,13 @@ static void test_oom(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
-static const check_case cases[] = {
-    {"before cuInit", test_uninitialised}, {"error names", test_names}, {"devices", test_devices},
-    {"profiles", test_profiles}, {"contexts", test_contexts}, {"contexts that are made", test_made_contexts},
-    {"addresses and devices", test_addresses}, {"threads", test_threads}, {"out of memory", test_oom}};
+static const check_case cases[] = {{"before cuInit", test_uninitialised},
+                                   {"error names", test_names},
+                                   {"devices", test_devices},
+                                   {"profiles", test_profiles},
+                                   {"contexts", test_contexts},
+                                   {"contexts that are made", test_made_contexts},
+                                   {"addresses and devices", test_addresses},
+                                   {"threads", test_threads},
+                                   {"out of memory", test_oom}};
 CU_SUITE("sim cu", cases)

@@ -25,10 +25,7 @@ static void test_old_launch(void)
     close_device();
 }
 
-static size_t CUDA_CB shared_of(int threads)
-{
-    return (size_t)threads * 1024;
-}
+static size_t CUDA_CB shared_of(int threads) { return (size_t)threads * 1024; }
 
 static void test_potential(void)
 {
@@ -44,8 +41,8 @@ static void test_potential(void)
     CHECK(block == 32); /* 48 KiB at most: one warp a block */
     OK(call_cuOccupancyAvailableDynamicSMemPerBlock(&bytes, kernel(module, "saxpy"), 1, 128));
     CHECK(bytes == 49152);
-    FAILS(INVALID_VALUE, call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL,
-                                                                        0, 0, 8));
+    FAILS(INVALID_VALUE,
+          call_cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, kernel(module, "saxpy"), NULL, 0, 0, 8));
     FAILS(INVALID_HANDLE, call_cuOccupancyMaxPotentialBlockSize(&grid, &block, NULL, NULL, 0, 0));
     close_device();
 }
@@ -84,13 +81,17 @@ static void test_launch(void)
         same = same && got[i] == 2 * x[i] + y[i];
     CHECK(same);
 
-    struct { CUdeviceptr x, y; float a; unsigned n; } block = {dx, dy, -2, N};
+    struct {
+        CUdeviceptr x, y;
+        float a;
+        unsigned n;
+    } block = {dx, dy, -2, N};
     size_t size = sizeof block, wrong = sizeof block - 4;
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
     void *short_extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &wrong,
                            CU_LAUNCH_PARAM_END};
-    CUlaunchConfig config = {.gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1,
-                             .blockDimZ = 1};
+    CUlaunchConfig config = {
+        .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1};
     OK(call_cuLaunchKernelEx(&config, function, NULL, extra));
     OK(call_cuMemcpyDtoH(got, dy, sizeof got));
     CHECK(memcmp(got, y, sizeof y) == 0);
@@ -110,8 +111,8 @@ static void test_launch(void)
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 65536, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 65, 0, NULL, arguments, NULL));
     FAILS(INVALID_VALUE, call_cuLaunchKernel(function, 1, 1, 1, 32, 32, 2, 0, NULL, arguments, NULL));
-    FAILS(INVALID_HANDLE, call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)(uintptr_t)0x99, arguments,
-                                             NULL));
+    FAILS(INVALID_HANDLE,
+          call_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)(uintptr_t)0x99, arguments, NULL));
     FAILS(INVALID_HANDLE, call_cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     OK(launch(kernel(module, "bounded"), 1, 64, 0, NULL));
     FAILS(INVALID_VALUE, launch(kernel(module, "bounded"), 1, 65, 0, NULL));
@@ -204,7 +205,9 @@ static void test_faults(void)
     unsetenv("KILN_SIM_STEPS");
 }
 
-static const check_case cases[] = {
-    {"old launches", test_old_launch}, {"potential block size", test_potential}, {"launch", test_launch},
-    {"shared memory and occupancy", test_shared}, {"faults", test_faults}};
+static const check_case cases[] = {{"old launches", test_old_launch},
+                                   {"potential block size", test_potential},
+                                   {"launch", test_launch},
+                                   {"shared memory and occupancy", test_shared},
+                                   {"faults", test_faults}};
 CU_SUITE("sim cu launch", cases)

@@ -192,12 +192,26 @@ static void test_pitch(void)
     for (int i = 0; i < 60; i++)
         in[i / 10][i % 10] = (unsigned char)i;
     OK(call_cuMemsetD2D8(memory, pitch, 0xee, 10, 6));
-    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 10, .srcXInBytes = 2,
-                          .srcY = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = memory, .dstPitch = pitch,
-                          .dstXInBytes = 3, .dstY = 2, .WidthInBytes = 5, .Height = 4};
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = in,
+                          .srcPitch = 10,
+                          .srcXInBytes = 2,
+                          .srcY = 1,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstDevice = memory,
+                          .dstPitch = pitch,
+                          .dstXInBytes = 3,
+                          .dstY = 2,
+                          .WidthInBytes = 5,
+                          .Height = 4};
     OK(call_cuMemcpy2D(&copy));
-    CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory, .srcPitch = pitch,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 10, .WidthInBytes = 10,
+    CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = memory,
+                          .srcPitch = pitch,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .dstPitch = 10,
+                          .WidthInBytes = 10,
                           .Height = 6};
     OK(call_cuMemcpy2DAsync(&back, NULL));
     bool same = true;
@@ -232,9 +246,18 @@ static void test_pitch(void)
     FAILS(INVALID_VALUE, call_cuMemsetD2D8(memory, SIZE_MAX / 2, 0, 10, 7));
 
     /* two slices of three rows of four bytes out of the 6 x 10 */
-    CUDA_MEMCPY3D solid = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 10, .srcHeight = 3,
-                           .srcXInBytes = 1, .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = memory,
-                           .dstPitch = 4, .dstHeight = 3, .WidthInBytes = 4, .Height = 3, .Depth = 2};
+    CUDA_MEMCPY3D solid = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = in,
+                           .srcPitch = 10,
+                           .srcHeight = 3,
+                           .srcXInBytes = 1,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = memory,
+                           .dstPitch = 4,
+                           .dstHeight = 3,
+                           .WidthInBytes = 4,
+                           .Height = 3,
+                           .Depth = 2};
     unsigned char packed[24];
     OK(call_cuMemcpy3D(&solid));
     OK(call_cuMemcpyDtoH(packed, memory, 24));
@@ -263,7 +286,9 @@ static void test_memory_limit(void)
     unsetenv("KILN_SIM_MEMORY");
 }
 
-static const check_case cases[] = {
-    {"memory", test_memory}, {"host memory", test_host_memory}, {"pointers and pools", test_pointers},
-    {"pitch", test_pitch}, {"memory limit", test_memory_limit}};
+static const check_case cases[] = {{"memory", test_memory},
+                                   {"host memory", test_host_memory},
+                                   {"pointers and pools", test_pointers},
+                                   {"pitch", test_pitch},
+                                   {"memory limit", test_memory_limit}};
 CU_SUITE("sim cu memory", cases)

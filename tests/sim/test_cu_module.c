@@ -23,7 +23,9 @@ static void test_images(void)
     CHECK(strstr(log, "frobnicate") && strstr(log, "line 4"));
     FAILS(INVALID_PTX, try_load(HEAD ".visible .entry k() { frobnicate.b32 %r1; ret; }\n", small, sizeof small));
     CHECK(strlen(small) == 7);
-    FAILS(NO_BINARY_FOR_GPU, try_load("\x7f" "ELF\x02\x01", log, sizeof log));
+    FAILS(NO_BINARY_FOR_GPU, try_load("\x7f"
+                                      "ELF\x02\x01",
+                                      log, sizeof log));
     CHECK(strstr(log, "PTX only") != NULL);
     FAILS(NO_BINARY_FOR_GPU, try_load("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", log, sizeof log));
     FAILS(INVALID_IMAGE, try_load("", log, sizeof log));
@@ -167,6 +169,5 @@ static void test_libraries(void)
     close_device();
 }
 
-static const check_case cases[] = {
-    {"images", test_images}, {"modules", test_modules}, {"libraries", test_libraries}};
+static const check_case cases[] = {{"images", test_images}, {"modules", test_modules}, {"libraries", test_libraries}};
 CU_SUITE("sim cu module", cases)

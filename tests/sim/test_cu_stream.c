@@ -51,10 +51,7 @@ static void test_streams(void)
     close_device();
 }
 
-static void CUDA_CB add_one(void *number)
-{
-    ++*(int *)number;
-}
+static void CUDA_CB add_one(void *number) { ++*(int *)number; }
 
 static void CUDA_CB add_ten(CUstream stream, CUresult status, void *number)
 {
@@ -104,6 +101,5 @@ static void test_stream_queries(void)
     close_device();
 }
 
-static const check_case cases[] = {
-    {"streams and events", test_streams}, {"stream queries", test_stream_queries}};
+static const check_case cases[] = {{"streams and events", test_streams}, {"stream queries", test_stream_queries}};
 CU_SUITE("sim cu stream", cases)

@@ -85,7 +85,8 @@ static void test_profile_whole(void)
         kiln__text text = {0};
         kiln__text_add(&text, profile_text, at);
         kiln__text_add(&text, profile_text + next, profile_length - next);
-        bool says = profile_text[at] != '#' && profile_text[at] != '\n' && strncmp(profile_text + at, "shared_carv", 11) != 0;
+        bool says = profile_text[at] != '#' && profile_text[at] != '\n' &&
+                    strncmp(profile_text + at, "shared_carv", 11) != 0;
         CHECK(reads(kiln__text_get(&text), text.length, NULL) == !says);
         refused += says;
         kiln__text_free(&text);
@@ -103,7 +104,12 @@ static void test_profile_whole(void)
     "mul.wide.u32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r4, own; add.s32 %r5, %r4, %r3;\n"                  \
     "mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f3f800000;\n"
 
-typedef struct setup { vm_bench bench; vm_cost *cost; struct vm_trace *trace; vm_time_launch launch; } setup;
+typedef struct setup {
+    vm_bench bench;
+    vm_cost *cost;
+    struct vm_trace *trace;
+    vm_time_launch launch;
+} setup;
 
 /* Runs the kernel `HEAD (line count times) ret` with one block and traces it. `%d` in the line is a register of 32. */
 static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32_t stride, uint64_t limit, bool only,
@@ -121,21 +127,33 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
     kiln__text_puts(&text, "ret;\n}\n");
     s.bench = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.threads = 1});
     kiln__text_free(&text);
-    struct { uint64_t out; uint32_t stride; } params = {vm_alloc(s.bench.device, 16 << 20), stride};
+    struct {
+        uint64_t out;
+        uint32_t stride;
+    } params = {vm_alloc(s.bench.device, 16 << 20), stride};
     s.cost = vm_cost_new(NULL, s.bench.module, &h200.model);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.cost);
     s.trace = vm_trace_new(NULL, 1, (threads + 31) / 32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.trace);
     struct vm_watch watch = {.trace = s.trace, .trace_alone = true};
-    vm_launch launch = {.module = s.bench.module, .kernel = 0, .grid = {blocks, 1, 1}, .block = {threads, 1, 1},
-                        .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
+    vm_launch launch = {.module = s.bench.module,
+                        .kernel = 0,
+                        .grid = {blocks, 1, 1},
+                        .block = {threads, 1, 1},
+                        .params = &params,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
     s.trace->launch = &launch;
     vm_cost_trace(s.cost, s.trace);
     s.trace->limit = limit;
     s.trace->only = only;
     CU_ASSERT_EQUAL(vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault), VM_OK);
-    s.launch = (vm_time_launch){.model = &h200.model, .trace = s.trace, .cost = s.cost, .device = s.bench.device,
-                                .block_count = blocks, .resident = 1};
+    s.launch = (vm_time_launch){.model = &h200.model,
+                                .trace = s.trace,
+                                .cost = s.cost,
+                                .device = s.bench.device,
+                                .block_count = blocks,
+                                .resident = 1};
     return s;
 }
 
@@ -173,21 +191,22 @@ static void test_arithmetic(void)
 {
     read_profile();
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
-    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));  /* 32 of them: a clock each, and one for
-                                                                                  eight, which share a line of code */
+    /* 32 of them: a clock each, and one for eight, which share a line of code */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has a warp */
-    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2)); /* two warps share one */
-    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 1024, 0), 8));  /* eight warps hide the chain of each */
-    CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4)); /* 64 lanes of four schedulers: two clocks each, two warps */
+    CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2));     /* two warps share one */
+    CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 1024, 0), 8)); /* eight warps hide the chain of each */
+    /* 64 lanes of four schedulers: two clocks each, two warps */
+    CHECK(about(each("add.s32 %%r6, %%r6, %%r2;\n", 256, 0), 4));
     CHECK(about(each("sqrt.approx.f32 %%f%d, %%f%d;\n", 32, 0), 8)); /* 16 lanes of four schedulers */
     CHECK(about(each("mov.b32 %%r6, %%r2;\n", 32, 0), 0));
 }
 
 static void test_shared(void)
 {
-    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 4), 4));   /* a wavefront a warp, four warps */
-    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 0), 4));   /* a broadcast too */
-    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 8), 8));   /* two lanes a bank */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 4), 4)); /* a wavefront a warp, four warps */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 0), 4)); /* a broadcast too */
+    CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 8), 8)); /* two lanes a bank */
     CHECK(about(each("ld.volatile.shared.f32 %%f%d, [%%r5];\n", 128, 128), 4 * 32)); /* all 32 in one */
 }
 
@@ -225,16 +244,53 @@ static void test_cut(void)
 static void test_pinned(void)
 {
     static const sim_model figures = {
-        .schedulers = 4, .fp32 = 128, .fp64 = 64, .fp16 = 256, .integer = 64, .multiply = 32, .special = 16,
-        .load_store = 32, .shuffle = 32, .tensor = 4096, .alu_latency = 4, .fp64_latency = 8, .special_latency = 18,
-        .shuffle_latency = 22, .branch_latency = 9, .barrier_latency = 21, .code_bytes = 131072, .code_rate = 64,
-        .shared_latency = 29, .shared_bytes = 128, .l1_bytes = 262144, .l1_latency = 37, .l1_lines = 1,
-        .l2_latency = 210, .l2_bytes_sm = 64, .l2_bytes = 5500, .l2_writes = 90, .l2_atomics = 60, .atomic_clocks = 2,
-        .dram_latency = 560, .dram_rate = 4800, .dram_share = 0.91, .dram_granule = 64, .block_clocks = 1.5,
-        .launch = 3, .clock = 1.98e9, .l2_size = 52428800, .sm_count = 132, .carveouts = {0, 131072, 233472},
+        .schedulers = 4,
+        .fp32 = 128,
+        .fp64 = 64,
+        .fp16 = 256,
+        .integer = 64,
+        .multiply = 32,
+        .special = 16,
+        .load_store = 32,
+        .shuffle = 32,
+        .tensor = 4096,
+        .alu_latency = 4,
+        .fp64_latency = 8,
+        .special_latency = 18,
+        .shuffle_latency = 22,
+        .branch_latency = 9,
+        .barrier_latency = 21,
+        .code_bytes = 131072,
+        .code_rate = 64,
+        .shared_latency = 29,
+        .shared_bytes = 128,
+        .l1_bytes = 262144,
+        .l1_latency = 37,
+        .l1_lines = 1,
+        .l2_latency = 210,
+        .l2_bytes_sm = 64,
+        .l2_bytes = 5500,
+        .l2_writes = 90,
+        .l2_atomics = 60,
+        .atomic_clocks = 2,
+        .dram_latency = 560,
+        .dram_rate = 4800,
+        .dram_share = 0.91,
+        .dram_granule = 64,
+        .block_clocks = 1.5,
+        .launch = 3,
+        .clock = 1.98e9,
+        .l2_size = 52428800,
+        .sm_count = 132,
+        .carveouts = {0, 131072, 233472},
         .carveout_count = 3,
     };
-    static const struct { const char *line; unsigned count; uint32_t threads, stride; double clocks; } pins[] = {
+    static const struct {
+        const char *line;
+        unsigned count;
+        uint32_t threads, stride;
+        double clocks;
+    } pins[] = {
         {"fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 100, 64, 0, 434},
         {"mul.lo.s32 %%r6, %%r6, %%r2;\n", 60, 256, 0, 516},
         {"sqrt.approx.f32 %%f%d, %%f%d;\n", 40, 512, 0, 1292},
@@ -282,8 +338,10 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"profile", test_profile}, {"profile, line by line", test_profile_whole}, {"arithmetic", test_arithmetic},
-    {"shared memory", test_shared}, {"global memory", test_global}, {"barrier", test_barrier},
-    {"a trace cut short", test_cut}, {"pinned to the model's version", test_pinned}, {"shortage of memory", test_memory},
+    {"profile", test_profile},           {"profile, line by line", test_profile_whole},
+    {"arithmetic", test_arithmetic},     {"shared memory", test_shared},
+    {"global memory", test_global},      {"barrier", test_barrier},
+    {"a trace cut short", test_cut},     {"pinned to the model's version", test_pinned},
+    {"shortage of memory", test_memory},
 };
 KILN_SUITE("sim estimate", cases)

@@ -10,7 +10,10 @@
 #include "cu_image.h"
 
 enum { ROOM = 1 << 16 };
-typedef struct bytes { unsigned char data[ROOM]; size_t length; } bytes;
+typedef struct bytes {
+    unsigned char data[ROOM];
+    size_t length;
+} bytes;
 typedef enum packing { PLAIN, LZ4, ZSTD } packing;
 
 static void put(bytes *b, uint64_t value, unsigned size)
@@ -189,7 +192,10 @@ static void damage(void)
 
 /* ---- objects and libraries ---- */
 
-typedef struct part { const char *section; const bytes *data; } part;
+typedef struct part {
+    const char *section;
+    const bytes *data;
+} part;
 
 /* An ELF file of those sections. */
 static void object(bytes *out, unsigned machine, const part *parts, size_t count)
@@ -320,7 +326,11 @@ static void objects(void)
 static void wrappers(void)
 {
     static bytes a, b;
-    struct { uint32_t magic, version; const void *data; const void *const *parts; } w = {0x466243b1, 1, a.data, NULL};
+    struct {
+        uint32_t magic, version;
+        const void *data;
+        const void *const *parts;
+    } w = {0x466243b1, 1, a.data, NULL};
     const void *parts[] = {a.data, b.data, NULL};
     size_t f = fatbin_begin(&a);
     entry(&a, f, 1, 80, PLAIN, "one");
@@ -405,7 +415,12 @@ static void out_of_memory(void)
     CU_ASSERT(done);
 }
 
-static const check_case cases[] = {{"made by nvcc", of_nvcc}, {"choice", choice}, {"damage", damage},
-                                   {"objects and libraries", objects}, {"many packed texts", together}, {"wrappers", wrappers},
-                                   {"linked images", linked}, {"out of memory", out_of_memory}};
+static const check_case cases[] = {{"made by nvcc", of_nvcc},
+                                   {"choice", choice},
+                                   {"damage", damage},
+                                   {"objects and libraries", objects},
+                                   {"many packed texts", together},
+                                   {"wrappers", wrappers},
+                                   {"linked images", linked},
+                                   {"out of memory", out_of_memory}};
 KILN_SUITE("sim fatbin", cases)

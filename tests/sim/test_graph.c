@@ -34,18 +34,21 @@ static unsigned value(void)
     return got;
 }
 
-static void set_value(unsigned to)
-{
-    OK(call_cuMemcpyHtoD(cell, &to, 4));
-}
+static void set_value(unsigned to) { OK(call_cuMemcpyHtoD(cell, &to, 4)); }
 
 /* A node of one thread that does `function` with the cell and `operand`. */
 static CUgraphNode step(CUgraph graph, CUfunction function, unsigned operand, const CUgraphNode *before, size_t count)
 {
     CUgraphNode node = NULL;
     void *arguments[] = {&cell, &operand};
-    CUDA_KERNEL_NODE_PARAMS what = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-                                    .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
+    CUDA_KERNEL_NODE_PARAMS what = {.func = function,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 1,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = arguments};
     OK(call_cuGraphAddKernelNode(&node, graph, before, count, &what));
     return node;
 }
@@ -57,10 +60,7 @@ static CUgraphExec instantiate(CUgraph graph)
     return exec;
 }
 
-static void CUDA_CB count_call(void *calls)
-{
-    ++*(int *)calls;
-}
+static void CUDA_CB count_call(void *calls) { ++*(int *)calls; }
 
 /* ---- structure ---- */
 
@@ -118,7 +118,8 @@ static void test_structure(void)
     CHECK(count == 3);
     /* a part of a kernel may be waited for, but the older query cannot tell */
     CUgraphEdgeData part = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
-                            .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC}, data[8], wrong = {.reserved = {1}};
+                            .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC},
+                    data[8], wrong = {.reserved = {1}};
     FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &a, &b, &wrong, 1));
     FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &empty, &b, &part, 1));
     OK(call_cuGraphAddDependencies(graph, &a, &b, &part, 1));
@@ -206,8 +207,14 @@ static void test_kinds(void)
     OK(call_cuEventCreate(&other, 0));
     OK(call_cuGraphCreate(&graph, 0));
     OK(call_cuGraphCreate(&child, 0));
-    CUDA_MEMCPY3D to = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                        .dstDevice = cell, .WidthInBytes = 16, .Height = 1, .Depth = 1}, params3;
+    CUDA_MEMCPY3D to = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = in,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = cell,
+                        .WidthInBytes = 16,
+                        .Height = 1,
+                        .Depth = 1},
+                  params3;
     OK(call_cuGraphAddMemcpyNode(&copy, graph, NULL, 0, &to, primary));
     CUDA_MEMSET_NODE_PARAMS set = {.dst = cell + 4, .value = 9, .elementSize = 4, .width = 2, .height = 1}, got_set;
     OK(call_cuGraphAddMemsetNode(&fill, graph, &copy, 1, &set, primary));
@@ -217,8 +224,12 @@ static void test_kinds(void)
     OK(call_cuGraphAddHostNode(&host, graph, &sub, 1, &call));
     OK(call_cuGraphAddEventRecordNode(&record, graph, &host, 1, event));
     OK(call_cuGraphAddEventWaitNode(&wait, graph, &record, 1, other));
-    CUDA_MEMCPY3D from = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = cell,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .WidthInBytes = 16, .Height = 1,
+    CUDA_MEMCPY3D from = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = cell,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .WidthInBytes = 16,
+                          .Height = 1,
                           .Depth = 1};
     OK(call_cuGraphAddMemcpyNode(&back, graph, &wait, 1, &from, primary));
     CUgraphExec exec = instantiate(graph);
@@ -249,7 +260,7 @@ static void test_kinds(void)
     CUDA_KERNEL_NODE_PARAMS got_kernel;
     OK(call_cuGraphKernelNodeGetParams(node, &got_kernel));
     CHECK(got_kernel.func == times_kernel && *(unsigned *)got_kernel.kernelParams[1] == 3);
-    FAILS(INVALID_VALUE, call_cuGraphDestroy(inner)); /* goes with its node */
+    FAILS(INVALID_VALUE, call_cuGraphDestroy(inner));                      /* goes with its node */
     FAILS(INVALID_VALUE, call_cuGraphMemsetNodeGetParams(copy, &got_set)); /* another kind */
     FAILS(INVALID_VALUE, call_cuGraphHostNodeGetParams(host, NULL));
 
@@ -380,9 +391,9 @@ static void test_change(void)
 
 static CUDA_MEM_ALLOC_NODE_PARAMS memory_of(size_t bytes)
 {
-    return (CUDA_MEM_ALLOC_NODE_PARAMS){
-        .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}}, .bytesize = bytes};
+    return (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}},
+                                        .bytesize = bytes};
 }
 
 static void test_memory(void)
@@ -402,8 +413,12 @@ static void test_memory(void)
     FAILS(INVALID_VALUE, call_cuMemcpyDtoH(out, memory.dptr, 16)); /* an address, no memory yet */
     CUDA_MEMSET_NODE_PARAMS set = {.dst = memory.dptr, .value = 3, .elementSize = 4, .width = 4, .height = 1};
     OK(call_cuGraphAddMemsetNode(&fill, graph, &alloc, 1, &set, primary));
-    CUDA_MEMCPY3D from = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory.dptr,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .WidthInBytes = 16, .Height = 1,
+    CUDA_MEMCPY3D from = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = memory.dptr,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = out,
+                          .WidthInBytes = 16,
+                          .Height = 1,
                           .Depth = 1};
     OK(call_cuGraphAddMemcpyNode(&back, graph, &fill, 1, &from, primary));
     exec = instantiate(graph);
@@ -414,7 +429,7 @@ static void test_memory(void)
     CHECK(out[0] == 3 && out[3] == 3);
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 16);
-    OK(call_cuMemcpyDtoH(out, memory.dptr, 16)); /* it outlives the launch */
+    OK(call_cuMemcpyDtoH(out, memory.dptr, 16));          /* it outlives the launch */
     FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL)); /* and is in the way of the next */
     OK(call_cuMemFreeAsync(memory.dptr, NULL));
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
@@ -592,7 +607,8 @@ static void test_depth(void)
 }
 
 static const check_case cases[] = {
-    {"structure", test_structure}, {"order", test_order}, {"kinds of nodes", test_kinds}, {"clone", test_clone},
-    {"change", test_change}, {"memory", test_memory}, {"user objects", test_users}, {"faults", test_faults},
-    {"functions of the host", test_host}, {"depth", test_depth}};
+    {"structure", test_structure}, {"order", test_order},   {"kinds of nodes", test_kinds},
+    {"clone", test_clone},         {"change", test_change}, {"memory", test_memory},
+    {"user objects", test_users},  {"faults", test_faults}, {"functions of the host", test_host},
+    {"depth", test_depth}};
 CU_SUITE("sim graph", cases)

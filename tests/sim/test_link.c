@@ -37,10 +37,7 @@ static const char part_d[] = HEAD
     ".visible .global .align 4 .u32 spare;\n"
     ".visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %x; mov.b32 %x, 1; st.param.b32 [r], %x; ret; }\n";
 
-static bool no_builtin(const char *name)
-{
-    return strcmp(name, "vprintf") == 0;
-}
+static bool no_builtin(const char *name) { return strcmp(name, "vprintf") == 0; }
 
 static ptx_result link_parts(const char *const *texts, const char *const *names, const bool *lazy, bool *used,
                              const kiln_allocator *mem, ptx_module **out, kiln__text *log)
@@ -67,8 +64,8 @@ static const char *const a_to_d[] = {"a", "b", "c", "d"};
 static vm_bench bench_of(ptx_module *module)
 {
     vm_bench b = {0};
-    vm_limits limits = {.memory = 16 << 20, .shared_per_block = 64 << 10, .step_budget = 1 << 20, .sm_count = 1,
-                        .cc = 90};
+    vm_limits limits = {
+        .memory = 16 << 20, .shared_per_block = 64 << 10, .step_budget = 1 << 20, .sm_count = 1, .cc = 90};
     kiln__text log = {0};
     b.device = vm_device_new(NULL, &limits);
     CU_ASSERT_EQUAL_FATAL(vm_module_load(b.device, module, &b.module, &log), PTX_OK);
@@ -78,8 +75,8 @@ static vm_bench bench_of(ptx_module *module)
 
 static void three_parts(void)
 {
-    static const char *const orders[][5] = {{part_a, part_b, part_c, NULL}, {part_c, part_b, part_a, NULL},
-                                            {part_b, part_a, part_c, NULL}};
+    static const char *const orders[][5] = {
+        {part_a, part_b, part_c, NULL}, {part_c, part_b, part_a, NULL}, {part_b, part_a, part_c, NULL}};
     for (size_t n = 0; n < KILN__COUNT(orders); n++) {
         kiln__text log = {0};
         ptx_module *module = NULL;
@@ -146,7 +143,8 @@ static void nothing_missing(void)
              ".visible .entry k() { .reg .b32 %s; .param .b64 a; .param .b64 b; .param .b32 r;\n"
              "  mov.u32 %s, s; st.param.b64 [a], 0; st.param.b64 [b], 0; call (r), vprintf, (a, b); ret; }\n",
         HEAD ".extern .func f();\n.extern .shared .align 4 .b8 s[];\n"
-             ".visible .entry l() { .reg .b32 %s; mov.u32 %s, s; ret; }\n", NULL};
+             ".visible .entry l() { .reg .b32 %s; mov.u32 %s, s; ret; }\n",
+        NULL};
     kiln__text log = {0};
     ptx_module *module = NULL;
     CU_ASSERT_EQUAL_FATAL(link_parts(texts, a_to_d, NULL, NULL, NULL, &module, &log), PTX_OK);
@@ -179,7 +177,8 @@ static void weak_and_common(void)
              ".extern .func (.param .b32 r) f();\n"
              ".visible .entry k(.param .u64 to) { .reg .b64 %a; .reg .b32 %v; .param .b32 r; ld.param.u64 %a, [to];\n"
              "  call (r), f; ld.param.b32 %v, [r]; st.global.u32 [%a], %v; ld.global.u32 %v, [v];\n"
-             "  st.global.u32 [%a+4], %v; ret; }\n", NULL};
+             "  st.global.u32 [%a+4], %v; ret; }\n",
+        NULL};
     kiln__text log = {0};
     ptx_module *module = NULL;
     CU_ASSERT_EQUAL_FATAL(link_parts(texts, a_to_d, NULL, NULL, NULL, &module, &log), PTX_OK);
@@ -233,7 +232,8 @@ static void lines_and_aliases(void)
         HEAD ".file 1 \"one.cu\"\n.extern .func f();\n.visible .entry k() { .loc 1 7 0\n call f; ret; }\n",
         HEAD ".file 1 \"two.cu\"\n.global .u32 pad;\n.visible .func f();\n.visible .func g() { .reg .b64 %a;\n"
              " .loc 1 9 0\n"
-             "  mov.u64 %a, pad; st.global.u32 [%a+4096], 1; ret; }\n.alias f, g;\n", NULL};
+             "  mov.u64 %a, pad; st.global.u32 [%a+4096], 1; ret; }\n.alias f, g;\n",
+        NULL};
     kiln__text log = {0};
     ptx_module *module = NULL;
     CU_ASSERT_EQUAL_FATAL(link_parts(texts, a_to_d, NULL, NULL, NULL, &module, &log), PTX_OK);
@@ -405,9 +405,14 @@ static void device_runtime(void)
     close_link();
 }
 
-static const check_case cases[] = {
-    {"three parts", three_parts}, {"complaints", complaints}, {"nothing missing", nothing_missing},
-    {"weak and common", weak_and_common}, {"libraries", libraries}, {"lines and aliases", lines_and_aliases},
-    {"out of memory", out_of_memory}, {"through the driver", through_the_driver},
-    {"refused by the driver", refused_by_the_driver}, {"the device runtime", device_runtime}};
+static const check_case cases[] = {{"three parts", three_parts},
+                                   {"complaints", complaints},
+                                   {"nothing missing", nothing_missing},
+                                   {"weak and common", weak_and_common},
+                                   {"libraries", libraries},
+                                   {"lines and aliases", lines_and_aliases},
+                                   {"out of memory", out_of_memory},
+                                   {"through the driver", through_the_driver},
+                                   {"refused by the driver", refused_by_the_driver},
+                                   {"the device runtime", device_runtime}};
 KILN_SUITE("sim link", cases)

@@ -52,21 +52,20 @@ static void test_effects(void)
 
 static void test_module(void)
 {
-    ptx_module *module = ptx_good(
-        "//\n.version 9.0\n.target sm_100a, debug\n.address_size 64\n"
-        "# 1 \"x.cu\"\n"
-        ".extern .shared .align 16 .b8 dyn[];\n"
-        ".global .align 4 .b8 bytes[8] = {1, 2, 0xFF, -1};\n"
-        ".global .u16 matrix[2][3] = {{1, 2}, {3, 4, 5}};\n"
-        ".global .f32 reals[] = {1.5, 0f40000000, -0d3FF0000000000000, 3};\n"
-        ".visible .global .align 8 .u64 pointer = generic(matrix)+4;\n"
-        ".const .u64 pointers[3] = {bytes, 0, bytes-2};\n"
-        ".func (.param .b32 r) g(.param .b32 x);\n"
-        ".global .u64 calls[2] = {g, generic(bytes)};\n"
-        ".global .u8 split[3] = {7, 0xFF(bytes), 0xFF00(bytes+1)};\n"
-        ".global .v4 .f32 quad = {1.0, 2.0, 3.0, 4.0};\n"
-        ".weak .global .align 1 .u8 flag = 1;\n"
-        ".global .b32 a, b = 7, c[WARP_SZ];\n");
+    ptx_module *module = ptx_good("//\n.version 9.0\n.target sm_100a, debug\n.address_size 64\n"
+                                  "# 1 \"x.cu\"\n"
+                                  ".extern .shared .align 16 .b8 dyn[];\n"
+                                  ".global .align 4 .b8 bytes[8] = {1, 2, 0xFF, -1};\n"
+                                  ".global .u16 matrix[2][3] = {{1, 2}, {3, 4, 5}};\n"
+                                  ".global .f32 reals[] = {1.5, 0f40000000, -0d3FF0000000000000, 3};\n"
+                                  ".visible .global .align 8 .u64 pointer = generic(matrix)+4;\n"
+                                  ".const .u64 pointers[3] = {bytes, 0, bytes-2};\n"
+                                  ".func (.param .b32 r) g(.param .b32 x);\n"
+                                  ".global .u64 calls[2] = {g, generic(bytes)};\n"
+                                  ".global .u8 split[3] = {7, 0xFF(bytes), 0xFF00(bytes+1)};\n"
+                                  ".global .v4 .f32 quad = {1.0, 2.0, 3.0, 4.0};\n"
+                                  ".weak .global .align 1 .u8 flag = 1;\n"
+                                  ".global .b32 a, b = 7, c[WARP_SZ];\n");
     CHECK(module->version_major == 9 && module->version_minor == 0 && module->target == 100);
     const ptx_symbol *s = ptx_symbol_of(module, "dyn");
     CHECK(s->space == PTX_SPACE_SHARED && s->linkage == PTX_EXTERN && s->bytes == 0 && s->align == 16);
@@ -103,13 +102,12 @@ static void test_module(void)
 static void test_functions(void)
 {
     ptx_module *module = ptx_good(
-        PTX_HEAD
-        ".visible .entry k(.param .u8 a, .param .align 16 .b8 b[20], .param .u64 .ptr .global .align 4 c,\n"
-        "  .param .f32 d, .param .v2 .u16 e)\n"
-        ".maxntid 128, 2\n.minnctapersm 3\n.maxnreg 40\n.reqnctapercluster 2\n{ ret; }\n"
-        ".entry empty() .reqntid 32, 1, 1 { }\n"
-        ".func (.param .align 16 .b8 r[32]) g(.param .b32 x, .param .b64 y) .noreturn;\n"
-        ".func h { ret; }\n.func h2;\n.alias h2, h;\n");
+        PTX_HEAD ".visible .entry k(.param .u8 a, .param .align 16 .b8 b[20], .param .u64 .ptr .global .align 4 c,\n"
+                 "  .param .f32 d, .param .v2 .u16 e)\n"
+                 ".maxntid 128, 2\n.minnctapersm 3\n.maxnreg 40\n.reqnctapercluster 2\n{ ret; }\n"
+                 ".entry empty() .reqntid 32, 1, 1 { }\n"
+                 ".func (.param .align 16 .b8 r[32]) g(.param .b32 x, .param .b64 y) .noreturn;\n"
+                 ".func h { ret; }\n.func h2;\n.alias h2, h;\n");
     const ptx_function *k = ptx_find(module, "k");
     static const uint64_t offsets[] = {0, 16, 40, 48, 52};
     CHECK(k->entry && k->defined && k->linkage == PTX_VISIBLE && k->param_count == 5 && k->param_bytes == 56);
@@ -168,29 +166,28 @@ static void test_labels(void)
 
 static void test_operands(void)
 {
-    ptx_module *module = ptx_good(PTX_KERNEL(
-        "add .rn.ftz .f32 %f1, %f2, 0f3F800000;\n"             /* 0 */
-        "setp.lt.and.s32 %p1|%p2, %r1, -2, !%p3;\n"
-        "ld.global.nc.L1::no_allocate.v2.u32 {%r1, _}, [%rd1+-8];\n"
-        "st.shared.v4.b32 [sv], {%r1, 2, %f1, 0x80000000};\n"
-        "mov.b64 {%r1, %r2}, %rd1;\n"
-        "mov.u64 %rd1, gv+4;\n"                                /* 5 */
-        "mov.u32 %r1, %tid.x;\n"
-        "mul.wide.s32 %rd1, %r1, -1;\n"
-        "atom.add.release.gpu.global.u32 _, [%rd1], 1;\n"
-        "cvt.rzi.s64.f32 %rd1, %f1;\n"
-        "shfl.sync.bfly.b32 %r1|%p4, %r2, 1<<2, 31, 0xffffffff;\n" /* 10 */
-        "cp.async.cg.shared.global [sv], [%rd2], 16;\n"
-        "mov.b16 %rs1, 0x1FFFF;\n"
-        "ld.u8 %r1, [%rd1];\n"
-        "mov.f64 %fd1, 0f3FC00000;\n"
-        "ld.param.u64 %rd1, [kp+8];\n"                         /* 15 */
-        "mov.u64 %rd1, f;\n"
-        "add.f64 %fd1, %fd1, -1.25e1;\n"
-        "ld.relaxed.sys.shared::cta.b32 %r1, [%r2];\n"
-        "bar.red.popc.u32 %r1, 0, 64, !%p1;\n"
-        "mad.wide.u16 %r1, %rs1, %rs2, WARP_SZ;\n"             /* 20 */
-        "lop3.b32 %r1, %r2, %r3, 0, 0xC0;"));
+    ptx_module *module = ptx_good(PTX_KERNEL("add .rn.ftz .f32 %f1, %f2, 0f3F800000;\n" /* 0 */
+                                             "setp.lt.and.s32 %p1|%p2, %r1, -2, !%p3;\n"
+                                             "ld.global.nc.L1::no_allocate.v2.u32 {%r1, _}, [%rd1+-8];\n"
+                                             "st.shared.v4.b32 [sv], {%r1, 2, %f1, 0x80000000};\n"
+                                             "mov.b64 {%r1, %r2}, %rd1;\n"
+                                             "mov.u64 %rd1, gv+4;\n" /* 5 */
+                                             "mov.u32 %r1, %tid.x;\n"
+                                             "mul.wide.s32 %rd1, %r1, -1;\n"
+                                             "atom.add.release.gpu.global.u32 _, [%rd1], 1;\n"
+                                             "cvt.rzi.s64.f32 %rd1, %f1;\n"
+                                             "shfl.sync.bfly.b32 %r1|%p4, %r2, 1<<2, 31, 0xffffffff;\n" /* 10 */
+                                             "cp.async.cg.shared.global [sv], [%rd2], 16;\n"
+                                             "mov.b16 %rs1, 0x1FFFF;\n"
+                                             "ld.u8 %r1, [%rd1];\n"
+                                             "mov.f64 %fd1, 0f3FC00000;\n"
+                                             "ld.param.u64 %rd1, [kp+8];\n" /* 15 */
+                                             "mov.u64 %rd1, f;\n"
+                                             "add.f64 %fd1, %fd1, -1.25e1;\n"
+                                             "ld.relaxed.sys.shared::cta.b32 %r1, [%r2];\n"
+                                             "bar.red.popc.u32 %r1, 0, 64, !%p1;\n"
+                                             "mad.wide.u16 %r1, %rs1, %rs2, WARP_SZ;\n" /* 20 */
+                                             "lop3.b32 %r1, %r2, %r3, 0, 0xC0;"));
     const ptx_function *k = ptx_find(module, "k");
     const ptx_insn *i = k->insns;
     CHECK(ptx_has(&i[0], PTX_MOD_RN) && ptx_has(&i[0], PTX_MOD_FTZ) && !ptx_has(&i[0], PTX_MOD_SAT));
@@ -272,13 +269,13 @@ static void test_calls(void)
 
 static void test_lines(void)
 {
-    ptx_module *module =
-        ptx_good(PTX_HEAD ".entry k() {\n"
-                          ".loc 1 10 3\nbar.sync 0;\n"
-                          ".loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3\nbar.sync 0;\n"
-                          ".loc 1 12 0\nret; }\n.file 1 \"/a/k.cu\", 12, 13\n.file 2 \"/a/k.h\"\n"
-                          ".section .debug_str\n{\n$L__info_string0:\n.b8 102,111\n.b8 111,0\n}\n"
-                          ".section .debug_info { .b32 .debug_abbrev\n.b64 $L__tmp1-$L__tmp2 }\n");
+    ptx_module *module = ptx_good(PTX_HEAD
+                                  ".entry k() {\n"
+                                  ".loc 1 10 3\nbar.sync 0;\n"
+                                  ".loc 2 5 1, function_name $L__info_string0, inlined_at 1 10 3\nbar.sync 0;\n"
+                                  ".loc 1 12 0\nret; }\n.file 1 \"/a/k.cu\", 12, 13\n.file 2 \"/a/k.h\"\n"
+                                  ".section .debug_str\n{\n$L__info_string0:\n.b8 102,111\n.b8 111,0\n}\n"
+                                  ".section .debug_info { .b32 .debug_abbrev\n.b64 $L__tmp1-$L__tmp2 }\n");
     const ptx_function *k = ptx_find(module, "k");
     const ptx_loc *loc = &module->locs[k->insns[1].loc];
     CHECK(loc->file == 2 && loc->line == 5 && loc->column == 1 && loc->inlined_at == k->insns[0].loc);
@@ -295,8 +292,7 @@ static void test_memory(void)
         "top: @%p1 bra top; mov.b64 {%r1, %r2}, %rd1; targets: .branchtargets top, end; brx.idx %r1, targets; end:\n"
         "proto: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
         "{ .param .b32 a; .param .b32 q; call (q), %rd1, (a), proto; }\n"
-        ".loc 1 10 3, function_name $L__info_string0, inlined_at 1 9 3\n")
-        ".global .u64 t[2] = {gv, f};\n.file 1 \"k.cu\"\n.section .debug_str { $L__info_string0: .b8 102, 0 }\n";
+        ".loc 1 10 3, function_name $L__info_string0, inlined_at 1 9 3\n") ".global .u64 t[2] = {gv, f};\n.file 1 \"k.cu\"\n.section .debug_str { $L__info_string0: .b8 102, 0 }\n";
     for (long n = 0;; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
@@ -313,8 +309,9 @@ static void test_memory(void)
 }
 
 static const check_case cases[] = {
-    {"table", test_table},         {"effects", test_effects}, {"module", test_module}, {"functions", test_functions},
-    {"registers", test_registers}, {"labels", test_labels}, {"operands", test_operands},
-    {"calls", test_calls},         {"lines", test_lines},   {"memory", test_memory},
+    {"table", test_table},         {"effects", test_effects},     {"module", test_module},
+    {"functions", test_functions}, {"registers", test_registers}, {"labels", test_labels},
+    {"operands", test_operands},   {"calls", test_calls},         {"lines", test_lines},
+    {"memory", test_memory},
 };
 KILN_SUITE("sim.ptx", cases)

@@ -7,7 +7,9 @@
 /* One instruction in line 10 of kernel k, and the complaint about it. */
 static void test_instructions(void)
 {
-    static const struct { const char *text, *message; ptx_result result;
+    static const struct {
+        const char *text, *message;
+        ptx_result result;
     } cases[] = {
         {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1;",
          "instruction 'wgmma.mma_async' is not supported by the simulated device", PTX_UNSUPPORTED},
@@ -104,7 +106,8 @@ static void test_instructions(void)
 /* Module-level text, and the first complaint about it. */
 static void test_modules(void)
 {
-    static const struct { const char *text, *message;
+    static const struct {
+        const char *text, *message;
     } cases[] = {
         {"", LINE "1; error   : Missing .version or .target directive at start of file\n"},
         {"\0hello", LINE "1; error   : Missing .version or .target directive at start of file\n"},
@@ -153,17 +156,17 @@ static void test_modules(void)
 /* All errors of a text, in their order; what is not supported does not hide what is invalid. */
 static void test_many(void)
 {
-    CHECK(ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmultimem.st {%f1, %f2}, %r1;\n{ nonsense; "
-                              "}\n") ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
+    CHECK(
+        ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmultimem.st {%f1, %f2}, %r1;\n{ nonsense; "
+                            "}\n") ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
     CHECK(ptx_answer == PTX_INVALID);
-    CHECK_TEXT(ptx_log,
-               LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n"
-               LINE "13; error   : instruction 'multimem.st' is not supported by the simulated device" IN_K "\n"
-               LINE "14; error   : Unknown instruction 'nonsense'" IN_K "\n"
-               LINE "12; error   : label 'gone' is not defined in this function" IN_K "\n"
-               LINE "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n"
-               LINE "21; error   : Parsing error near '.bogus': unknown directive\n"
-               "ptxas fatal   : Ptx assembly aborted due to errors\n");
+    CHECK_TEXT(ptx_log, LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n" LINE
+                             "13; error   : instruction 'multimem.st' is not supported by the simulated device" IN_K
+                             "\n" LINE "14; error   : Unknown instruction 'nonsense'" IN_K "\n" LINE
+                             "12; error   : label 'gone' is not defined in this function" IN_K "\n" LINE
+                             "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n" LINE
+                             "21; error   : Parsing error near '.bogus': unknown directive\n"
+                             "ptxas fatal   : Ptx assembly aborted due to errors\n");
     /* and not without end */
     char *text = malloc(200000);
     size_t length = (size_t)sprintf(text, "%s.entry k() {\n", PTX_HEAD);
@@ -180,7 +183,9 @@ static void test_many(void)
 /* Nesting is bounded, whatever nests. */
 static void test_depth(void)
 {
-    static const struct { const char *before, *open; } cases[] = {
+    static const struct {
+        const char *before, *open;
+    } cases[] = {
         {PTX_HEAD ".entry k() ", "{"},
         {PTX_HEAD ".global .b32 x = ", "("},
         {PTX_HEAD ".global .b32 x = ", "-"},
@@ -208,8 +213,7 @@ static void test_damage(void)
         "p: .callprototype (.param .b32 _) _ (.param .align 8 .b8 _[16]);\n"
         "{ .param .align 8 .b8 a[16]; .param .b32 q; call (q), %rd1, (a), p; }\n"
         "add.f32 %f1, %f2, 0f3F800000; shfl.sync.up.b32 %r1|%p1, %r2, 1, 0, -1;\n"
-        ".loc 1 10 3, function_name $s, inlined_at 1 9 3\n")
-        ".global .u64 t[2] = {gv, generic(gv)+8};\n.file 1 \"k.cu\"\n.section .debug_str { $s: .b8 102, 0 }\n";
+        ".loc 1 10 3, function_name $s, inlined_at 1 9 3\n") ".global .u64 t[2] = {gv, generic(gv)+8};\n.file 1 \"k.cu\"\n.section .debug_str { $s: .b8 102, 0 }\n";
     static const char bytes[] = "\0\n\"{}()[]<>;:.,@%0_$";
     char damaged[sizeof text];
     for (size_t i = 0; i < sizeof text; i++) {
@@ -228,7 +232,10 @@ static void test_damage(void)
 }
 
 static const check_case cases[] = {
-    {"instructions", test_instructions}, {"modules", test_modules}, {"many", test_many},
-    {"depth", test_depth},               {"damage", test_damage},
+    {"instructions", test_instructions},
+    {"modules", test_modules},
+    {"many", test_many},
+    {"depth", test_depth},
+    {"damage", test_damage},
 };
 KILN_SUITE("sim.ptx_errors", cases)

@@ -107,7 +107,8 @@ static void test_random(void)
             at += sprintf(text + at, "L%d: ", i);
             /* each instruction ends a block, so that a block's start is a point of its own */
             switch (state >> 28) {
-            case 0: case 1: at += sprintf(text + at, "bra L%d;\n", t[0]); break;
+            case 0:
+            case 1: at += sprintf(text + at, "bra L%d;\n", t[0]); break;
             case 2: at += sprintf(text + at, "ret;\n"); break;
             case 3: at += sprintf(text + at, "@%%p1 exit;\n"); break;
             case 4:

@@ -50,7 +50,7 @@ static void test_pinned(void)
     OK(run("add", (uintptr_t)&numbers[3], 7));
     OK(run("generic", (uintptr_t)&numbers[3], 30));
     CHECK(numbers[3] == 37);
-    OK(call_cuMemHostRegister(own, sizeof own, 0)); /* the program's data, */
+    OK(call_cuMemHostRegister(own, sizeof own, 0));            /* the program's data, */
     OK(call_cuMemHostRegister(&on_stack, sizeof on_stack, 0)); /* its stack, */
     unsigned *heap = malloc(64);
     heap[2] = 1;
@@ -140,7 +140,8 @@ static void test_virtual(void)
 {
     begin();
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}}, got_prop;
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}},
+                        got_prop;
     CUmemAccessDesc access = {.location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemGenericAllocationHandle a = 0, b = 0, huge = 0;
     CUdeviceptr range = 0;
@@ -204,7 +205,8 @@ static void test_virtual(void)
 static void test_pools(void)
 {
     begin();
-    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .maxSize = 1000,
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                            .maxSize = 1000,
                             .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
     CUmemoryPool pool = NULL, got = NULL;
     CUdeviceptr a = 0, b = 0;
@@ -252,7 +254,9 @@ static void test_environment(void)
     close_device();
 }
 
-static const check_case cases[] = {{"pinned and registered", test_pinned}, {"managed", test_managed},
-                                   {"virtual memory", test_virtual}, {"pools", test_pools},
+static const check_case cases[] = {{"pinned and registered", test_pinned},
+                                   {"managed", test_managed},
+                                   {"virtual memory", test_virtual},
+                                   {"pools", test_pools},
                                    {"environment", test_environment}};
 CU_SUITE("sim shared", cases)

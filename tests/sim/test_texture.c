@@ -32,25 +32,32 @@ static void close_device(void)
 /* ---- one instruction, a thread each ---- */
 
 enum { THREADS_MOST = 32 };
-typedef union quad { float f[4]; int32_t i[4]; uint32_t u[4]; } quad;
-typedef struct results { quad at[THREADS_MOST]; } results;
+typedef union quad {
+    float f[4];
+    int32_t i[4];
+    uint32_t u[4];
+} quad;
+typedef struct results {
+    quad at[THREADS_MOST];
+} results;
 
 /* %f1 to %f4 and %r1 to %r4 are a thread's input, as floats and as bits; %f5 to %f8 or %r5 to %r8 its output. */
 static CUresult try_run(const char *instruction, uint64_t object, const quad *in, unsigned count, results *out)
 {
     char text[2048];
     const bool bits = strstr(instruction, "%r5") != NULL;
-    snprintf(text, sizeof text,
-             ".version 8.0\n.target sm_80\n.address_size 64\n"
-             ".visible .entry k(.param .u64 object, .param .u64 in, .param .u64 out)\n{\n"
-             " .reg .b64 %%t, %%in, %%out, %%o, %%d<4>; .reg .f32 %%f<12>; .reg .b32 %%r<12>; .reg .b16 %%h<9>; .reg .pred %%p;\n"
-             " ld.param.u64 %%t, [object]; ld.param.u64 %%in, [in]; ld.param.u64 %%out, [out];\n"
-             " mov.u32 %%r9, %%tid.x; mul.wide.u32 %%o, %%r9, 16; add.u64 %%in, %%in, %%o; add.u64 %%out, %%out, %%o;\n"
-             " ld.global.v4.f32 {%%f1, %%f2, %%f3, %%f4}, [%%in]; ld.global.v4.b32 {%%r1, %%r2, %%r3, %%r4}, [%%in];\n"
-             " mov.b32 %%r5, 0; mov.b32 %%r6, 0; mov.b32 %%r7, 0; mov.b32 %%r8, 0; mov.f32 %%f5, 0f00000000;\n"
-             " mov.f32 %%f6, 0f00000000; mov.f32 %%f7, 0f00000000; mov.f32 %%f8, 0f00000000;\n"
-             " %s\n st.global.v4.b32 [%%out], {%s};\n ret;\n}\n",
-             instruction, bits ? "%r5, %r6, %r7, %r8" : "%f5, %f6, %f7, %f8");
+    snprintf(
+        text, sizeof text,
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry k(.param .u64 object, .param .u64 in, .param .u64 out)\n{\n"
+        " .reg .b64 %%t, %%in, %%out, %%o, %%d<4>; .reg .f32 %%f<12>; .reg .b32 %%r<12>; .reg .b16 %%h<9>; .reg .pred %%p;\n"
+        " ld.param.u64 %%t, [object]; ld.param.u64 %%in, [in]; ld.param.u64 %%out, [out];\n"
+        " mov.u32 %%r9, %%tid.x; mul.wide.u32 %%o, %%r9, 16; add.u64 %%in, %%in, %%o; add.u64 %%out, %%out, %%o;\n"
+        " ld.global.v4.f32 {%%f1, %%f2, %%f3, %%f4}, [%%in]; ld.global.v4.b32 {%%r1, %%r2, %%r3, %%r4}, [%%in];\n"
+        " mov.b32 %%r5, 0; mov.b32 %%r6, 0; mov.b32 %%r7, 0; mov.b32 %%r8, 0; mov.f32 %%f5, 0f00000000;\n"
+        " mov.f32 %%f6, 0f00000000; mov.f32 %%f7, 0f00000000; mov.f32 %%f8, 0f00000000;\n"
+        " %s\n st.global.v4.b32 [%%out], {%s};\n ret;\n}\n",
+        instruction, bits ? "%r5, %r6, %r7, %r8" : "%f5, %f6, %f7, %f8");
     char log[1024] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -109,19 +116,27 @@ static CUarray array_of(size_t width, size_t height, size_t depth, CUarray_forma
                         unsigned flags, const void *texels)
 {
     const CUDA_ARRAY3D_DESCRIPTOR d = {width, height, depth, format, channels, flags};
-    static const struct { CUarray_format format; unsigned bytes; } sizes[] = {
-        {CU_AD_FORMAT_UNSIGNED_INT8, 1}, {CU_AD_FORMAT_SIGNED_INT8, 1}, {CU_AD_FORMAT_UNSIGNED_INT16, 2},
-        {CU_AD_FORMAT_SIGNED_INT16, 2}, {CU_AD_FORMAT_HALF, 2}, {CU_AD_FORMAT_UNSIGNED_INT32, 4},
-        {CU_AD_FORMAT_SIGNED_INT32, 4}, {CU_AD_FORMAT_FLOAT, 4}};
+    static const struct {
+        CUarray_format format;
+        unsigned bytes;
+    } sizes[] = {{CU_AD_FORMAT_UNSIGNED_INT8, 1}, {CU_AD_FORMAT_SIGNED_INT8, 1}, {CU_AD_FORMAT_UNSIGNED_INT16, 2},
+                 {CU_AD_FORMAT_SIGNED_INT16, 2},  {CU_AD_FORMAT_HALF, 2},        {CU_AD_FORMAT_UNSIGNED_INT32, 4},
+                 {CU_AD_FORMAT_SIGNED_INT32, 4},  {CU_AD_FORMAT_FLOAT, 4}};
     size_t row = 0;
     for (size_t k = 0; k < KILN__COUNT(sizes); k++)
         if (sizes[k].format == format)
             row = width * channels * sizes[k].bytes;
     CUarray array = NULL;
     OK(call_cuArray3DCreate(&array, &d));
-    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = texels, .srcPitch = row,
-                          .srcHeight = height ? height : 1, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array,
-                          .WidthInBytes = row, .Height = height ? height : 1, .Depth = depth ? depth : 1};
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = texels,
+                          .srcPitch = row,
+                          .srcHeight = height ? height : 1,
+                          .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .dstArray = array,
+                          .WidthInBytes = row,
+                          .Height = height ? height : 1,
+                          .Depth = depth ? depth : 1};
     if (texels)
         OK(call_cuMemcpy3D(&copy));
     return array;
@@ -130,7 +145,9 @@ static CUarray array_of(size_t width, size_t height, size_t depth, CUarray_forma
 static CUtexObject texture_of(CUarray array, CUfilter_mode filter, CUaddress_mode mode, unsigned flags)
 {
     const CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
-    const CUDA_TEXTURE_DESC sampling = {.addressMode = {mode, mode, mode}, .filterMode = filter, .flags = flags,
+    const CUDA_TEXTURE_DESC sampling = {.addressMode = {mode, mode, mode},
+                                        .filterMode = filter,
+                                        .flags = flags,
                                         .borderColor = {0.25f, 0.5f, 0.75f, 1}};
     CUtexObject object = 0;
     OK(call_cuTexObjectCreate(&object, &resource, &sampling, NULL));
@@ -166,15 +183,38 @@ static const float four[4] = {10, 20, 30, 40};
 
 static void test_point(void)
 {
-    static const struct { float x; CUaddress_mode mode; unsigned flags; float want; } rows[] = {
-        {0, CLAMP, 0, 10}, {0.999f, CLAMP, 0, 10}, {1, CLAMP, 0, 20}, {3.5f, CLAMP, 0, 40}, {4, CLAMP, 0, 40},
-        {1e30f, CLAMP, 0, 40}, {-0.5f, CLAMP, 0, 10}, {-1e30f, CLAMP, 0, 10}, {NAN, CLAMP, 0, 10},
-        {4.5f, BORDER, 0, 0.25f}, {-0.5f, BORDER, 0, 0.25f}, {2.5f, BORDER, 0, 30},
-        {5.5f, WRAP, 0, 40}, {-2, MIRROR, 0, 10}, /* without normalised coordinates: clamped */
-        {0.125f, CLAMP, NORMAL, 10}, {0.625f, CLAMP, NORMAL, 30}, {1.5f, CLAMP, NORMAL, 40},
-        {1.125f, WRAP, NORMAL, 10}, {-0.125f, WRAP, NORMAL, 40}, {-7.375f, WRAP, NORMAL, 30},
-        {1.125f, MIRROR, NORMAL, 40}, {-0.125f, MIRROR, NORMAL, 10}, {1.9f, MIRROR, NORMAL, 10},
-        {2.125f, MIRROR, NORMAL, 10}, {-0.875f, MIRROR, NORMAL, 40}, {1.125f, BORDER, NORMAL, 0.25f},
+    static const struct {
+        float x;
+        CUaddress_mode mode;
+        unsigned flags;
+        float want;
+    } rows[] = {
+        {0, CLAMP, 0, 10},
+        {0.999f, CLAMP, 0, 10},
+        {1, CLAMP, 0, 20},
+        {3.5f, CLAMP, 0, 40},
+        {4, CLAMP, 0, 40},
+        {1e30f, CLAMP, 0, 40},
+        {-0.5f, CLAMP, 0, 10},
+        {-1e30f, CLAMP, 0, 10},
+        {NAN, CLAMP, 0, 10},
+        {4.5f, BORDER, 0, 0.25f},
+        {-0.5f, BORDER, 0, 0.25f},
+        {2.5f, BORDER, 0, 30},
+        {5.5f, WRAP, 0, 40},
+        {-2, MIRROR, 0, 10}, /* without normalised coordinates: clamped */
+        {0.125f, CLAMP, NORMAL, 10},
+        {0.625f, CLAMP, NORMAL, 30},
+        {1.5f, CLAMP, NORMAL, 40},
+        {1.125f, WRAP, NORMAL, 10},
+        {-0.125f, WRAP, NORMAL, 40},
+        {-7.375f, WRAP, NORMAL, 30},
+        {1.125f, MIRROR, NORMAL, 40},
+        {-0.125f, MIRROR, NORMAL, 10},
+        {1.9f, MIRROR, NORMAL, 10},
+        {2.125f, MIRROR, NORMAL, 10},
+        {-0.875f, MIRROR, NORMAL, 40},
+        {1.125f, BORDER, NORMAL, 0.25f},
     };
     open_device();
     CUarray array = array_of(4, 0, 0, FLOATS, 1, 0, four);
@@ -192,15 +232,32 @@ static void test_point(void)
 
 static void test_linear(void)
 {
-    static const struct { float x; CUaddress_mode mode; unsigned flags; float want; } rows[] = {
-        {0.5f, CLAMP, 0, 10}, {1, CLAMP, 0, 15}, {1.5f, CLAMP, 0, 20}, {0.25f, CLAMP, 0, 10}, {3.75f, CLAMP, 0, 40},
-        {1.75f, CLAMP, 0, 22.5f}, {2.5f + 3 / 256.0f, CLAMP, 0, 30 + 30 / 256.0f},
+    static const struct {
+        float x;
+        CUaddress_mode mode;
+        unsigned flags;
+        float want;
+    } rows[] = {
+        {0.5f, CLAMP, 0, 10},
+        {1, CLAMP, 0, 15},
+        {1.5f, CLAMP, 0, 20},
+        {0.25f, CLAMP, 0, 10},
+        {3.75f, CLAMP, 0, 40},
+        {1.75f, CLAMP, 0, 22.5f},
+        {2.5f + 3 / 256.0f, CLAMP, 0, 30 + 30 / 256.0f},
         {2.5f + 3.25f / 256, CLAMP, 0, 30 + 30 / 256.0f}, /* weights have eight bits behind the point */
         /* one dimension is the upper edge of two: half of it is the border (1/4) */
-        {0, BORDER, 0, (5.125f + 0.25f) / 2}, {4.25f, BORDER, 0, (40 * 0.25f + 0.25f * 0.75f + 0.25f) / 2},
+        {0, BORDER, 0, (5.125f + 0.25f) / 2},
+        {4.25f, BORDER, 0, (40 * 0.25f + 0.25f * 0.75f + 0.25f) / 2},
         {-0.5f, BORDER, 0, 0.25f},
-        {0, WRAP, NORMAL, 25}, {0.25f, WRAP, NORMAL, 15}, {1, WRAP, NORMAL, 25}, {-0.0625f, WRAP, NORMAL, 32.5f},
-        {0, MIRROR, NORMAL, 10}, {1, MIRROR, NORMAL, 40}, {1.25f, MIRROR, NORMAL, 35}, {0.5f, CLAMP, NORMAL, 25},
+        {0, WRAP, NORMAL, 25},
+        {0.25f, WRAP, NORMAL, 15},
+        {1, WRAP, NORMAL, 25},
+        {-0.0625f, WRAP, NORMAL, 32.5f},
+        {0, MIRROR, NORMAL, 10},
+        {1, MIRROR, NORMAL, 40},
+        {1.25f, MIRROR, NORMAL, 35},
+        {0.5f, CLAMP, NORMAL, 25},
     };
     open_device();
     CUarray array = array_of(4, 0, 0, FLOATS, 1, 0, four);
@@ -230,7 +287,8 @@ static void test_linear(void)
     t = texture_of(array, POINT, BORDER, 0);
     WANT(one(TEX3D, t, 1.5f, 0.5f, 1.5f, 0), 5);
     WANT(one(TEX3D, t, 1.5f, 0.5f, 2.5f, 0), 0.25);
-    WANT(one("tex.3d.v4.f32.f32 {%f5, _, _, _}, [%t, {%f1, %f2, %f3, %f3}], {-1, 1, 0, 0};", t, 1.5f, 0.5f, 1.5f, 0), 6);
+    WANT(one("tex.3d.v4.f32.f32 {%f5, _, _, _}, [%t, {%f1, %f2, %f3, %f3}], {-1, 1, 0, 0};", t, 1.5f, 0.5f, 1.5f, 0),
+         6);
     WANT(one_int("tex.3d.v4.f32.s32 {%f5, _, _, _}, [%t, {%r1, %r2, %r3, 0}];", t, 0, 1, 1, 0), 6);
     WANT(one_int("tex.3d.v4.f32.s32 {%f5, _, _, _}, [%t, {%r1, %r2, %r3, 0}];", t, 0, 2, 1, 0), 0);
     OK(call_cuTexObjectDestroy(t));
@@ -245,7 +303,13 @@ static void test_formats(void)
     static const uint16_t u16[] = {65535, 13107}, half[] = {0x3c00, 0xc200};
     static const int16_t s16[] = {-32768, 32767};
     static const uint32_t u32[] = {0xdeadbeef, 7};
-    static const struct { CUarray_format format; unsigned channels; const void *texels; unsigned flags; quad want; } rows[] = {
+    static const struct {
+        CUarray_format format;
+        unsigned channels;
+        const void *texels;
+        unsigned flags;
+        quad want;
+    } rows[] = {
         {CU_AD_FORMAT_UNSIGNED_INT8, 4, u8, 0, {.f = {0, 51 / 255.0f, 1, 128 / 255.0f}}},
         {CU_AD_FORMAT_UNSIGNED_INT8, 4, u8, INTEGER, {.i = {0, 51, 255, 128}}},
         {CU_AD_FORMAT_SIGNED_INT8, 4, s8, 0, {.f = {-1, -1, 1, 64 / 127.0f}}},
@@ -264,7 +328,8 @@ static void test_formats(void)
         quad got = one("tex.2d.v4.u32.f32 {%r5, %r6, %r7, %r8}, [%t, {%f1, %f2}];", t, 0.5f, 0.5f, 0, 0);
         for (unsigned c = 0; c < 4; c++) {
             bool near = got.u[c] == rows[k].want.u[c] ||
-                        (rows[k].flags & CU_TRSF_SRGB && got.f[c] > rows[k].want.f[c] - 1e-7f && got.f[c] < rows[k].want.f[c] + 1e-7f);
+                        (rows[k].flags & CU_TRSF_SRGB && got.f[c] > rows[k].want.f[c] - 1e-7f &&
+                         got.f[c] < rows[k].want.f[c] + 1e-7f);
             if (!near)
                 fprintf(stderr, "row %zu channel %u: %08x want %08x\n", k, c, got.u[c], rows[k].want.u[c]);
             CU_ASSERT(near);
@@ -277,8 +342,10 @@ static void test_formats(void)
     CUtexObject t = texture_of(array, POINT, CLAMP, 0);
     quad got = one("tex.2d.v2.f16x2.f32 {%r5, %r6}, [%t, {%f1, %f2}];", t, 0, 0, 0, 0);
     CHECK(got.u[0] == 0x32660000 && got.u[1] == 0x38043c00);
-    got = one("tex.2d.v4.f16.f32 {%h1, %h2, %h3, %h4}|%p, [%t, {%f1, %f2}]; cvt.u32.u16 %r5, %h2; cvt.u32.u16 %r6, %h3; "
-              "selp.b32 %r7, 1, 0, %p;", t, 0, 0, 0, 0);
+    got =
+        one("tex.2d.v4.f16.f32 {%h1, %h2, %h3, %h4}|%p, [%t, {%f1, %f2}]; cvt.u32.u16 %r5, %h2; cvt.u32.u16 %r6, %h3; "
+            "selp.b32 %r7, 1, 0, %p;",
+            t, 0, 0, 0, 0);
     CHECK(got.u[0] == 0x3266 && got.u[1] == 0x3c00 && got.u[2] == 1);
     OK(call_cuTexObjectDestroy(t));
     OK(call_cuArrayDestroy(array));
@@ -336,11 +403,13 @@ static void test_cube(void)
         for (int k = 0; k < 4; k++)
             texels[f][k / 2][k % 2] = (float)(f / 6 * 100 + f % 6 * 10 + k);
     /* The guide's table: the face by the major axis, s and t in units of it; x = (s + 1) * 2 / 2. */
-    static const struct { float d[3], want; } rows[] = {
-        {{1, 0.5f, 0.5f}, 0 + 0},   /* s = -z, t = -y: left, upper */
+    static const struct {
+        float d[3], want;
+    } rows[] = {
+        {{1, 0.5f, 0.5f}, 0 + 0}, /* s = -z, t = -y: left, upper */
         {{1, -0.5f, -0.5f}, 0 + 3}, {{-1, 0.5f, 0.5f}, 10 + 1}, {{-2, 1, -1}, 10 + 0},
-        {{0.5f, 1, 0.5f}, 20 + 3}, {{0.5f, -1, 0.5f}, 30 + 1}, {{-0.5f, -1, -0.5f}, 30 + 2},
-        {{0.5f, 0.5f, 1}, 40 + 1}, {{0.5f, 0.5f, -1}, 50 + 0}, {{-0.5f, -0.5f, -4}, 50 + 3},
+        {{0.5f, 1, 0.5f}, 20 + 3},  {{0.5f, -1, 0.5f}, 30 + 1}, {{-0.5f, -1, -0.5f}, 30 + 2},
+        {{0.5f, 0.5f, 1}, 40 + 1},  {{0.5f, 0.5f, -1}, 50 + 0}, {{-0.5f, -0.5f, -4}, 50 + 3},
     };
     open_device();
     CUarray array = array_of(2, 2, 6, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP, texels);
@@ -395,9 +464,13 @@ static void test_mipmap(void)
 {
     open_device();
     CUmipmappedArray mip = pyramid();
-    const CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, .res.mipmap.hMipmappedArray = mip};
-    CUDA_TEXTURE_DESC sampling = {.addressMode = {CLAMP, CLAMP, CLAMP}, .filterMode = LINEAR, .flags = NORMAL,
-                                  .mipmapFilterMode = LINEAR, .maxMipmapLevelClamp = 10};
+    const CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY,
+                                         .res.mipmap.hMipmappedArray = mip};
+    CUDA_TEXTURE_DESC sampling = {.addressMode = {CLAMP, CLAMP, CLAMP},
+                                  .filterMode = LINEAR,
+                                  .flags = NORMAL,
+                                  .mipmapFilterMode = LINEAR,
+                                  .maxMipmapLevelClamp = 10};
     static const char level[] = "tex.level.1d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1}], %f4;";
     static const char grad[] = "tex.grad.1d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%t, {%f1}], {%f3}, {%f4};";
     CUtexObject t = 0;
@@ -411,7 +484,8 @@ static void test_mipmap(void)
     WANT(one(grad, t, 0.5f, 0, 0, 0.5f), 20);
     WANT(one(grad, t, 0.5f, 0, 0, 0), 0);
     quad got = one("txq.num_mipmap_levels.b32 %r5, [%t]; txq.width.b32 %r6, [%t]; txq.level.width.b32 %r7, [%t], 2; "
-                   "txq.level.height.b32 %r8, [%t], 9;", t, 0, 0, 0, 0);
+                   "txq.level.height.b32 %r8, [%t], 9;",
+                   t, 0, 0, 0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 8 && got.u[2] == 2 && got.u[3] == 0);
     OK(call_cuTexObjectDestroy(t));
     sampling.mipmapFilterMode = POINT;
@@ -428,8 +502,8 @@ static void test_mipmap(void)
     OK(call_cuTexObjectDestroy(t));
     /* A view of the levels 1 to 2. */
     sampling.mipmapLevelBias = sampling.minMipmapLevelClamp = 0;
-    CUDA_RESOURCE_VIEW_DESC view = {.format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = 8, .firstMipmapLevel = 1,
-                                    .lastMipmapLevel = 2};
+    CUDA_RESOURCE_VIEW_DESC view = {
+        .format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = 8, .firstMipmapLevel = 1, .lastMipmapLevel = 2};
     OK(call_cuTexObjectCreate(&t, &resource, &sampling, &view));
     WANT(one(level, t, 0.5f, 0, 0, 0), 10);
     WANT(one(level, t, 0.5f, 0, 0, 5), 20);
@@ -521,19 +595,27 @@ static void test_surface(void)
     CUarray array = array_of(4, 2, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST, texels);
     CUsurfObject s = surface_of(array);
     CHECK(one_int("suld.b.2d.b32.trap {%r5}, [%t, {%r1, %r2}];", s, 8, 1, 0, 0).u[0] == 7);
-    quad got = one_int("suld.b.2d.v2.b16.trap {%h1, %h2}, [%t, {%r1, %r2}]; cvt.u32.u16 %r5, %h1; cvt.u32.u16 %r6, %h2;", s,
-                       12, 0, 0, 0);
+    quad got =
+        one_int("suld.b.2d.v2.b16.trap {%h1, %h2}, [%t, {%r1, %r2}]; cvt.u32.u16 %r5, %h1; cvt.u32.u16 %r6, %h2;", s,
+                12, 0, 0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 0);
     got = one_int("suld.b.2d.v4.b32.trap {%r5, %r6, %r7, %r8}, [%t, {%r1, %r2}];", s, 0, 1, 0, 0);
     CHECK(got.u[0] == 5 && got.u[3] == 8);
-    got = one_int("suld.b.2d.b32.clamp {%r5}, [%t, {%r1, %r2}]; suld.b.2d.b32.zero %r6, [%t, {%r1, %r2}];", s, 400, -3, 0, 0);
+    got = one_int("suld.b.2d.b32.clamp {%r5}, [%t, {%r1, %r2}]; suld.b.2d.b32.zero %r6, [%t, {%r1, %r2}];", s, 400, -3,
+                  0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 0);
     /* Stores: in bytes, clamped, dropped, and read again. */
-    one_int("sust.b.2d.b32.trap [%t, {4, 1}], 60; sust.b.2d.b32.clamp [%t, {-4, 9}], 50; sust.b.2d.b32.zero [%t, {16, 0}], 99;",
-            s, 0, 0, 0, 0);
+    one_int(
+        "sust.b.2d.b32.trap [%t, {4, 1}], 60; sust.b.2d.b32.clamp [%t, {-4, 9}], 50; sust.b.2d.b32.zero [%t, {16, 0}], 99;",
+        s, 0, 0, 0, 0);
     uint32_t back[2][4];
-    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                          .dstHost = back, .dstPitch = 16, .WidthInBytes = 16, .Height = 2};
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .srcArray = array,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = back,
+                          .dstPitch = 16,
+                          .WidthInBytes = 16,
+                          .Height = 2};
     OK(call_cuMemcpy2D(&copy));
     CHECK(memcmp(back, (uint32_t[2][4]){{1, 2, 3, 4}, {50, 60, 7, 8}}, sizeof back) == 0);
     /* Reductions of all threads in one place. */
@@ -541,13 +623,16 @@ static void test_surface(void)
     for (int k = 0; k < 32; k++)
         in[k] = (quad){.i = {k, 0, 0, 0}};
     run("sured.b.add.2d.u32.trap [%t, {0, 0}], %r1; sured.b.max.2d.s32.trap [%t, {4, 0}], %r1; "
-        "sured.p.and.2d.b32.trap [%t, {2, 0}], %r1; sured.b.or.2d.b32.zero [%t, {100, 0}], %r1;", s, in, 32);
+        "sured.p.and.2d.b32.trap [%t, {2, 0}], %r1; sured.b.or.2d.b32.zero [%t, {100, 0}], %r1;",
+        s, in, 32);
     OK(call_cuMemcpy2D(&copy));
     CHECK(back[0][0] == 1 + 31 * 16 && back[0][1] == 31 && back[0][2] == 0 && back[0][3] == 4);
     got = one("suq.width.b32 %r5, [%t]; suq.height.b32 %r6, [%t]; suq.channel_data_type.b32 %r7, [%t]; "
-              "suq.channel_order.b32 %r8, [%t];", s, 0, 0, 0, 0);
+              "suq.channel_order.b32 %r8, [%t];",
+              s, 0, 0, 0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 2 && got.u[2] == 0x10dc && got.u[3] == 0x10b0);
-    got = one("istypep.surfref %p, %t; selp.b32 %r5, 1, 0, %p; istypep.texref %p, %t; selp.b32 %r6, 1, 0, %p;", s, 0, 0, 0, 0);
+    got = one("istypep.surfref %p, %t; selp.b32 %r5, 1, 0, %p; istypep.texref %p, %t; selp.b32 %r6, 1, 0, %p;", s, 0, 0,
+              0, 0);
     CHECK(got.u[0] == 1 && got.u[1] == 0);
     OK(call_cuSurfObjectDestroy(s));
     OK(call_cuArrayDestroy(array));
@@ -596,10 +681,18 @@ static void test_faults(void)
         CUsurfObject s = surface_of(array);
         switch (k) {
         case 0: fault_of(read, s, 16, 1, CUDA_ERROR_ILLEGAL_ADDRESS, "suld.b of 4 bytes at byte 16 of row 1"); break;
-        case 1: fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside of a surface of 16 bytes a row, 2 rows"); break;
+        case 1:
+            fault_of(read, s, 0, -1, CUDA_ERROR_ILLEGAL_ADDRESS, "is outside of a surface of 16 bytes a row, 2 rows");
+            break;
         case 2: fault_of(read, s, 6, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned suld.b of 4 bytes at byte 6"); break;
-        case 3: fault_of(TEX2D, 0x1234500, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "tex with 0x1234500, which is the handle of no texture object"); break;
-        case 4: fault_of(TEX2D, s, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "tex with the handle of a surface object instead of a texture object"); break;
+        case 3:
+            fault_of(TEX2D, 0x1234500, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
+                     "tex with 0x1234500, which is the handle of no texture object");
+            break;
+        case 4:
+            fault_of(TEX2D, s, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS,
+                     "tex with the handle of a surface object instead of a texture object");
+            break;
         case 5: fault_of(TEX3D, t, 0, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "tex.3d of a resource with 2 dimensions"); break;
         case 6:
             OK(call_cuTexObjectDestroy(t));
@@ -620,16 +713,22 @@ static void test_faults(void)
 static void test_arrays(void)
 {
     open_device();
-    static const CUDA_ARRAY3D_DESCRIPTOR wrong[] = {
-        {0, 1, 0, FLOATS, 1, 0}, {1, 1, 0, FLOATS, 3, 0}, {1, 0, 1, FLOATS, 1, 0}, {131073, 0, 0, FLOATS, 1, 0},
-        {4, 4, 5, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP}, {4, 3, 6, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP},
-        {4, 4, 7, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED}, {4, 4, 0, FLOATS, 1, CUDA_ARRAY3D_LAYERED},
-        {4, 4, 0, FLOATS, 1, 0x4000}, {4, 4, 4, FLOATS, 1, CUDA_ARRAY3D_TEXTURE_GATHER},
-        {32769, 0, 0, FLOATS, 1, CUDA_ARRAY3D_SURFACE_LDST}};
+    static const CUDA_ARRAY3D_DESCRIPTOR wrong[] = {{0, 1, 0, FLOATS, 1, 0},
+                                                    {1, 1, 0, FLOATS, 3, 0},
+                                                    {1, 0, 1, FLOATS, 1, 0},
+                                                    {131073, 0, 0, FLOATS, 1, 0},
+                                                    {4, 4, 5, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP},
+                                                    {4, 3, 6, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP},
+                                                    {4, 4, 7, FLOATS, 1, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED},
+                                                    {4, 4, 0, FLOATS, 1, CUDA_ARRAY3D_LAYERED},
+                                                    {4, 4, 0, FLOATS, 1, 0x4000},
+                                                    {4, 4, 4, FLOATS, 1, CUDA_ARRAY3D_TEXTURE_GATHER},
+                                                    {32769, 0, 0, FLOATS, 1, CUDA_ARRAY3D_SURFACE_LDST}};
     CUarray array = NULL, other = NULL;
     for (size_t k = 0; k < KILN__COUNT(wrong); k++)
         FAILS(INVALID_VALUE, call_cuArray3DCreate(&array, &wrong[k]));
-    FAILS(NOT_SUPPORTED, call_cuArray3DCreate(&array, &(CUDA_ARRAY3D_DESCRIPTOR){4, 4, 0, FLOATS, 1, CUDA_ARRAY3D_SPARSE}));
+    FAILS(NOT_SUPPORTED,
+          call_cuArray3DCreate(&array, &(CUDA_ARRAY3D_DESCRIPTOR){4, 4, 0, FLOATS, 1, CUDA_ARRAY3D_SPARSE}));
     FAILS(NOT_SUPPORTED, call_cuArray3DCreate(&array, &(CUDA_ARRAY3D_DESCRIPTOR){4, 4, 0, CU_AD_FORMAT_NV12, 1, 0}));
     FAILS(OUT_OF_MEMORY, call_cuArray3DCreate(&array, &(CUDA_ARRAY3D_DESCRIPTOR){16384, 16384, 16384, FLOATS, 4, 0}));
     FAILS(INVALID_VALUE, call_cuArrayCreate(NULL, NULL));
@@ -641,11 +740,21 @@ static void test_arrays(void)
     OK(call_cuMemGetInfo(&during, &total));
     CHECK(before - during == 32); /* rows of 16 bytes */
     static const uint8_t texels[] = {1, 2, 3, 9, 4, 5, 6, 9};
-    CUDA_MEMCPY2D in = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = texels, .srcPitch = 4,
-                        .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array, .WidthInBytes = 3, .Height = 2};
+    CUDA_MEMCPY2D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = texels,
+                        .srcPitch = 4,
+                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                        .dstArray = array,
+                        .WidthInBytes = 3,
+                        .Height = 2};
     OK(call_cuMemcpy2D(&in));
-    CUDA_MEMCPY2D part = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = 1, .srcY = 1,
-                          .dstMemoryType = CU_MEMORYTYPE_HOST, .WidthInBytes = 2, .Height = 1};
+    CUDA_MEMCPY2D part = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .srcArray = array,
+                          .srcXInBytes = 1,
+                          .srcY = 1,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .WidthInBytes = 2,
+                          .Height = 1};
     uint8_t out[8] = {0};
     part.dstHost = out;
     OK(call_cuMemcpy2DAsync(&part, NULL));
@@ -686,12 +795,27 @@ static void test_arrays(void)
         ((uint8_t *)volume)[k] = (uint8_t)k;
     array = array_of(4, 3, 3, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0, volume);
     other = array_of(4, 3, 2, CU_AD_FORMAT_SIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED, NULL);
-    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .srcXInBytes = 1, .srcY = 1, .srcZ = 1,
-                         .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = other, .WidthInBytes = 2, .Height = 2, .Depth = 2};
+    CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                         .srcArray = array,
+                         .srcXInBytes = 1,
+                         .srcY = 1,
+                         .srcZ = 1,
+                         .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                         .dstArray = other,
+                         .WidthInBytes = 2,
+                         .Height = 2,
+                         .Depth = 2};
     OK(call_cuMemcpy3D(&box));
     uint8_t boxed[2][2][2];
-    CUDA_MEMCPY3D home = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = other, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                          .dstHost = boxed, .dstPitch = 2, .dstHeight = 2, .WidthInBytes = 2, .Height = 2, .Depth = 2};
+    CUDA_MEMCPY3D home = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .srcArray = other,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = boxed,
+                          .dstPitch = 2,
+                          .dstHeight = 2,
+                          .WidthInBytes = 2,
+                          .Height = 2,
+                          .Depth = 2};
     OK(call_cuMemcpy3D(&home));
     for (unsigned k = 0; k < 8; k++)
         CHECK(((uint8_t *)boxed)[k] == volume[1 + k / 4][1 + k / 2 % 2][1 + k % 2]);
@@ -740,7 +864,9 @@ static void test_refused(void)
 
 static void test_texts(void)
 {
-    static const struct { const char *text, *message; } rows[] = {
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1}];", "operand 2: 2 coordinates are wanted, not 1"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t];", "2 coordinates are wanted, not 0"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%r1, {%f1, %f2}];", "'%r1' is not a register of 64 bits"},
@@ -748,9 +874,11 @@ static void test_texts(void)
         {"tex.a2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f2, %f3, %f4}];", "does not fit a .u32 operand"},
         {"tex.2d.v4.f32.f32 {%f1, %f2}, [%t, {%f1, %f2}];", "a vector of 4 elements is wanted"},
         {"tex.cube.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];", "Illegal modifiers or types"},
-        {"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f1, %f1, %f1}], {1, 2, 3, 4};", "2 operands are wanted, not 3"},
+        {"tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, {%f1, %f1, %f1, %f1}], {1, 2, 3, 4};",
+         "2 operands are wanted, not 3"},
         {"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%t, %t, {%f1, %f2}];", "a sampler apart from its texture"},
-        {"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];", "modifier '.2dms' of 'tex' is not supported"},
+        {"tex.2dms.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%t, {%r1, %r1, %r1, %r1}];",
+         "modifier '.2dms' of 'tex' is not supported"},
         {"suld.b.2d.b32 %r1, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
         {"suld.b.2d.v4.b64.trap {%t, %t, %t, %t}, [%t, {%r1, %r1}];", "Illegal modifiers or types"},
         {"ld.global.b32 %r1, [%t, {%r1}];", "an address in [] is wanted, without coordinates"},
@@ -762,8 +890,10 @@ static void test_texts(void)
         CUmodule module = NULL;
         CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
         void *values[] = {log, (void *)(uintptr_t)sizeof log};
-        snprintf(text, sizeof text, ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n"
-                 ".reg .b64 %%t; .reg .b32 %%r1; .reg .f32 %%f<5>;\n%s\nret; }\n", rows[k].text);
+        snprintf(text, sizeof text,
+                 ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n"
+                 ".reg .b64 %%t; .reg .b32 %%r1; .reg .f32 %%f<5>;\n%s\nret; }\n",
+                 rows[k].text);
         FAILS(INVALID_PTX, call_cuModuleLoadDataEx(&module, text, 2, options, values));
         if (!strstr(log, rows[k].message))
             fprintf(stderr, "%s\n  %s", rows[k].text, log);
@@ -807,10 +937,13 @@ static void test_memory_out(void)
 }
 
 static const check_case cases[] = {
-    {"point", test_point}, {"linear", test_linear}, {"formats", test_formats}, {"gather", test_gather},
-    {"layers", test_layers}, {"cube", test_cube}, {"mipmap", test_mipmap}, {"memory", test_memory},
-    {"surface", test_surface}, {"faults", test_faults}, {"arrays", test_arrays}, {"refused", test_refused}, {"texts", test_texts},
-    {"out of memory", test_memory_out},
+    {"point", test_point},     {"linear", test_linear},
+    {"formats", test_formats}, {"gather", test_gather},
+    {"layers", test_layers},   {"cube", test_cube},
+    {"mipmap", test_mipmap},   {"memory", test_memory},
+    {"surface", test_surface}, {"faults", test_faults},
+    {"arrays", test_arrays},   {"refused", test_refused},
+    {"texts", test_texts},     {"out of memory", test_memory_out},
 };
 
 int main(int count, char **arguments)

@@ -36,7 +36,10 @@ static void tiles(void)
     enum { N = 64 };
     vm_bench b = vm_bench_file("tile.ptx", (vm_limits){.threads = 2});
     float *A, *B, *C;
-    struct { uint64_t a, b, c; int n; } p = {.n = 100};
+    struct {
+        uint64_t a, b, c;
+        int n;
+    } p = {.n = 100};
     p.a = vm_bench_zeros(&b, N * N * 4, &A);
     p.b = vm_bench_zeros(&b, N * N * 4, &B);
     p.c = vm_bench_zeros(&b, N * N * 4, &C);
@@ -48,8 +51,11 @@ static void tiles(void)
     CU_ASSERT_EQUAL(b.counters.warps, 4);
     p.n = N;
     for (uint32_t tile = 16; tile <= 32; tile += 16) {
-        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, tile == 16 ? "mm16" : "mm32"),
-                            .grid = {N / tile, N / tile, 1}, .block = {tile, tile, 1}, .params = &p};
+        vm_launch launch = {.module = b.module,
+                            .kernel = vm_module_kernel(b.module, tile == 16 ? "mm16" : "mm32"),
+                            .grid = {N / tile, N / tile, 1},
+                            .block = {tile, tile, 1},
+                            .params = &p};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
         int wrong = 0;
         for (int i = 0; i < N; i++)
@@ -62,8 +68,11 @@ static void tiles(void)
         CU_ASSERT_EQUAL(wrong, 0);
     }
     uint64_t first = b.counters.warp_instructions;
-    vm_launch again = {.module = b.module, .kernel = vm_module_kernel(b.module, "mm32"), .grid = {2, 2, 1},
-                       .block = {32, 32, 1}, .params = &p};
+    vm_launch again = {.module = b.module,
+                       .kernel = vm_module_kernel(b.module, "mm32"),
+                       .grid = {2, 2, 1},
+                       .block = {32, 32, 1},
+                       .params = &p};
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
 
@@ -85,7 +94,9 @@ static void tiles(void)
 
 static void refusals(void)
 {
-    static const struct { const char *text, *says; } table[] = {
+    static const struct {
+        const char *text, *says;
+    } table[] = {
         {HEAD ".extern .func f; .entry k() { call f; ret; }", "Unresolved extern function 'f'"},
         {HEAD ".entry k(.param .u32 a) { st.param.u32 [a], 1; ret; }", "store to a kernel parameter"},
     };
@@ -127,8 +138,11 @@ static bool once(kiln_allocator *mem)
     uint64_t at, bytes;
     if (ptx_parse(mem, text, sizeof text - 1, &ptx, &log) == PTX_OK &&
         vm_module_load(d, ptx, &module, &log) == PTX_OK) {
-        vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, "k"), .grid = {1, 1, 1},
-                            .block = {1, 1, 1}, .params = ""};
+        vm_launch launch = {.module = module,
+                            .kernel = vm_module_kernel(module, "k"),
+                            .grid = {1, 1, 1},
+                            .block = {1, 1, 1},
+                            .params = ""};
         vm_fault fault;
         ok = vm_run(d, &launch, NULL, &fault) == VM_OK;
         CU_ASSERT(ok || fault.kind == VM_FAULT_MEMORY);
@@ -154,6 +168,6 @@ static void out_of_memory(void)
     CU_ASSERT(done);
 }
 
-static const check_case cases[] = {{"allocations", allocations}, {"tiles", tiles}, {"refusals", refusals},
-                                   {"out of memory", out_of_memory}};
+static const check_case cases[] = {
+    {"allocations", allocations}, {"tiles", tiles}, {"refusals", refusals}, {"out of memory", out_of_memory}};
 KILN_SUITE("vm", cases)

@@ -10,19 +10,21 @@ static double d[N], *od;
 static int n[N];
 static long long *oi;
 
-static const uint32_t float_edges[] = {0, 0x80000000u, 1, 0x80000001u, 0x007fffffu, 0x00800000u, 0x3f800000u, 0xbf800000u,
-                                       0x7f7fffffu, 0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x4f000000u,
-                                       0xcf000000u, 0x4f800000u, 0x3f000000u, 0x3fc00000u, 0x40200000u, 0xc0200000u,
-                                       0x477fe000u, 0x477ff000u, 0x33000000u, 0x38800000u, 0x5f000000u};
-static const int int_edges[] = {0, 1, -1, INT32_MAX, INT32_MIN, 2, -2, 7, -7, 255, 256, -128, 127, 32767, -32768, 65535,
-                                65536, 0x12345678, (int)0x87654321u, 31, 32, 33, 1000000007};
+static const uint32_t float_edges[] = {
+    0,           0x80000000u, 1,           0x80000001u, 0x007fffffu, 0x00800000u, 0x3f800000u, 0xbf800000u, 0x7f7fffffu,
+    0xff7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x4f000000u, 0xcf000000u, 0x4f800000u, 0x3f000000u, 0x3fc00000u,
+    0x40200000u, 0xc0200000u, 0x477fe000u, 0x477ff000u, 0x33000000u, 0x38800000u, 0x5f000000u};
+static const int int_edges[] = {
+    0,      1,     -1,    INT32_MAX,  INT32_MIN,        2,  -2, 7,  -7,        255, 256, -128, 127, 32767,
+    -32768, 65535, 65536, 0x12345678, (int)0x87654321u, 31, 32, 33, 1000000007};
 
 static void fill(void)
 {
     uint32_t x = 12345;
     for (int i = 0; i < N; i++) {
         x = x * 1664525 + 1013904223;
-        uint32_t bits = i < (int)KILN__COUNT(float_edges) ? float_edges[i] : (x >> 9) | (0x3e000000u + (x & 0x83000000u));
+        uint32_t bits = i < (int)KILN__COUNT(float_edges) ? float_edges[i]
+                                                          : (x >> 9) | (0x3e000000u + (x & 0x83000000u));
         memcpy(&f[i], &bits, 4);
         d[i] = i % 3 ? (double)f[i] * 1.0000001 : (double)f[i];
         n[i] = i < (int)KILN__COUNT(int_edges) ? int_edges[i] : (int)x;
@@ -46,14 +48,16 @@ static void same_double(int row, int i, double want, double tolerance)
     double got = od[row * N + i];
     if (memcmp(&got, &want, 8) != 0 && !(got != got && want != want) && !(fabs(got - want) <= tolerance * fabs(want))) {
         if (wrong++ < 20)
-            fprintf(stderr, "double row %d, case %d (%a, %a): got %a, want %a\n", row, i, d[i], d[(i + 5) & 63], got, want);
+            fprintf(stderr, "double row %d, case %d (%a, %a): got %a, want %a\n", row, i, d[i], d[(i + 5) & 63], got,
+                    want);
     }
 }
 static void same_int(int row, int i, long long want)
 {
     long long got = oi[row * N + i];
     if (got != want && wrong++ < 20)
-        fprintf(stderr, "int row %d, case %d (%d, %d): got %lld, want %lld\n", row, i, n[i], n[(i + 3) & 63], got, want);
+        fprintf(stderr, "int row %d, case %d (%d, %d): got %lld, want %lld\n", row, i, n[i], n[(i + 3) & 63], got,
+                want);
 }
 
 #define ROUNDED(mode, type, expression)                                                                                \
@@ -87,11 +91,14 @@ static void floats(int i)
     same_float(k++, i, a + b), same_float(k++, i, a - b), same_float(k++, i, a * b), same_float(k++, i, fmaf(a, b, c));
     same_float(k++, i, a / b), same_float(k++, i, sqrtf(a)), same_float(k++, i, 1.0f / a);
     same_float(k++, i, min_(a, b)), same_float(k++, i, max_(a, b));
-    same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a + b)), same_float(k++, i, ROUNDED(FE_DOWNWARD, float, a * b));
-    same_float(k++, i, ROUNDED(FE_UPWARD, float, fmaf(a, b, c))), same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a / b));
+    same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a + b)), same_float(k++, i, ROUNDED(FE_DOWNWARD, float, a *b));
+    same_float(k++, i, ROUNDED(FE_UPWARD, float, fmaf(a, b, c))),
+        same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, a / b));
     same_float(k++, i, ROUNDED(FE_UPWARD, float, sqrtf(a)));
-    same_float(k++, i, floorf(a)), same_float(k++, i, ceilf(a)), same_float(k++, i, rintf(a)), same_float(k++, i, truncf(a));
-    same_float(k++, i, fabsf(a)), same_float(k++, i, -a), same_float(k++, i, (float)p), same_float(k++, i, (float)(unsigned)q);
+    same_float(k++, i, floorf(a)), same_float(k++, i, ceilf(a)), same_float(k++, i, rintf(a)),
+        same_float(k++, i, truncf(a));
+    same_float(k++, i, fabsf(a)), same_float(k++, i, -a), same_float(k++, i, (float)p),
+        same_float(k++, i, (float)(unsigned)q);
     volatile int vp = p;
     same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)vp)), same_float(k++, i, (float)x);
     same_float(k++, i, ROUNDED(FE_TOWARDZERO, float, (float)x)), same_float(k++, i, (float)((long long)p * q));
@@ -111,7 +118,8 @@ static void doubles(int i)
     same_double(k++, i, x + y, 0), same_double(k++, i, x * y, 0), same_double(k++, i, fma(x, y, 1.5), 0);
     same_double(k++, i, x / y, 0), same_double(k++, i, sqrt(x), 0);
     same_double(k++, i, x != x ? y : y != y ? x : x == y ? (signbit(x) ? x : y) : x < y ? x : y, 0);
-    same_double(k++, i, ROUNDED(FE_UPWARD, double, x + y), 0), same_double(k++, i, ROUNDED(FE_TOWARDZERO, double, x * y), 0);
+    same_double(k++, i, ROUNDED(FE_UPWARD, double, x + y), 0),
+        same_double(k++, i, ROUNDED(FE_TOWARDZERO, double, x *y), 0);
     same_double(k++, i, (double)p * q, 0);
     long long clamped = x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : (long long)x;
     same_double(k++, i, (double)clamped, 0), same_double(k++, i, (double)f[i], 0), same_double(k++, i, trunc(x), 0);
@@ -144,7 +152,8 @@ static void ints(int i)
     same_int(k++, i, (long long)((uint64_t)up * uq >> 32));
     same_int(k++, i, q ? P * 1048576 / (Q * 3) : -1);
     same_int(k++, i, UQ + 11 ? (long long)(UP * 977 % (UQ + 11)) : (long long)(UP * 977));
-    same_int(k++, i, __builtin_popcount(up)), same_int(k++, i, up ? __builtin_clz(up) : 32), same_int(k++, i, __builtin_ffs(p));
+    same_int(k++, i, __builtin_popcount(up)), same_int(k++, i, up ? __builtin_clz(up) : 32),
+        same_int(k++, i, __builtin_ffs(p));
     unsigned r = 0;
     for (unsigned bit = 0; bit < 32; bit++)
         r |= (up >> bit & 1) << (31 - bit);
@@ -159,7 +168,8 @@ static void ints(int i)
     same_int(k++, i, saturate((double)a, -0x1p31, 0x1p31 - 1)), same_int(k++, i, saturate((double)a, 0, 0x1p32 - 1));
     same_int(k++, i, x != x ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (long long)x);
     same_int(k++, i, x != x ? INT64_MIN : x >= 0x1p64 ? -1 : x <= 0 ? 0 : (long long)(uint64_t)x);
-    same_int(k++, i, saturate(rint((double)a), -0x1p31, 0x1p31 - 1)), same_int(k++, i, saturate(ceil((double)a), -0x1p31, 0x1p31 - 1));
+    same_int(k++, i, saturate(rint((double)a), -0x1p31, 0x1p31 - 1)),
+        same_int(k++, i, saturate(ceil((double)a), -0x1p31, 0x1p31 - 1));
     same_int(k++, i, (int16_t)(uint16_t)up), same_int(k++, i, (uint8_t)uq), same_int(k++, i, (int8_t)(uint8_t)up);
     same_int(k++, i, p < q ? p : q), same_int(k++, i, up > uq ? up : uq), same_int(k++, i, (int)(p < 0 ? 0 - up : up));
     same_int(k++, i, (long long)((wide)(P * Q) * (wide)(long long)(UQ << 33) >> 64));
@@ -171,7 +181,11 @@ static void ints(int i)
     same_int(k++, i, dot), same_int(k++, i, (int)((unsigned)((int)(up << 8) >> 8) * (unsigned)((int)(uq << 8) >> 8)));
     same_int(k++, i, (p & q) | (~p ^ q));
     same_int(k++, i, saturate(rint((double)half(a)), -0x1p31, 0x1p31 - 1));
-    same_int(k++, i, x != x ? INT64_MIN : ceil(x) >= 0x1p63 ? INT64_MAX : ceil(x) <= -0x1p63 ? INT64_MIN : (long long)ceil(x));
+    same_int(k++, i,
+             x != x               ? INT64_MIN
+             : ceil(x) >= 0x1p63  ? INT64_MAX
+             : ceil(x) <= -0x1p63 ? INT64_MIN
+                                  : (long long)ceil(x));
     same_int(k++, i, p == q);
     same_int(k++, i, ((up & 0xffff0000u) + (uq & 0xffff0000u)) | ((up + uq) & 0xffff));
     int16_t al = (int16_t)up, bl = (int16_t)uq, ah = (int16_t)(up >> 16), bh = (int16_t)(uq >> 16);
@@ -183,7 +197,9 @@ static void against_the_host(void)
 {
     vm_bench b = vm_bench_file("arith.ptx", (vm_limits){.threads = 1});
     void *host;
-    struct { uint64_t f, d, n, of, od, oi; } p;
+    struct {
+        uint64_t f, d, n, of, od, oi;
+    } p;
     fill();
     p.f = vm_bench_zeros(&b, sizeof f, &host), memcpy(host, f, sizeof f);
     p.d = vm_bench_zeros(&b, sizeof d, &host), memcpy(host, d, sizeof d);

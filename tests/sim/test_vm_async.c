@@ -26,15 +26,17 @@ static void counts(void)
     /* Two arrivals expected: 2 are pending before the first, 1 before the second, 2 again in the next phase. The phase
      * that a state names is complete once the parity has changed. */
     memset(rows, 0, sizeof rows);
-    CU_ASSERT_EQUAL(try(KERNEL(
-        "mbarrier.init.shared.b64 [%r1], 2; mbarrier.arrive.shared.b64 %d2, [%r1]; mbarrier.test_wait.shared.b64 %p1, [%r1], %d2;\n"
-        "mbarrier.arrive.shared::cta.b64 %d3, [%r1]; mbarrier.test_wait.shared.b64 %p2, [%r1], %d2;\n"
-        "mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 0; mbarrier.test_wait.parity.shared.b64 %p4, [%r1], 1;\n"
-        "mbarrier.arrive_drop.shared.b64 %d4, [%r1]; mbarrier.arrive.shared.b64 %d5, [%r1]; mbarrier.arrive.shared.b64 %d6, [%r1];\n"
-        "mbarrier.pending_count.b64 %r2, %d2; mbarrier.pending_count.b64 %r3, %d3; mbarrier.pending_count.b64 %r4, %d4;\n"
-        "mbarrier.pending_count.b64 %r5, %d5; mbarrier.pending_count.b64 %r6, %d6;\n"
-        "selp.b32 %r7, 1, 0, %p1; selp.b32 %r8, 1, 0, %p2; selp.b32 %r9, 1, 0, %p3; selp.b32 %r10, 1, 0, %p4;\n"
-        "st.global.v4.b32 [%d0], {%r2, %r3, %r4, %r5}; st.global.v4.b32 [%d0+16], {%r6, %r7, %r8, %r9}; st.global.b32 [%d0+32], %r10;"), 1),
+    CU_ASSERT_EQUAL(
+        try(KERNEL(
+                "mbarrier.init.shared.b64 [%r1], 2; mbarrier.arrive.shared.b64 %d2, [%r1]; mbarrier.test_wait.shared.b64 %p1, [%r1], %d2;\n"
+                "mbarrier.arrive.shared::cta.b64 %d3, [%r1]; mbarrier.test_wait.shared.b64 %p2, [%r1], %d2;\n"
+                "mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 0; mbarrier.test_wait.parity.shared.b64 %p4, [%r1], 1;\n"
+                "mbarrier.arrive_drop.shared.b64 %d4, [%r1]; mbarrier.arrive.shared.b64 %d5, [%r1]; mbarrier.arrive.shared.b64 %d6, [%r1];\n"
+                "mbarrier.pending_count.b64 %r2, %d2; mbarrier.pending_count.b64 %r3, %d3; mbarrier.pending_count.b64 %r4, %d4;\n"
+                "mbarrier.pending_count.b64 %r5, %d5; mbarrier.pending_count.b64 %r6, %d6;\n"
+                "selp.b32 %r7, 1, 0, %p1; selp.b32 %r8, 1, 0, %p2; selp.b32 %r9, 1, 0, %p3; selp.b32 %r10, 1, 0, %p4;\n"
+                "st.global.v4.b32 [%d0], {%r2, %r3, %r4, %r5}; st.global.v4.b32 [%d0+16], {%r6, %r7, %r8, %r9}; st.global.b32 [%d0+32], %r10;"),
+            1),
         VM_OK);
     const uint32_t want[] = {2, 1, 2, 1, 1, 0, 1, 1, 0}; /* one arrival is expected since the drop */
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
@@ -45,15 +47,17 @@ static void wait_for_others(void)
     /* The second warp waits for bytes that the first one's copy brings. */
     for (uint32_t k = 0; k < 64; k++)
         rows[k][0] = 1000 + k;
-    CU_ASSERT_EQUAL(try(KERNEL(
-        "@%p0 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0; setp.lt.u32 %p1, %r0, 32; @%p1 bra A;\n"
-        "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;\n"
-        "mad.lo.u32 %r2, %r0, 4, %r1; ld.shared.b32 %r3, [%r2+128]; st.global.b32 [%d1+4], %r3; bra E;\n"
-        "A: @!%p0 bra E; mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 1024;\n"
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], [%d0], 1024, [%r1];\n"
-        "E: fence.proxy.async; bar.sync 0; barrier.cluster.arrive; barrier.cluster.wait;\n"
-        "@!%p0 bra X; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r1+128], 64; "
-        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; X:"), 64), VM_OK);
+    CU_ASSERT_EQUAL(
+        try(KERNEL("@%p0 mbarrier.init.shared.b64 [%r1], 1; bar.sync 0; setp.lt.u32 %p1, %r0, 32; @%p1 bra A;\n"
+                   "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;\n"
+                   "mad.lo.u32 %r2, %r0, 4, %r1; ld.shared.b32 %r3, [%r2+128]; st.global.b32 [%d1+4], %r3; bra E;\n"
+                   "A: @!%p0 bra E; mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 1024;\n"
+                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], [%d0], 1024, [%r1];\n"
+                   "E: fence.proxy.async; bar.sync 0; barrier.cluster.arrive; barrier.cluster.wait;\n"
+                   "@!%p0 bra X; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r1+128], 64; "
+                   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; X:"),
+            64),
+        VM_OK);
     for (uint32_t k = 32; k < 64; k++) /* word k of the copy is that of row k / 16 */
         CU_ASSERT_EQUAL(rows[k][1], k % 16 ? 0 : 1000 + k / 16);
     CU_ASSERT_EQUAL(rows[0][0], 2000);
@@ -66,33 +70,44 @@ static void faults(void)
     CU_ASSERT_EQUAL(try(KERNEL("mov.b64 %d2, 0; st.shared.b64 [%r1], %d2; mbarrier.arrive.shared.b64 _, [%r1];"), 1),
                     VM_FAULT_INSTRUCTION); /* none was made there */
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 0;"), 1), VM_FAULT_INSTRUCTION);
-    CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 1; mbarrier.arrive.shared.b64 _, [%r1], 2;"), 1), VM_FAULT_INSTRUCTION);
+    CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 1; mbarrier.arrive.shared.b64 _, [%r1], 2;"), 1),
+                    VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4], 1;"), 1), VM_FAULT_MISALIGNED);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4096], 1;"), 1), VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(try(KERNEL("mapa.u64 %d2, %d0, 1;"), 1), VM_FAULT_INSTRUCTION); /* a cluster of one block */
     CU_ASSERT_EQUAL(try(KERNEL("@%p0 barrier.cluster.arrive; @%p0 barrier.cluster.arrive;"), 2), VM_FAULT_INSTRUCTION);
-    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 24;"), 1), VM_FAULT_MISALIGNED);
-    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 8208;"), 1), VM_FAULT_ADDRESS);
-    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0+8], [%r1], 16;"), 1), VM_FAULT_MISALIGNED);
+    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 24;"), 1),
+                    VM_FAULT_MISALIGNED);
+    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 8208;"), 1),
+                    VM_FAULT_ADDRESS);
+    CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0+8], [%r1], 16;"), 1),
+                    VM_FAULT_MISALIGNED);
     /* nobody arrives: the wait is cut off by the budget */
-    CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"), 1),
-                    VM_FAULT_STEPS);
+    CU_ASSERT_EQUAL(
+        try(KERNEL(
+                "mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"),
+            1),
+        VM_FAULT_STEPS);
     /* one of two threads comes to the cluster's barrier and waits for the other, which waits elsewhere */
-    CU_ASSERT_EQUAL(try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),
-                    VM_FAULT_DEADLOCK);
+    CU_ASSERT_EQUAL(
+        try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),
+        VM_FAULT_DEADLOCK);
 }
 
 static void zeros_and_remote(void)
 {
     memset(rows, 0, sizeof rows);
-    CU_ASSERT_EQUAL(try(KERNEL(
-        "mbarrier.init.shared.b64 [%r1], 1; mov.b32 %r2, 0x11111111; st.shared.v4.b32 [%r1+64], {%r2, %r2, %r2, %r2};\n"
-        "mov.b64 %d2, 8; st.bulk.weak.shared::cta [%r1+64], %d2, 0; mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 12;\n"
-        "mapa.shared::cluster.u32 %r3, %r1, 0; mov.b32 %r4, 5; mov.b32 %r5, 6;\n"
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r3+64], {%r4, %r5}, [%r3];\n"
-        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3+68], %r4, [%r3];\n"
-        "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 0; selp.b32 %r6, 1, 0, %p1; ld.shared.v4.b32 {%r7, %r8, %r9, %r10}, [%r1+64];\n"
-        "st.global.v4.b32 [%d0], {%r7, %r8, %r9, %r10}; st.global.b32 [%d0+16], %r6;"), 1), VM_OK);
+    CU_ASSERT_EQUAL(
+        try(KERNEL(
+                "mbarrier.init.shared.b64 [%r1], 1; mov.b32 %r2, 0x11111111; st.shared.v4.b32 [%r1+64], {%r2, %r2, %r2, %r2};\n"
+                "mov.b64 %d2, 8; st.bulk.weak.shared::cta [%r1+64], %d2, 0; mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 12;\n"
+                "mapa.shared::cluster.u32 %r3, %r1, 0; mov.b32 %r4, 5; mov.b32 %r5, 6;\n"
+                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r3+64], {%r4, %r5}, [%r3];\n"
+                "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3+68], %r4, [%r3];\n"
+                "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], 0; selp.b32 %r6, 1, 0, %p1; ld.shared.v4.b32 {%r7, %r8, %r9, %r10}, [%r1+64];\n"
+                "st.global.v4.b32 [%d0], {%r7, %r8, %r9, %r10}; st.global.b32 [%d0+16], %r6;"),
+            1),
+        VM_OK);
     const uint32_t want[] = {5, 11, 0x11111111, 0x11111111, 1};
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
@@ -100,7 +115,10 @@ static void zeros_and_remote(void)
 /* Each of a kernel's words against a value worked out by hand. */
 static void words(void)
 {
-    static const struct { const char *text; uint32_t a, b, c, want; } table[] = {
+    static const struct {
+        const char *text;
+        uint32_t a, b, c, want;
+    } table[] = {
         /* video: 0x80 as a signed byte is -128; 127 + 1 is held at 127 where it goes into a byte */
         {"vadd.s32.s32.u32 %r9, %r2.b0, %r3.h1;", 0x12345680, 0x00050000, 0, (uint32_t)-123},
         {"vabsdiff.u32.u32.u32.add %r9, %r2, %r3, %r4;", 3, 10, 100, 107},
@@ -111,31 +129,41 @@ static void words(void)
         {"vabsdiff4.u32.u32.u32.add %r9, %r2, %r3, %r4;", 0x01020304, 0x04030201, 10, 18},
         {"vmin2.s32.s32.s32 %r9, %r2.h01, %r3, %r4;", 0x0005fffe, 0x00000000, 0, 0xfffe0000},
         /* fp8: 448 is the most of e4m3, 1.0625 lies between 1 and 1.125 and goes to the even one; -0 stays */
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;", 0x7f7fffff, 0x3f880000, 0, 0x7e38},
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;", 0x7fc00000, 0x80000000, 0, 0x7f80},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
+         0x7f7fffff, 0x3f880000, 0, 0x7e38},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e5m2x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
+         0x7fc00000, 0x80000000, 0, 0x7f80},
         {"cvt.u16.u32 %h1, %r2; cvt.rn.f16x2.e4m3x2 %r9, %h1;", 0x387f, 0, 0, 0x3c007fff},
         /* e2m1 holds 0 .5 1 1.5 2 3 4 6: 2.5 is between 2 and 3 and goes to 2, 7 is held at 6 */
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2; mov.b16 %h1, {%b1, 0}; cvt.u32.u16 %r9, %h1;", 0x40e00000, 0x40200000, 0, 0x74},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2; mov.b16 %h1, {%b1, 0}; cvt.u32.u16 %r9, %h1;",
+         0x40e00000, 0x40200000, 0, 0x74},
         {"cvt.u16.u32 %h1, %r2; mov.b16 {%b1, %b2}, %h1; cvt.rn.f16x2.e2m1x2 %r9, %b1;", 0x9d, 0, 0, 0xb800c200},
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e2m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;", 0xc0f80000, 0x3f900000, 0, 0x3f09},
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;", 0x3f800001, 0x3f800000, 0, 0x807f},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rn.satfinite.e2m3x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
+         0xc0f80000, 0x3f900000, 0, 0x3f09},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2; cvt.u32.u16 %r9, %h1;",
+         0x3f800001, 0x3f800000, 0, 0x807f},
         {"cvt.u16.u32 %h1, %r2; cvt.rn.bf16x2.ue8m0x2 %r9, %h1;", 0x7fff, 0, 0, 0x3f807fff},
         /* random bits carry into f16 only if the 13 bits that are cut and they reach 2^13 */
-        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rs.f16x2.f32 %r9, %f1, %f2, %r4;", 0x3f801000, 0x3f801000, 0x10000fff, 0x3c013c00},
+        {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rs.f16x2.f32 %r9, %f1, %f2, %r4;", 0x3f801000, 0x3f801000, 0x10000fff,
+         0x3c013c00},
         /* mixed precision and pairs */
-        {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; add.rn.f32.f16 %f3, %h1, %f2; mov.b32 %r9, %f3;", 0x3c00, 0x3f800000, 0, 0x40000000},
-        {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; fma.rn.f32.bf16 %f3, %h1, %h1, %f2; mov.b32 %r9, %f3;", 0x4000, 0x3f800000, 0, 0x40a00000},
-        {"mov.b64 %d2, {%r2, %r3}; fma.rz.f32x2 %d3, %d2, %d2, %d2; mov.b64 {_, %r9}, %d3;", 0, 0x40000000, 0, 0x40c00000},
+        {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; add.rn.f32.f16 %f3, %h1, %f2; mov.b32 %r9, %f3;", 0x3c00, 0x3f800000,
+         0, 0x40000000},
+        {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; fma.rn.f32.bf16 %f3, %h1, %h1, %f2; mov.b32 %r9, %f3;", 0x4000,
+         0x3f800000, 0, 0x40a00000},
+        {"mov.b64 %d2, {%r2, %r3}; fma.rz.f32x2 %d3, %d2, %d2, %d2; mov.b64 {_, %r9}, %d3;", 0, 0x40000000, 0,
+         0x40c00000},
         {"mov.u32 %r9, %cluster_nctarank; mov.pred %p1, %is_explicit_cluster; @%p1 mov.u32 %r9, 9;", 0, 0, 0, 1},
     };
     for (size_t k = 0; k < KILN__COUNT(table); k++) {
         char text[2048];
-        snprintf(text, sizeof text,
-                 ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k (.param .u64 a) {\n"
-                 ".reg .pred %%p<4>; .reg .b8 %%b<4>; .reg .b16 %%h<4>; .reg .b32 %%r<12>; .reg .f32 %%f<4>; .reg .b64 %%d<4>;\n"
-                 "ld.param.u64 %%d0, [a]; mov.b32 %%r2, %u; mov.b32 %%r3, %u; mov.b32 %%r4, %u;\n%s\n"
-                 "st.global.b32 [%%d0], %%r9;\nret;\n}\n",
-                 table[k].a, table[k].b, table[k].c, table[k].text);
+        snprintf(
+            text, sizeof text,
+            ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k (.param .u64 a) {\n"
+            ".reg .pred %%p<4>; .reg .b8 %%b<4>; .reg .b16 %%h<4>; .reg .b32 %%r<12>; .reg .f32 %%f<4>; .reg .b64 %%d<4>;\n"
+            "ld.param.u64 %%d0, [a]; mov.b32 %%r2, %u; mov.b32 %%r3, %u; mov.b32 %%r4, %u;\n%s\n"
+            "st.global.b32 [%%d0], %%r9;\nret;\n}\n",
+            table[k].a, table[k].b, table[k].c, table[k].text);
         CU_ASSERT_EQUAL(try(text, 1), VM_OK);
         if (rows[0][0] != table[k].want)
             fprintf(stderr, "%s: %08x\n", table[k].text, rows[0][0]);

@@ -32,10 +32,18 @@ static void end(counted *k)
 static const kiln_counters *count(counted *k, const char *kernel, uint32_t blocks, uint32_t x, uint32_t y, uint32_t one,
                                   uint32_t two, uint32_t three)
 {
-    struct { uint64_t in, out; uint32_t one, two, three; } params = {k->in, k->out, one, two, three};
+    struct {
+        uint64_t in, out;
+        uint32_t one, two, three;
+    } params = {k->in, k->out, one, two, three};
     struct vm_watch watch = {.profile = k->profile};
-    vm_launch launch = {.module = k->b.module, .kernel = vm_module_kernel(k->b.module, kernel), .grid = {blocks, 1, 1},
-                        .block = {x, y, 1}, .params = &params, .hooks = &vm_watch_hooks, .watch = &watch};
+    vm_launch launch = {.module = k->b.module,
+                        .kernel = vm_module_kernel(k->b.module, kernel),
+                        .grid = {blocks, 1, 1},
+                        .block = {x, y, 1},
+                        .params = &params,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
     vm_profile_clear(k->profile);
     k->c = (kiln_counters){0};
     k->classes = (vm_class_counts){0};
@@ -59,7 +67,8 @@ static void is(int line, const char *field, uint64_t got, uint64_t want)
 #define IS(field, want) is(__LINE__, #field, k.c.field, want)
 
 /* requests, bytes asked for, different bytes, sectors, lines of the loads of one launch. */
-static void loads(counted *kept, int line, uint64_t requests, uint64_t bytes, uint64_t used, uint64_t sectors, uint64_t lines)
+static void loads(counted *kept, int line, uint64_t requests, uint64_t bytes, uint64_t used, uint64_t sectors,
+                  uint64_t lines)
 {
     const kiln_counters *c = &kept->c;
     bool same = c->global_load_requests == requests && c->global_load_bytes == bytes && c->global_load_used == used &&
@@ -131,12 +140,19 @@ static void scatter(void)
     counted k = begin(1);
     enum { N = 128 };
     uint32_t *index;
-    struct { uint64_t in, out, index; } p = {k.in, k.out, vm_bench_zeros(&k.b, N * 4, &index)};
+    struct {
+        uint64_t in, out, index;
+    } p = {k.in, k.out, vm_bench_zeros(&k.b, N * 4, &index)};
     for (uint32_t n = 0; n < N; n++)
         index[n] = n * 7919 % 8191 * 32; /* no two in one line */
     struct vm_watch watch = {.profile = k.profile};
-    vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "scattered"), .grid = {1, 1, 1},
-                        .block = {N, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
+    vm_launch launch = {.module = k.b.module,
+                        .kernel = vm_module_kernel(k.b.module, "scattered"),
+                        .grid = {1, 1, 1},
+                        .block = {N, 1, 1},
+                        .params = &p,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     vm_profile_sum(k.profile, &k.c, NULL);
     loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, aligned, and what they lead to */
@@ -184,11 +200,21 @@ static void local_memory(void)
 static void constants(void)
 {
     counted k = begin(1);
-    struct { uint64_t out; uint32_t times; } p = {k.out, 0};
+    struct {
+        uint64_t out;
+        uint32_t times;
+    } p = {k.out, 0};
     struct vm_watch watch = {.profile = k.profile};
-    vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "constant"), .grid = {1, 1, 1},
-                        .block = {64, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
-    static const struct { uint32_t times, addresses; } table[] = {{0, 2}, {1, 64}, {8, 64}, {16, 32}, {256, 2}};
+    vm_launch launch = {.module = k.b.module,
+                        .kernel = vm_module_kernel(k.b.module, "constant"),
+                        .grid = {1, 1, 1},
+                        .block = {64, 1, 1},
+                        .params = &p,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
+    static const struct {
+        uint32_t times, addresses;
+    } table[] = {{0, 2}, {1, 64}, {8, 64}, {16, 32}, {256, 2}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) { /* table[t * times % 256] of two warps */
         p.times = table[n].times;
         vm_profile_clear(k.profile);
@@ -206,20 +232,32 @@ static void banks(void)
     counted k = begin(1);
     count(&k, "transpose_plain", 1, 32, 32, 0, 0, 0);
     IS(shared_store_requests, 32), IS(shared_store_wavefronts, 32), IS(shared_store_ideal, 32);
-    IS(shared_load_requests, 32), IS(shared_load_wavefronts, 1024), IS(shared_load_ideal, 32), IS(shared_load_worst, 32);
+    IS(shared_load_requests, 32), IS(shared_load_wavefronts, 1024), IS(shared_load_ideal, 32),
+        IS(shared_load_worst, 32);
     IS(barriers, 32);
     count(&k, "transpose_padded", 1, 32, 32, 0, 0, 0);
     IS(shared_store_wavefronts, 32), IS(shared_load_wavefronts, 32), IS(shared_load_worst, 1);
 
-    struct { uint64_t out; uint32_t times, plus; } p = {k.out, 0, 0};
+    struct {
+        uint64_t out;
+        uint32_t times, plus;
+    } p = {k.out, 0, 0};
     struct vm_watch watch = {.profile = k.profile};
-    vm_launch launch = {.module = k.b.module, .grid = {1, 1, 1}, .block = {32, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
-    static const struct { const char *kernel; uint32_t times, wavefronts, ideal; } table[] = {
-        {"banks", 1, 1, 1},    {"banks", 0, 1, 1},    {"banks", 2, 2, 1},   {"banks", 3, 1, 1},  {"banks", 4, 4, 1},
-        {"banks", 16, 16, 1},  {"banks", 31, 1, 1},   {"banks", 32, 32, 1}, {"banks", 33, 1, 1},
-        {"banks1", 1, 1, 1},   {"banks1", 4, 1, 1},   {"banks1", 8, 2, 1}, /* bytes of one word are read together */
-        {"banks8", 1, 2, 2},   {"banks8", 2, 4, 2},   {"banks8", 3, 2, 2},  {"banks8", 16, 32, 2}, /* by half warps */
-        {"banks16", 1, 4, 4},  {"banks16", 2, 8, 4},  {"banks16", 3, 4, 4}, {"banks16", 8, 32, 4}, /* by quarters */
+    vm_launch launch = {.module = k.b.module,
+                        .grid = {1, 1, 1},
+                        .block = {32, 1, 1},
+                        .params = &p,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
+    static const struct {
+        const char *kernel;
+        uint32_t times, wavefronts, ideal;
+    } table[] = {
+        {"banks", 1, 1, 1},   {"banks", 0, 1, 1},   {"banks", 2, 2, 1},   {"banks", 3, 1, 1},    {"banks", 4, 4, 1},
+        {"banks", 16, 16, 1}, {"banks", 31, 1, 1},  {"banks", 32, 32, 1}, {"banks", 33, 1, 1},   {"banks1", 1, 1, 1},
+        {"banks1", 4, 1, 1},  {"banks1", 8, 2, 1}, /* bytes of one word are read together */
+        {"banks8", 1, 2, 2},  {"banks8", 2, 4, 2},  {"banks8", 3, 2, 2},  {"banks8", 16, 32, 2}, /* by half warps */
+        {"banks16", 1, 4, 4}, {"banks16", 2, 8, 4}, {"banks16", 3, 4, 4}, {"banks16", 8, 32, 4}, /* by quarters */
     };
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         p.times = table[n].times;
@@ -267,17 +305,20 @@ static void atomics(void)
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n;
     count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* uniform: every lane its own bin */
-    IS(global_atomic_requests, 8), IS(global_atomic_addresses, 256), IS(global_atomic_serial, 8), IS(global_atomic_most, 1);
+    IS(global_atomic_requests, 8), IS(global_atomic_addresses, 256), IS(global_atomic_serial, 8),
+        IS(global_atomic_most, 1);
     IS(global_atomic_sectors, 32);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
     IS(shared_atomic_requests, 8), IS(shared_atomic_wavefronts, 8), IS(shared_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = 3;
     count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* skewed: all lanes one bin */
-    IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32), IS(global_atomic_sectors, 256);
+    IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32),
+        IS(global_atomic_sectors, 256);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
     IS(shared_atomic_addresses, 8), IS(shared_atomic_serial, 256), IS(shared_atomic_most, 32);
-    IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8); /* counting is done for all lanes of an address at once */
+    /* counting is done for all lanes of an address at once */
+    IS(shared_atomic_wavefronts, 8), IS(shared_atomic_ideal, 8);
     IS(global_atomic_requests, 8), IS(global_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n % 4 ? n % 32 : 7; /* eight lanes and lane 7 meet in bin 7 */
@@ -298,7 +339,8 @@ static void repeats(void)
         count(&four, kernels[n], 64, 128, 1, 7, 0, 0);
         CU_ASSERT_EQUAL(memcmp(&one.c, &four.c, sizeof one.c), 0);
         CU_ASSERT_EQUAL(memcmp(one.profile->tally, four.profile->tally, one.profile->insn_count * sizeof(vm_tally)), 0);
-        CU_ASSERT_EQUAL(memcmp(one.profile->sites, four.profile->sites, one.profile->site_count * sizeof(kiln_counters)), 0);
+        CU_ASSERT_EQUAL(
+            memcmp(one.profile->sites, four.profile->sites, one.profile->site_count * sizeof(kiln_counters)), 0);
         uint64_t executed = 0;
         for (size_t c = 0; c < KILN_CLASS_COUNT; c++)
             executed += one.classes.executed[c];
@@ -331,7 +373,8 @@ static void rules(void)
         for (unsigned from = 0, together = group; from < 32; from += together) {
             unsigned worst = 0;
             together = group;
-            for (unsigned apart = 1; apart <= 2 && a.bytes >= 8 && a.kind == VM_READS && from % (2 * group) == 0; apart++) {
+            for (unsigned apart = 1; apart <= 2 && a.bytes >= 8 && a.kind == VM_READS && from % (2 * group) == 0;
+                 apart++) {
                 bool pairs = true, first = false, second = false; /* two groups are one where all pairs agree */
                 for (unsigned x = from; x < from + 2 * group; x++) {
                     bool here = a.lanes >> x & 1, there = a.lanes >> (x ^ apart) & 1;
@@ -416,10 +459,18 @@ static void onlookers(void)
 {
     counted k = begin(1);
     int user = 5;
-    struct { uint64_t in, out; uint32_t words[3]; } p = {k.in, k.out, {1, 0, 0}};
+    struct {
+        uint64_t in, out;
+        uint32_t words[3];
+    } p = {k.in, k.out, {1, 0, 0}};
     struct vm_watch watch = {.see = see, .block_ends = block_ends, .user = &user};
-    vm_launch launch = {.module = k.b.module, .kernel = vm_module_kernel(k.b.module, "pattern"), .grid = {4, 1, 1},
-                        .block = {100, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
+    vm_launch launch = {.module = k.b.module,
+                        .kernel = vm_module_kernel(k.b.module, "pattern"),
+                        .grid = {4, 1, 1},
+                        .block = {100, 1, 1},
+                        .params = &p,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
     CU_ASSERT_EQUAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     CU_ASSERT_EQUAL(seen_bytes, 2 * 4 * 400);
     CU_ASSERT_EQUAL(seen_blocks, 0 + 1 + 2 + 3);
@@ -435,7 +486,8 @@ static void out_of_memory(void)
     for (long n = 0; !done && n < 2000; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1}; /* the allocator counts without a lock */
+        /* the allocator counts without a lock */
+        vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1024, .threads = 1};
         vm_device *d = vm_device_new(&mem, &limits);
         kiln__text log = {.mem = &mem};
         ptx_module *ptx = NULL;
@@ -444,8 +496,13 @@ static void out_of_memory(void)
         if (d && ptx_parse(&mem, text, sizeof text - 1, &ptx, &log) == PTX_OK &&
             vm_module_load(d, ptx, &module, &log) == PTX_OK && (profile = vm_profile_new(&mem, module)) != NULL) {
             struct vm_watch watch = {.profile = profile};
-            vm_launch launch = {.module = module, .kernel = vm_module_kernel(module, "k"), .grid = {4, 1, 1},
-                                .block = {32, 1, 1}, .params = "", .hooks = &vm_watch_hooks, .watch = &watch};
+            vm_launch launch = {.module = module,
+                                .kernel = vm_module_kernel(module, "k"),
+                                .grid = {4, 1, 1},
+                                .block = {32, 1, 1},
+                                .params = "",
+                                .hooks = &vm_watch_hooks,
+                                .watch = &watch};
             vm_fault fault;
             kiln_counters sum = {0};
             vm_fault_kind kind = vm_run(d, &launch, NULL, &fault);
@@ -465,7 +522,8 @@ static void out_of_memory(void)
 /* ldmatrix reads rows of 16 bytes, eight at once; wmma.load a word a lane for each register. */
 static void matrices(void)
 {
-    static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u32 stride) {\n"
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u32 stride) {\n"
         ".reg .b32 %r<16>; .shared .align 128 .b8 s[8192]; mov.u32 %r0, %tid.x; ld.param.u32 %r1, [stride];\n"
         "mov.u32 %r2, s; mad.lo.u32 %r3, %r0, %r1, %r2; mov.u32 %r4, 16;\n"
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r3];\n"
@@ -473,14 +531,20 @@ static void matrices(void)
         "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r5,%r6,%r7,%r8,%r9,%r10,%r11,%r12}, [%r2], %r4; ret; }";
     /* Rows side by side: four wavefronts for x4, one for x1. Rows of 128 bytes: eight in the same banks each time.
      * The fragment has four registers; eight rows of 32 bytes, of which each register has 16: rows 0 and 4 meet. */
-    static const struct { uint32_t stride, wavefronts; } table[] = {{16, 4 + 1 + 4 * 2}, {128, 32 + 8 + 4 * 2},
-                                                                    {144, 4 + 1 + 4 * 2}};
+    static const struct {
+        uint32_t stride, wavefronts;
+    } table[] = {{16, 4 + 1 + 4 * 2}, {128, 32 + 8 + 4 * 2}, {144, 4 + 1 + 4 * 2}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
         vm_profile *profile = vm_profile_new(NULL, b.module);
         struct vm_watch watch = {.profile = profile};
-        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
-                            .block = {32, 1, 1}, .params = &table[n].stride, .hooks = &vm_watch_hooks, .watch = &watch};
+        vm_launch launch = {.module = b.module,
+                            .kernel = vm_module_kernel(b.module, "k"),
+                            .grid = {1, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = &table[n].stride,
+                            .hooks = &vm_watch_hooks,
+                            .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
         vm_profile_sum(profile, &c, NULL);
@@ -501,10 +565,18 @@ static void children(void)
         vm_bench b = vm_bench_file("child.ptx", (vm_limits){.threads = threads});
         vm_profile *profile = vm_profile_new(NULL, b.module);
         uint32_t *out;
-        struct { uint64_t to; int n; } p = {vm_bench_zeros(&b, 4096, &out), 3};
+        struct {
+            uint64_t to;
+            int n;
+        } p = {vm_bench_zeros(&b, 4096, &out), 3};
         struct vm_watch watch = {.profile = profile};
-        vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "one_each"), .grid = {8, 1, 1},
-                            .block = {32, 1, 1}, .params = &p, .hooks = &vm_watch_hooks, .watch = &watch};
+        vm_launch launch = {.module = b.module,
+                            .kernel = vm_module_kernel(b.module, "one_each"),
+                            .grid = {8, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = &p,
+                            .hooks = &vm_watch_hooks,
+                            .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
         vm_profile_sum(profile, &c, NULL);
@@ -524,9 +596,9 @@ static void children(void)
 }
 
 static const check_case tests[] = {
-    {"patterns", patterns}, {"widths", widths}, {"scattered", scatter}, {"layouts", layouts}, {"local", local_memory},
-    {"constants", constants}, {"banks", banks}, {"reductions", reductions}, {"atomics", atomics}, {"repeats", repeats},
-    {"rules", rules}, {"classes", classes}, {"onlookers", onlookers}, {"matrices", matrices}, {"children", children},
-    {"out of memory", out_of_memory},
+    {"patterns", patterns},   {"widths", widths},       {"scattered", scatter}, {"layouts", layouts},
+    {"local", local_memory},  {"constants", constants}, {"banks", banks},       {"reductions", reductions},
+    {"atomics", atomics},     {"repeats", repeats},     {"rules", rules},       {"classes", classes},
+    {"onlookers", onlookers}, {"matrices", matrices},   {"children", children}, {"out of memory", out_of_memory},
 };
 KILN_SUITE("sim.vm_count", tests)

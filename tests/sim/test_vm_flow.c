@@ -43,7 +43,11 @@ static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 
 static void calls(void)
 {
-    typedef struct S { int a; float b[5]; char c; } S;
+    typedef struct S {
+        int a;
+        float b[5];
+        char c;
+    } S;
     vm_bench b = begin(1);
     vm_bench_run(&b, "recur", 1, 40, &out);
     for (int i = 0; i < 40; i++)
@@ -55,7 +59,10 @@ static void calls(void)
             r += (i + k) % 3 == 0 ? i + k + 2 : (i + k) % 3 == 1 ? i * (k + 2) : i - k - 2;
         CU_ASSERT_EQUAL(o[i], r);
     }
-    struct { S s; uint64_t o; } p = {{10, {1, 2, 3, 4, 5}, 'c'}, out};
+    struct {
+        S s;
+        uint64_t o;
+    } p = {{10, {1, 2, 3, 4, 5}, 'c'}, out};
     vm_bench_run(&b, "structs", 1, 32, &p);
     for (int i = 0; i < 32; i++) {
         S r = p.s, *got = (S *)(void *)o + i;
@@ -72,7 +79,9 @@ static void atomics(void)
     vm_bench b = begin(2);
     double *q;
     uint64_t more = vm_bench_zeros(&b, 256, &q);
-    struct { uint64_t c, q, f, d; } p = {out, more, more + 8, more + 16};
+    struct {
+        uint64_t c, q, f, d;
+    } p = {out, more, more + 8, more + 16};
     o[6] = (int)0xa5a5a5a5u, o[9] = -1;
     vm_bench_run(&b, "atom", 8, 100, &p);
     int x = 0;
@@ -96,7 +105,9 @@ static void progress(void)
 {
     for (unsigned threads = 1; threads <= 2; threads++) {
         vm_bench b = begin(threads);
-        struct { uint64_t lock, value; } p = {out, out + 4};
+        struct {
+            uint64_t lock, value;
+        } p = {out, out + 4};
         vm_bench_run(&b, "lock", 4, 64, &p);
         CU_ASSERT_EQUAL(o[1], 256);
         vm_bench_run(&b, "lock2", 2, 64, &p);
@@ -147,9 +158,10 @@ static void barriers(void)
     for (size_t k = 0; k < KILN__COUNT(want); k++)
         CU_ASSERT_EQUAL(o[k], want[k]);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "hang", 1, 64, &out, 0), VM_FAULT_DEADLOCK);
-    CHECK_TEXT(b.fault.message,
-               "deadlock, 64 of 64 threads live: warp 0 mask 0xffffffff at a barrier, line 21, warp 1 mask 0xffffffff at a "
-               "barrier, line 21: kernel 'hang' at flow.cu:21, block (0,0,0), thread (0,0,0)");
+    CHECK_TEXT(
+        b.fault.message,
+        "deadlock, 64 of 64 threads live: warp 0 mask 0xffffffff at a barrier, line 21, warp 1 mask 0xffffffff at a "
+        "barrier, line 21: kernel 'hang' at flow.cu:21, block (0,0,0), thread (0,0,0)");
     vm_bench_end(&b);
 }
 
@@ -178,7 +190,9 @@ static void memory(void)
             s = s * 3 + (unsigned)a[(k + i) & 15];
         CU_ASSERT_EQUAL(o[i], (int)s);
     }
-    struct { uint64_t p, o; } heap = {out, out + 1024};
+    struct {
+        uint64_t p, o;
+    } heap = {out, out + 1024};
     vm_bench_run(&b, "mallc", 1, 33, &heap);
     for (int i = 0; i < 33; i++)
         CU_ASSERT_EQUAL(o[256 + i], i);
@@ -189,7 +203,10 @@ static void faults(void)
 {
     vm_bench b = vm_bench_file("flow.ptx", (vm_limits){.threads = 1, .step_budget = 1 << 18});
     uint64_t room = vm_alloc(b.device, 4096), five = 5, none = 0;
-    struct { uint64_t o; int n; } past = {room, 1019};
+    struct {
+        uint64_t o;
+        int n;
+    } past = {room, 1019};
     CU_ASSERT_EQUAL(vm_bench_try(&b, "oob", 1, 32, &past, 0), VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(b.fault.address, room + 4096);
     CU_ASSERT_EQUAL(b.fault.thread[0], 5);
@@ -210,12 +227,20 @@ static void faults(void)
     if (!strstr(b.fault.message, "in the loop"))
         fprintf(stderr, "%s\n", b.fault.message);
     volatile int stop = 1;
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "forever"), .grid = {1, 1, 1},
-                        .block = {1, 1, 1}, .params = &room, .stop = &stop};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "forever"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &room,
+                        .stop = &stop};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_FAULT_STOPPED);
     /* A deadline that has passed. */
-    vm_launch late = {.module = b.module, .kernel = vm_module_kernel(b.module, "forever"), .grid = {2, 1, 1},
-                      .block = {64, 1, 1}, .params = &room, .deadline = 1};
+    vm_launch late = {.module = b.module,
+                      .kernel = vm_module_kernel(b.module, "forever"),
+                      .grid = {2, 1, 1},
+                      .block = {64, 1, 1},
+                      .params = &room,
+                      .deadline = 1};
     CU_ASSERT_EQUAL(vm_run(b.device, &late, NULL, &b.fault), VM_FAULT_TIME);
     CHECK(strstr(b.fault.message, "within its time limit: kernel 'forever' at flow.cu:") != NULL);
     CHECK(strstr(b.fault.message, "2 warps ran, in no loop") != NULL); /* it had passed before they came to one */
@@ -232,22 +257,23 @@ static void faults(void)
     vm_bench_end(&b);
 }
 
-static void keep(void *user, const char *text, size_t length)
-{
-    kiln__text_add(user, text, length);
-}
+static void keep(void *user, const char *text, size_t length) { kiln__text_add(user, text, length); }
 
 static void printing(void)
 {
     vm_bench b = begin(1);
     kiln__text text = {0};
     memcpy(o, "device string", 14);
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "pf"), .grid = {1, 1, 1},
-                        .block = {32, 1, 1}, .params = &out, .print = keep, .user = &text};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "pf"),
+                        .grid = {1, 1, 1},
+                        .block = {32, 1, 1},
+                        .params = &out,
+                        .print = keep,
+                        .user = &text};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-    CHECK_TEXT(kiln__text_get(&text),
-               "t0  3.14|42    |ff device string z -5000000000 1.234568e+04 0.0001 % 7\n"
-               "t1  3.14|42    |ff device string z -5000000000 1.234568e+04 0.0001 % 7\n");
+    CHECK_TEXT(kiln__text_get(&text), "t0  3.14|42    |ff device string z -5000000000 1.234568e+04 0.0001 % 7\n"
+                                      "t1  3.14|42    |ff device string z -5000000000 1.234568e+04 0.0001 % 7\n");
     kiln__text_free(&text);
     vm_bench_end(&b);
 }
@@ -277,8 +303,10 @@ static void odds_and_ends(void)
 static unsigned registers_of(const char *directives)
 {
     char text[8192];
-    int n = snprintf(text, sizeof text, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n%s\n"
-                     "{\n.reg .u32 %%r<60>;\n.reg .u64 %%a<1>;\nld.param.u64 %%a0, [p];\n", directives);
+    int n = snprintf(text, sizeof text,
+                     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n%s\n"
+                     "{\n.reg .u32 %%r<60>;\n.reg .u64 %%a<1>;\nld.param.u64 %%a0, [p];\n",
+                     directives);
     for (int i = 0; i < 60; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "ld.global.u32 %%r%d, [%%a0+%d];\n", i, 4 * i);
     for (int i = 0; i < 60; i++)
@@ -302,9 +330,15 @@ static void registers(void)
     CU_ASSERT_EQUAL(registers_of(".maxntid 512, 2\n.minnctapersm 2"), 32);
 }
 
-static const check_case cases[] = {{"divergence", divergence}, {"calls", calls}, {"atomics", atomics},
-                                   {"progress", progress}, {"warp operations", warp_operations},
-                                   {"barriers", barriers}, {"memory", memory}, {"faults", faults},
-                                   {"printing", printing}, {"odds and ends", odds_and_ends},
+static const check_case cases[] = {{"divergence", divergence},
+                                   {"calls", calls},
+                                   {"atomics", atomics},
+                                   {"progress", progress},
+                                   {"warp operations", warp_operations},
+                                   {"barriers", barriers},
+                                   {"memory", memory},
+                                   {"faults", faults},
+                                   {"printing", printing},
+                                   {"odds and ends", odds_and_ends},
                                    {"registers", registers}};
 KILN_SUITE("vm flow", cases)

@@ -8,24 +8,62 @@
 
 typedef uint64_t u64;
 typedef struct row {
-    const char *text;    /* $d $a $b $c: registers of the sizes that follow */
-    const char *sizes;   /* of d, a, b, c: 2 4 8 */
-    const u64 *values; size_t value_count;
+    const char *text;  /* $d $a $b $c: registers of the sizes that follow */
+    const char *sizes; /* of d, a, b, c: 2 4 8 */
+    const u64 *values;
+    size_t value_count;
     u64 (*want)(u64 a, u64 b, u64 c);
 } row;
 
-static const u64 ints[] = {0, 1, UINT64_MAX, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000,
-                           0x12345678deadbeef, 31, 32, 33, 63, 64, 65, 0x7fff, 0x8000, 0xff, 0x80, 0xffff0001};
-static const u64 singles[] = {0, 0x80000000, 1, 0x807fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0xff7fffff,
-                              0x7f800000, 0xff800000, 0x7fc00001, 0xff800001, 0x3f000001, 0x477fefff, 0x477ff000,
-                              0x33000000, 0x33000001, 0x4effffff, 0x4f000000, 0xcf000001, 0x7f7f8000, 0x3f808000,
-                              0x3f818000, 0x3f801000, 0x3f803000, 0xc0200000, 0x3fc00000, 0x4f800000, 0xbe800000};
-static const u64 doubles[] = {0, 0x8000000000000000, 1, 0x800fffffffffffff, 0x0010000000000000, 0x3ff0000000000000,
-                              0xbff8000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000,
-                              0x7ff8000000000001, 0xfff0000000000001, 0x41dfffffffe00000, 0xc1e0000000200000,
-                              0x43e0000000000000, 0x43f0000000000000, 0x4004000000000000, 0x3fe0000000000000};
-static const u64 halves[] = {0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e01,
-                             0x3555, 0x0401, 0x8401, 0x3bff, 0x1400, 0x7b80};
+// clang-format off: one number a line otherwise
+static const u64 ints[] = {0,
+                           1,
+                           UINT64_MAX,
+                           0x7fffffff,
+                           0x80000000,
+                           0xffffffff,
+                           0x7fffffffffffffff,
+                           0x8000000000000000,
+                           0x12345678deadbeef,
+                           31,
+                           32,
+                           33,
+                           63,
+                           64,
+                           65,
+                           0x7fff,
+                           0x8000,
+                           0xff,
+                           0x80,
+                           0xffff0001};
+// clang-format on
+static const u64 singles[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x3f800000,
+                              0xbf800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00001,
+                              0xff800001, 0x3f000001, 0x477fefff, 0x477ff000, 0x33000000, 0x33000001,
+                              0x4effffff, 0x4f000000, 0xcf000001, 0x7f7f8000, 0x3f808000, 0x3f818000,
+                              0x3f801000, 0x3f803000, 0xc0200000, 0x3fc00000, 0x4f800000, 0xbe800000};
+// clang-format off: one number a line otherwise
+static const u64 doubles[] = {0,
+                              0x8000000000000000,
+                              1,
+                              0x800fffffffffffff,
+                              0x0010000000000000,
+                              0x3ff0000000000000,
+                              0xbff8000000000000,
+                              0x7fefffffffffffff,
+                              0x7ff0000000000000,
+                              0xfff0000000000000,
+                              0x7ff8000000000001,
+                              0xfff0000000000001,
+                              0x41dfffffffe00000,
+                              0xc1e0000000200000,
+                              0x43e0000000000000,
+                              0x43f0000000000000,
+                              0x4004000000000000,
+                              0x3fe0000000000000};
+// clang-format on
+static const u64 halves[] = {0,      0x8000, 1,      0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff,
+                             0x7c00, 0xfc00, 0x7e01, 0x3555, 0x0401, 0x8401, 0x3bff, 0x1400, 0x7b80};
 /* Pairs: every half above next to another of them. */
 static u64 pairs[KILN__COUNT(halves)];
 
@@ -62,8 +100,16 @@ static u64 bmsk(u64 a, u64 b, bool clamp)
         d |= (u64)(i >= from && i - from < count) << i;
     return d;
 }
-static u64 bmsk_clamp(u64 a, u64 b, u64 c) { (void)c; return bmsk(a, b, true); }
-static u64 bmsk_wrap(u64 a, u64 b, u64 c) { (void)c; return bmsk(a, b, false); }
+static u64 bmsk_clamp(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return bmsk(a, b, true);
+}
+static u64 bmsk_wrap(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return bmsk(a, b, false);
+}
 static u64 szext(u64 a, u64 b, bool clamp, bool sign)
 {
     /* the low b bits extended to 32; .clamp: more than 31 leave a as it is; b is taken modulo 32 else */
@@ -75,10 +121,26 @@ static u64 szext(u64 a, u64 b, bool clamp, bool sign)
         d |= (uint32_t)(i < n ? a >> i & 1 : sign && n ? a >> (n - 1) & 1 : 0) << i;
     return d;
 }
-static u64 szext_cu(u64 a, u64 b, u64 c) { (void)c; return szext(a, b, true, false); }
-static u64 szext_cs(u64 a, u64 b, u64 c) { (void)c; return szext(a, b, true, true); }
-static u64 szext_wu(u64 a, u64 b, u64 c) { (void)c; return szext(a, b, false, false); }
-static u64 szext_ws(u64 a, u64 b, u64 c) { (void)c; return szext(a, b, false, true); }
+static u64 szext_cu(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return szext(a, b, true, false);
+}
+static u64 szext_cs(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return szext(a, b, true, true);
+}
+static u64 szext_wu(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return szext(a, b, false, false);
+}
+static u64 szext_ws(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return szext(a, b, false, true);
+}
 static u64 fns(u64 a, u64 b, u64 c)
 {
     /* offset 0: base if its bit is set; else the |offset|-th set bit, base included, upwards or downwards */
@@ -86,7 +148,7 @@ static u64 fns(u64 a, u64 b, u64 c)
     if (offset == 0)
         return a >> base & 1 ? (u64)base : UINT32_MAX;
     int64_t count = offset < 0 ? -(int64_t)offset : offset;
-    for (int at = base; at >= 0 && at < 32; at += offset > 0 ? 1 : -1)
+    for (int at = base; at >= 0 && 32 > at; at += offset > 0 ? 1 : -1)
         if (a >> at & 1 && --count == 0)
             return (u64)at;
     return UINT32_MAX;
@@ -104,9 +166,21 @@ static u64 sad_u16(u64 a, u64 b, u64 c)
 static u64 sad_u64(u64 a, u64 b, u64 c) { return c + (a > b ? a - b : b - a); }
 static int64_t low24(u64 a) { return (int64_t)(a << 40) >> 40; }
 /* 24-bit factors; lo: the low 32 bits of the 48-bit product, hi: the high 32 */
-static u64 mul24_lo_s(u64 a, u64 b, u64 c) { (void)c; return (uint32_t)(u64)(low24(a) * low24(b)); }
-static u64 mul24_hi_s(u64 a, u64 b, u64 c) { (void)c; return (uint32_t)(u64)(low24(a) * low24(b) >> 16); }
-static u64 mul24_hi_u(u64 a, u64 b, u64 c) { (void)c; return (uint32_t)((a & 0xffffff) * (b & 0xffffff) >> 16); }
+static u64 mul24_lo_s(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint32_t)(u64)(low24(a) * low24(b));
+}
+static u64 mul24_hi_s(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint32_t)(u64)(low24(a) * low24(b) >> 16);
+}
+static u64 mul24_hi_u(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint32_t)((a & 0xffffff) * (b & 0xffffff) >> 16);
+}
 static u64 mad24_lo_u(u64 a, u64 b, u64 c) { return (uint32_t)((a & 0xffffff) * (b & 0xffffff) + c); }
 static u64 clamp_s32(int64_t x) { return (uint32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x); }
 static u64 mad24_sat(u64 a, u64 b, u64 c) { return clamp_s32((low24(a) * low24(b) >> 16) + (int32_t)(uint32_t)c); }
@@ -118,7 +192,8 @@ static u64 dp4a(u64 a, u64 b, u64 c, bool sa, bool sb)
 {
     int64_t sum = 0;
     for (int k = 0; k < 32; k += 8)
-        sum += (sa ? (int8_t)(uint8_t)(a >> k) : (uint8_t)(a >> k)) * (sb ? (int8_t)(uint8_t)(b >> k) : (uint8_t)(b >> k));
+        sum += (sa ? (int8_t)(uint8_t)(a >> k) : (uint8_t)(a >> k)) *
+               (sb ? (int8_t)(uint8_t)(b >> k) : (uint8_t)(b >> k));
     return (uint32_t)(c + (u64)sum);
 }
 static u64 dp4a_ss(u64 a, u64 b, u64 c) { return dp4a(a, b, c, true, true); }
@@ -134,7 +209,10 @@ static u64 dp2a(u64 a, u64 b, u64 c, bool sa, bool sb, bool high)
 }
 static u64 dp2a_lo_su(u64 a, u64 b, u64 c) { return dp2a(a, b, c, true, false, false); }
 static u64 dp2a_hi_us(u64 a, u64 b, u64 c) { return dp2a(a, b, c, false, true, true); }
-static u64 byte_of(u64 a, u64 b, unsigned n) { return (n < 4 ? (uint32_t)a >> 8 * n : (uint32_t)b >> 8 * (n - 4)) & 0xff; }
+static u64 byte_of(u64 a, u64 b, unsigned n)
+{
+    return (n < 4 ? (uint32_t)a >> 8 * n : (uint32_t)b >> 8 * (n - 4)) & 0xff;
+}
 static u64 prmt(u64 a, u64 b, u64 c)
 {
     u64 d = 0; /* each nibble of c: a byte of {b, a}; its top bit: that byte's sign instead */
@@ -173,10 +251,26 @@ static u64 shf_rw(u64 a, u64 b, u64 c) { return shf(a, b, c & 31, false); }
 static u64 shf_lc(u64 a, u64 b, u64 c) { return shf(a, b, (uint32_t)c > 32 ? 32 : (unsigned)c, true); }
 static u64 shf_rc(u64 a, u64 b, u64 c) { return shf(a, b, (uint32_t)c > 32 ? 32 : (unsigned)c, false); }
 /* shifts by the width and more: nothing is left, or the sign */
-static u64 shl_b16(u64 a, u64 b, u64 c) { (void)c; return (uint32_t)b > 15 ? 0u : (uint16_t)(a << (b & 15)); }
-static u64 shr_s16(u64 a, u64 b, u64 c) { (void)c; return (uint16_t)((int16_t)(uint16_t)a >> ((uint32_t)b > 15 ? 15 : (uint32_t)b)); }
-static u64 shl_b64(u64 a, u64 b, u64 c) { (void)c; return (uint32_t)b > 63 ? 0 : a << (b & 63); }
-static u64 shr_s64(u64 a, u64 b, u64 c) { (void)c; return (u64)((int64_t)a >> ((uint32_t)b > 63 ? 63 : (uint32_t)b)); }
+static u64 shl_b16(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint32_t)b > 15 ? 0u : (uint16_t)(a << (b & 15));
+}
+static u64 shr_s16(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint16_t)((int16_t)(uint16_t)a >> ((uint32_t)b > 15 ? 15 : (uint32_t)b));
+}
+static u64 shl_b64(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint32_t)b > 63 ? 0 : a << (b & 63);
+}
+static u64 shr_s64(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (u64)((int64_t)a >> ((uint32_t)b > 63 ? 63 : (uint32_t)b));
+}
 static u64 lop3(u64 a, u64 b, u64 c)
 {
     u64 d = 0; /* bit a*4 + b*2 + c of the table */
@@ -185,7 +279,11 @@ static u64 lop3(u64 a, u64 b, u64 c)
     return d;
 }
 static u64 lop3_or(u64 a, u64 b, u64 c) { return lop3(a, b, c) != 0 || (uint32_t)a == (uint32_t)b; }
-static u64 cnot_b16(u64 a, u64 b, u64 c) { (void)b, (void)c; return (uint16_t)a == 0; }
+static u64 cnot_b16(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return (uint16_t)a == 0;
+}
 static u64 slct_s32(u64 a, u64 b, u64 c) { return (int32_t)(uint32_t)c >= 0 ? a : b; }
 static u64 div_s32(u64 a, u64 b, u64 c)
 {
@@ -208,7 +306,11 @@ static u64 mad_chain(u64 a, u64 b, u64 c)
     u64 p = (u64)(uint32_t)a * (uint32_t)b, low = (uint32_t)p + (u64)(uint32_t)c;
     return (uint32_t)((p >> 32) + (uint32_t)b + (low >> 32));
 }
-static u64 add_u16x2(u64 a, u64 b, u64 c) { (void)c; return (uint16_t)(a + b) | (u64)(uint16_t)((a >> 16) + (b >> 16)) << 16; }
+static u64 add_u16x2(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (uint16_t)(a + b) | (u64)(uint16_t)((a >> 16) + (b >> 16)) << 16;
+}
 static u64 max_s16x2_relu(u64 a, u64 b, u64 c)
 {
     u64 d = 0;
@@ -231,16 +333,41 @@ static u64 bfind_shift(u64 a, u64 b, u64 c)
 /* ---- integer conversion ---- */
 
 static u64 sat(int64_t x, int64_t low, int64_t high) { return (u64)(x < low ? low : x > high ? high : x); }
-static u64 cvt_sat_s8_s32(u64 a, u64 b, u64 c) { (void)b, (void)c; return (uint32_t)sat((int32_t)(uint32_t)a, -128, 127); }
-static u64 cvt_sat_u8_s64(u64 a, u64 b, u64 c) { (void)b, (void)c; return sat((int64_t)a, 0, 255); }
-static u64 cvt_sat_s32_u64(u64 a, u64 b, u64 c) { (void)b, (void)c; return a > INT32_MAX ? INT32_MAX : a; }
-static u64 cvt_s16_s8(u64 a, u64 b, u64 c) { (void)b, (void)c; return (u64)(int8_t)(uint8_t)a & 0xffff; }
-static u64 cvt_s64_s8(u64 a, u64 b, u64 c) { (void)b, (void)c; return (u64)(int8_t)(uint8_t)a; }
-static u64 cvt_u64_s16(u64 a, u64 b, u64 c) { (void)b, (void)c; return (u64)(int16_t)(uint16_t)a; }
+static u64 cvt_sat_s8_s32(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return (uint32_t)sat((int32_t)(uint32_t)a, -128, 127);
+}
+static u64 cvt_sat_u8_s64(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return sat((int64_t)a, 0, 255);
+}
+static u64 cvt_sat_s32_u64(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return a > INT32_MAX ? INT32_MAX : a;
+}
+static u64 cvt_s16_s8(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return (u64)(int8_t)(uint8_t)a & 0xffff;
+}
+static u64 cvt_s64_s8(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return (u64)(int8_t)(uint8_t)a;
+}
+static u64 cvt_u64_s16(u64 a, u64 b, u64 c)
+{
+    (void)b, (void)c;
+    return (u64)(int16_t)(uint16_t)a;
+}
 static u64 pack_s16(u64 a, u64 b, u64 c)
 {
     (void)c; /* a goes high */
-    return (uint16_t)sat((int32_t)(uint32_t)b, -32768, 32767) | (u64)(uint16_t)sat((int32_t)(uint32_t)a, -32768, 32767) << 16;
+    return (uint16_t)sat((int32_t)(uint32_t)b, -32768, 32767) | (u64)(uint16_t)sat((int32_t)(uint32_t)a, -32768, 32767)
+                                                                    << 16;
 }
 static u64 pack_u8(u64 a, u64 b, u64 c)
 {
@@ -250,16 +377,35 @@ static u64 pack_u8(u64 a, u64 b, u64 c)
 
 /* ---- floating point ---- */
 
-static float f32(u64 a) { float f; uint32_t b = (uint32_t)a; memcpy(&f, &b, 4); return f; }
-static double f64(u64 a) { double f; memcpy(&f, &a, 8); return f; }
-static u64 bits32(float f) { uint32_t b; memcpy(&b, &f, 4); return b; }
+static float f32(u64 a)
+{
+    float f;
+    uint32_t b = (uint32_t)a;
+    memcpy(&f, &b, 4);
+    return f;
+}
+static double f64(u64 a)
+{
+    double f;
+    memcpy(&f, &a, 8);
+    return f;
+}
+static u64 bits32(float f)
+{
+    uint32_t b;
+    memcpy(&b, &f, 4);
+    return b;
+}
 
 /* A number in a narrow format: `bits` of significand with the leading one, least exponent `least`. */
-typedef struct format { int bits, least, exponent_bits; } format;
+typedef struct format {
+    int bits, least, exponent_bits;
+} format;
 static const format F16 = {11, -14, 5}, BF16 = {8, -126, 8}, TF32 = {11, -126, 8};
 static long double wide(u64 v, format f)
 {
-    int fraction = f.bits - 1, e = (int)(v >> fraction & ((1u << f.exponent_bits) - 1)), top = (1 << f.exponent_bits) - 1;
+    int fraction = f.bits - 1, e = (int)(v >> fraction & ((1u << f.exponent_bits) - 1)),
+        top = (1 << f.exponent_bits) - 1;
     long double m = (long double)(v & ((1u << fraction) - 1)), sign = v >> (fraction + f.exponent_bits) & 1 ? -1 : 1;
     if (e == top)
         return sign * (m != 0 ? NAN : INFINITY);
@@ -325,7 +471,11 @@ static u64 by_halves(u64 a, u64 b, u64 c, half_op *op)
     return op(a & 0xffff, b & 0xffff, c & 0xffff) | op(a >> 16 & 0xffff, b >> 16 & 0xffff, c >> 16 & 0xffff) << 16;
 }
 #define HALF(name, ...)                                                                                                \
-    static u64 name##_1(u64 a, u64 b, u64 c) { (void)b, (void)c; __VA_ARGS__ }                                         \
+    static u64 name##_1(u64 a, u64 b, u64 c)                                                                           \
+    {                                                                                                                  \
+        (void)b, (void)c;                                                                                              \
+        __VA_ARGS__                                                                                                    \
+    }                                                                                                                  \
     static u64 name(u64 a, u64 b, u64 c) { return name##_1(a & 0xffff, b & 0xffff, c & 0xffff); }                      \
     static u64 name##_x2(u64 a, u64 b, u64 c) { return by_halves(a, b, c, name##_1); }
 #define FLUSHED(v) wide(flush(v, F16), F16)
@@ -364,7 +514,12 @@ static u64 set_lt_f16x2(u64 a, u64 b, u64 c)
         d |= (u64)(wide(a >> k & 0xffff, F16) < wide(b >> k & 0xffff, F16) ? 0x3c00 : 0) << k;
     return d;
 }
-#define CVT(name, ...) static u64 name(u64 a, u64 b, u64 c) { (void)b, (void)c; __VA_ARGS__ }
+#define CVT(name, ...)                                                                                                 \
+    static u64 name(u64 a, u64 b, u64 c)                                                                               \
+    {                                                                                                                  \
+        (void)b, (void)c;                                                                                              \
+        __VA_ARGS__                                                                                                    \
+    }
 CVT(rz_f16, return narrow(f32(a), F16, FE_TOWARDZERO);)
 CVT(rm_f16, return narrow(f32(a), F16, FE_DOWNWARD);)
 CVT(rp_bf16, return narrow(f32(a), BF16, FE_UPWARD);)
@@ -388,7 +543,11 @@ CVT(f32_rni_sat, float x = rintf(f32(a)); return bits32(x > 0 ? x < 1 ? x : 1 : 
 /* to integers: rounded, then clamped to the range; no number gives 0 (of f64: the top bit) */
 static u64 to_int(double x, double low, double high, u64 none)
 {
-    return x != x ? none : x <= low ? (u64)(int64_t)low : x >= high ? (u64)(int64_t)high : x < 0 ? (u64)(int64_t)x : (u64)x;
+    return x != x      ? none
+           : x <= low  ? (u64)(int64_t)low
+           : x >= high ? (u64)(int64_t)high
+           : x < 0     ? (u64)(int64_t)x
+                       : (u64)x;
 }
 CVT(s8_f32, return (uint32_t)to_int(nearbyint((double)f32(a)), -128, 127, 0);)
 CVT(u16_f32, return to_int(floor((double)f32(a)), 0, 65535, 0);)
@@ -428,7 +587,12 @@ CMP(geu_f64, f64, (none || x >= y))
 CMP(num_f64, f64, !none)
 CMP(nan_f32, f32, none)
 CMP(eq_ftz, f32, (!none && (x == y || (fabsl(x) < 0x1p-126L && fabsl(y) < 0x1p-126L))))
-static u64 copysign_f32(u64 a, u64 b, u64 c) { (void)c; return (b & 0x7fffffff) | (a & 0x80000000); } /* the sign of a */
+/* the sign of a */
+static u64 copysign_f32(u64 a, u64 b, u64 c)
+{
+    (void)c;
+    return (b & 0x7fffffff) | (a & 0x80000000);
+}
 static u64 slct_f32(u64 a, u64 b, u64 c)
 {
     float x = f32(c); /* .ftz: a subnormal is zero, and -0 >= 0 */
@@ -452,66 +616,111 @@ static u64 add_rp_ftz(u64 a, u64 b, u64 c)
 
 #define V(set) set, KILN__COUNT(set)
 static const row rows[] = {
-    {"bfe.u32 $d, $a, $b, $c;", "4444", V(ints), bfe_u32}, {"bfe.s32 $d, $a, $b, $c;", "4444", V(ints), bfe_s32},
-    {"bfe.u64 $d, $a, $b, $c;", "8844", V(ints), bfe_u64}, {"bfe.s64 $d, $a, $b, $c;", "8844", V(ints), bfe_s64},
+    {"bfe.u32 $d, $a, $b, $c;", "4444", V(ints), bfe_u32},
+    {"bfe.s32 $d, $a, $b, $c;", "4444", V(ints), bfe_s32},
+    {"bfe.u64 $d, $a, $b, $c;", "8844", V(ints), bfe_u64},
+    {"bfe.s64 $d, $a, $b, $c;", "8844", V(ints), bfe_s64},
     {"shr.u32 %r9, $c, 8; bfi.b32 $d, $a, $b, $c, %r9;", "4444", V(ints), bfi_b32},
     {"shr.u32 %r9, $c, 8; bfi.b64 $d, $a, $b, $c, %r9;", "8884", V(ints), bfi_b64},
-    {"bmsk.clamp.b32 $d, $a, $b;", "4444", V(ints), bmsk_clamp}, {"bmsk.wrap.b32 $d, $a, $b;", "4444", V(ints), bmsk_wrap},
-    {"szext.clamp.u32 $d, $a, $b;", "4444", V(ints), szext_cu}, {"szext.clamp.s32 $d, $a, $b;", "4444", V(ints), szext_cs},
-    {"szext.wrap.u32 $d, $a, $b;", "4444", V(ints), szext_wu}, {"szext.wrap.s32 $d, $a, $b;", "4444", V(ints), szext_ws},
+    {"bmsk.clamp.b32 $d, $a, $b;", "4444", V(ints), bmsk_clamp},
+    {"bmsk.wrap.b32 $d, $a, $b;", "4444", V(ints), bmsk_wrap},
+    {"szext.clamp.u32 $d, $a, $b;", "4444", V(ints), szext_cu},
+    {"szext.clamp.s32 $d, $a, $b;", "4444", V(ints), szext_cs},
+    {"szext.wrap.u32 $d, $a, $b;", "4444", V(ints), szext_wu},
+    {"szext.wrap.s32 $d, $a, $b;", "4444", V(ints), szext_ws},
     {"and.b32 %r9, $b, 31; fns.b32 $d, $a, %r9, $c;", "4444", V(ints), fns},
-    {"sad.s32 $d, $a, $b, $c;", "4444", V(ints), sad_s32}, {"sad.u16 $d, $a, $b, $c;", "2222", V(ints), sad_u16},
+    {"sad.s32 $d, $a, $b, $c;", "4444", V(ints), sad_s32},
+    {"sad.u16 $d, $a, $b, $c;", "2222", V(ints), sad_u16},
     {"sad.u64 $d, $a, $b, $c;", "8888", V(ints), sad_u64},
-    {"mul24.lo.s32 $d, $a, $b;", "4444", V(ints), mul24_lo_s}, {"mul24.hi.s32 $d, $a, $b;", "4444", V(ints), mul24_hi_s},
-    {"mul24.hi.u32 $d, $a, $b;", "4444", V(ints), mul24_hi_u}, {"mad24.lo.u32 $d, $a, $b, $c;", "4444", V(ints), mad24_lo_u},
-    {"mad24.hi.sat.s32 $d, $a, $b, $c;", "4444", V(ints), mad24_sat}, {"mad.hi.sat.s32 $d, $a, $b, $c;", "4444", V(ints), mad_hi_sat},
-    {"dp4a.s32.s32 $d, $a, $b, $c;", "4444", V(ints), dp4a_ss}, {"dp4a.u32.s32 $d, $a, $b, $c;", "4444", V(ints), dp4a_us},
-    {"dp2a.lo.s32.u32 $d, $a, $b, $c;", "4444", V(ints), dp2a_lo_su}, {"dp2a.hi.u32.s32 $d, $a, $b, $c;", "4444", V(ints), dp2a_hi_us},
-    {"prmt.b32 $d, $a, $b, $c;", "4444", V(ints), prmt}, {"prmt.b32.f4e $d, $a, $b, $c;", "4444", V(ints), prmt_f4e},
-    {"prmt.b32.b4e $d, $a, $b, $c;", "4444", V(ints), prmt_b4e}, {"prmt.b32.rc8 $d, $a, $b, $c;", "4444", V(ints), prmt_rc8},
-    {"prmt.b32.ecl $d, $a, $b, $c;", "4444", V(ints), prmt_ecl}, {"prmt.b32.ecr $d, $a, $b, $c;", "4444", V(ints), prmt_ecr},
+    {"mul24.lo.s32 $d, $a, $b;", "4444", V(ints), mul24_lo_s},
+    {"mul24.hi.s32 $d, $a, $b;", "4444", V(ints), mul24_hi_s},
+    {"mul24.hi.u32 $d, $a, $b;", "4444", V(ints), mul24_hi_u},
+    {"mad24.lo.u32 $d, $a, $b, $c;", "4444", V(ints), mad24_lo_u},
+    {"mad24.hi.sat.s32 $d, $a, $b, $c;", "4444", V(ints), mad24_sat},
+    {"mad.hi.sat.s32 $d, $a, $b, $c;", "4444", V(ints), mad_hi_sat},
+    {"dp4a.s32.s32 $d, $a, $b, $c;", "4444", V(ints), dp4a_ss},
+    {"dp4a.u32.s32 $d, $a, $b, $c;", "4444", V(ints), dp4a_us},
+    {"dp2a.lo.s32.u32 $d, $a, $b, $c;", "4444", V(ints), dp2a_lo_su},
+    {"dp2a.hi.u32.s32 $d, $a, $b, $c;", "4444", V(ints), dp2a_hi_us},
+    {"prmt.b32 $d, $a, $b, $c;", "4444", V(ints), prmt},
+    {"prmt.b32.f4e $d, $a, $b, $c;", "4444", V(ints), prmt_f4e},
+    {"prmt.b32.b4e $d, $a, $b, $c;", "4444", V(ints), prmt_b4e},
+    {"prmt.b32.rc8 $d, $a, $b, $c;", "4444", V(ints), prmt_rc8},
+    {"prmt.b32.ecl $d, $a, $b, $c;", "4444", V(ints), prmt_ecl},
+    {"prmt.b32.ecr $d, $a, $b, $c;", "4444", V(ints), prmt_ecr},
     {"prmt.b32.rc16 $d, $a, $b, $c;", "4444", V(ints), prmt_rc16},
-    {"shf.l.wrap.b32 $d, $a, $b, $c;", "4444", V(ints), shf_lw}, {"shf.r.wrap.b32 $d, $a, $b, $c;", "4444", V(ints), shf_rw},
-    {"shf.l.clamp.b32 $d, $a, $b, $c;", "4444", V(ints), shf_lc}, {"shf.r.clamp.b32 $d, $a, $b, $c;", "4444", V(ints), shf_rc},
-    {"shl.b16 $d, $a, $b;", "2244", V(ints), shl_b16}, {"shr.s16 $d, $a, $b;", "2244", V(ints), shr_s16},
-    {"shl.b64 $d, $a, $b;", "8844", V(ints), shl_b64}, {"shr.s64 $d, $a, $b;", "8844", V(ints), shr_s64},
+    {"shf.l.wrap.b32 $d, $a, $b, $c;", "4444", V(ints), shf_lw},
+    {"shf.r.wrap.b32 $d, $a, $b, $c;", "4444", V(ints), shf_rw},
+    {"shf.l.clamp.b32 $d, $a, $b, $c;", "4444", V(ints), shf_lc},
+    {"shf.r.clamp.b32 $d, $a, $b, $c;", "4444", V(ints), shf_rc},
+    {"shl.b16 $d, $a, $b;", "2244", V(ints), shl_b16},
+    {"shr.s16 $d, $a, $b;", "2244", V(ints), shr_s16},
+    {"shl.b64 $d, $a, $b;", "8844", V(ints), shl_b64},
+    {"shr.s64 $d, $a, $b;", "8844", V(ints), shr_s64},
     {"lop3.b32 $d, $a, $b, $c, 0x2d;", "4444", V(ints), lop3},
-    {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 _|%p0, $a, $b, $c, 0x2d, %p1; selp.b32 $d, 1, 0, %p0;", "4444", V(ints), lop3_or},
+    {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 _|%p0, $a, $b, $c, 0x2d, %p1; selp.b32 $d, 1, 0, %p0;", "4444", V(ints),
+     lop3_or},
     {"setp.eq.u32 %p1, $a, $b; lop3.or.b32 $d|_, $a, $b, $c, 0x2d, %p1;", "4444", V(ints), lop3},
-    {"cnot.b16 $d, $a;", "2222", V(ints), cnot_b16}, {"slct.b64.s32 $d, $a, $b, $c;", "8884", V(ints), slct_s32},
-    {"div.s32 $d, $a, $b;", "4444", V(ints), div_s32}, {"rem.s64 $d, $a, $b;", "8888", V(ints), rem_s64},
+    {"cnot.b16 $d, $a;", "2222", V(ints), cnot_b16},
+    {"slct.b64.s32 $d, $a, $b, $c;", "8884", V(ints), slct_s32},
+    {"div.s32 $d, $a, $b;", "4444", V(ints), div_s32},
+    {"rem.s64 $d, $a, $b;", "8888", V(ints), rem_s64},
     {"add.cc.u64 %d9, $a, $b; addc.u64 $d, $c, $a;", "8888", V(ints), add_chain},
     {"sub.cc.u64 %d9, $a, $b; subc.cc.u64 $d, $c, $a;", "8888", V(ints), sub_chain},
     {"mad.lo.cc.u32 %r9, $a, $b, $c; madc.hi.u32 $d, $a, $b, $b;", "4444", V(ints), mad_chain},
-    {"add.u16x2 $d, $a, $b;", "4444", V(ints), add_u16x2}, {"max.relu.s16x2 $d, $a, $b;", "4444", V(ints), max_s16x2_relu},
+    {"add.u16x2 $d, $a, $b;", "4444", V(ints), add_u16x2},
+    {"max.relu.s16x2 $d, $a, $b;", "4444", V(ints), max_s16x2_relu},
     {"bfind.shiftamt.s32 $d, $a;", "4444", V(ints), bfind_shift},
-    {"cvt.sat.s8.s32 $d, $a;", "4444", V(ints), cvt_sat_s8_s32}, {"cvt.sat.u8.s64 $d, $a;", "4888", V(ints), cvt_sat_u8_s64},
-    {"cvt.sat.s32.u64 $d, $a;", "4888", V(ints), cvt_sat_s32_u64}, {"cvt.s16.s8 $d, $a;", "2444", V(ints), cvt_s16_s8},
-    {"cvt.s64.s8 $d, $a;", "8444", V(ints), cvt_s64_s8}, {"cvt.u64.s16 $d, $a;", "8244", V(ints), cvt_u64_s16},
+    {"cvt.sat.s8.s32 $d, $a;", "4444", V(ints), cvt_sat_s8_s32},
+    {"cvt.sat.u8.s64 $d, $a;", "4888", V(ints), cvt_sat_u8_s64},
+    {"cvt.sat.s32.u64 $d, $a;", "4888", V(ints), cvt_sat_s32_u64},
+    {"cvt.s16.s8 $d, $a;", "2444", V(ints), cvt_s16_s8},
+    {"cvt.s64.s8 $d, $a;", "8444", V(ints), cvt_s64_s8},
+    {"cvt.u64.s16 $d, $a;", "8244", V(ints), cvt_u64_s16},
     {"cvt.pack.sat.s16.s32 $d, $a, $b;", "4444", V(ints), pack_s16},
     {"cvt.pack.sat.u8.s32.b32 $d, $a, $b, $c;", "4444", V(ints), pack_u8},
-    {"add.ftz.f16 $d, $a, $b;", "2222", V(halves), add_ftz}, {"add.ftz.f16x2 $d, $a, $b;", "4444", V(pairs), add_ftz_x2},
-    {"sub.f16 $d, $a, $b;", "2222", V(halves), sub_f16}, {"sub.f16x2 $d, $a, $b;", "4444", V(pairs), sub_f16_x2},
-    {"mul.ftz.sat.f16 $d, $a, $b;", "2222", V(halves), mul_ftz_sat}, {"mul.ftz.sat.f16x2 $d, $a, $b;", "4444", V(pairs), mul_ftz_sat_x2},
-    {"fma.rn.ftz.f16 $d, $a, $b, $c;", "2222", V(halves), fma_ftz}, {"fma.rn.ftz.f16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_ftz_x2},
-    {"fma.rn.relu.f16 $d, $a, $b, $c;", "2222", V(halves), fma_relu}, {"fma.rn.relu.f16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_relu_x2},
-    {"fma.rn.bf16 $d, $a, $b, $c;", "2222", V(halves), fma_bf16}, {"fma.rn.bf16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_bf16_x2},
-    {"mul.bf16 $d, $a, $b;", "2222", V(halves), mul_bf16}, {"mul.bf16x2 $d, $a, $b;", "4444", V(pairs), mul_bf16_x2},
-    {"neg.ftz.f16 $d, $a;", "2222", V(halves), neg_ftz}, {"neg.ftz.f16x2 $d, $a;", "4444", V(pairs), neg_ftz_x2},
-    {"abs.ftz.f16 $d, $a;", "2222", V(halves), abs_ftz}, {"abs.ftz.f16x2 $d, $a;", "4444", V(pairs), abs_ftz_x2},
-    {"min.ftz.f16 $d, $a, $b;", "2222", V(halves), min_ftz}, {"min.ftz.f16x2 $d, $a, $b;", "4444", V(pairs), min_ftz_x2},
-    {"max.NaN.bf16 $d, $a, $b;", "2222", V(halves), max_nan}, {"max.NaN.bf16x2 $d, $a, $b;", "4444", V(pairs), max_nan_x2},
-    {"min.xorsign.abs.f16 $d, $a, $b;", "2222", V(halves), min_xorsign}, {"min.xorsign.abs.f16x2 $d, $a, $b;", "4444", V(pairs), min_xorsign_x2},
+    {"add.ftz.f16 $d, $a, $b;", "2222", V(halves), add_ftz},
+    {"add.ftz.f16x2 $d, $a, $b;", "4444", V(pairs), add_ftz_x2},
+    {"sub.f16 $d, $a, $b;", "2222", V(halves), sub_f16},
+    {"sub.f16x2 $d, $a, $b;", "4444", V(pairs), sub_f16_x2},
+    {"mul.ftz.sat.f16 $d, $a, $b;", "2222", V(halves), mul_ftz_sat},
+    {"mul.ftz.sat.f16x2 $d, $a, $b;", "4444", V(pairs), mul_ftz_sat_x2},
+    {"fma.rn.ftz.f16 $d, $a, $b, $c;", "2222", V(halves), fma_ftz},
+    {"fma.rn.ftz.f16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_ftz_x2},
+    {"fma.rn.relu.f16 $d, $a, $b, $c;", "2222", V(halves), fma_relu},
+    {"fma.rn.relu.f16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_relu_x2},
+    {"fma.rn.bf16 $d, $a, $b, $c;", "2222", V(halves), fma_bf16},
+    {"fma.rn.bf16x2 $d, $a, $b, $c;", "4444", V(pairs), fma_bf16_x2},
+    {"mul.bf16 $d, $a, $b;", "2222", V(halves), mul_bf16},
+    {"mul.bf16x2 $d, $a, $b;", "4444", V(pairs), mul_bf16_x2},
+    {"neg.ftz.f16 $d, $a;", "2222", V(halves), neg_ftz},
+    {"neg.ftz.f16x2 $d, $a;", "4444", V(pairs), neg_ftz_x2},
+    {"abs.ftz.f16 $d, $a;", "2222", V(halves), abs_ftz},
+    {"abs.ftz.f16x2 $d, $a;", "4444", V(pairs), abs_ftz_x2},
+    {"min.ftz.f16 $d, $a, $b;", "2222", V(halves), min_ftz},
+    {"min.ftz.f16x2 $d, $a, $b;", "4444", V(pairs), min_ftz_x2},
+    {"max.NaN.bf16 $d, $a, $b;", "2222", V(halves), max_nan},
+    {"max.NaN.bf16x2 $d, $a, $b;", "4444", V(pairs), max_nan_x2},
+    {"min.xorsign.abs.f16 $d, $a, $b;", "2222", V(halves), min_xorsign},
+    {"min.xorsign.abs.f16x2 $d, $a, $b;", "4444", V(pairs), min_xorsign_x2},
     {"set.lt.f16x2.f16x2 $d, $a, $b;", "4444", V(pairs), set_lt_f16x2},
-    {"cvt.rz.f16.f32 $d, $a;", "2444", V(singles), rz_f16}, {"cvt.rm.f16.f32 $d, $a;", "2444", V(singles), rm_f16},
-    {"cvt.rp.bf16.f32 $d, $a;", "2444", V(singles), rp_bf16}, {"cvt.rn.f16.f64 $d, $a;", "2888", V(doubles), rn_f16_f64},
-    {"cvt.rna.tf32.f32 $d, $a;", "4444", V(singles), tf32_rna}, {"cvt.rna.satfinite.tf32.f32 $d, $a;", "4444", V(singles), tf32_sat},
+    {"cvt.rz.f16.f32 $d, $a;", "2444", V(singles), rz_f16},
+    {"cvt.rm.f16.f32 $d, $a;", "2444", V(singles), rm_f16},
+    {"cvt.rp.bf16.f32 $d, $a;", "2444", V(singles), rp_bf16},
+    {"cvt.rn.f16.f64 $d, $a;", "2888", V(doubles), rn_f16_f64},
+    {"cvt.rna.tf32.f32 $d, $a;", "4444", V(singles), tf32_rna},
+    {"cvt.rna.satfinite.tf32.f32 $d, $a;", "4444", V(singles), tf32_sat},
     {"cvt.rn.relu.satfinite.f16x2.f32 $d, $a, $b;", "4444", V(singles), f16x2_relu},
-    {"cvt.rm.f32.f64 $d, $a;", "4888", V(doubles), f32_rm_f64}, {"cvt.rni.sat.f32.f32 $d, $a;", "4444", V(singles), f32_rni_sat},
-    {"cvt.rni.s8.f32 $d, $a;", "4444", V(singles), s8_f32}, {"cvt.rmi.u16.f32 $d, $a;", "2444", V(singles), u16_f32},
-    {"cvt.rpi.u32.f64 $d, $a;", "4888", V(doubles), u32_f64}, {"cvt.rpi.ftz.s32.f32 $d, $a;", "4444", V(singles), s32_f32_ftz},
-    {"cvt.rzi.u64.f32 $d, $a;", "8444", V(singles), u64_f32}, {"cvt.rp.f32.u64 $d, $a;", "4888", V(ints), f32_rp_u64},
-    {"cvt.rz.f32.s64 $d, $a;", "4888", V(ints), f32_rz_s64}, {"cvt.rn.f16.s32 $d, $a;", "2444", V(ints), f16_rn_s32},
+    {"cvt.rm.f32.f64 $d, $a;", "4888", V(doubles), f32_rm_f64},
+    {"cvt.rni.sat.f32.f32 $d, $a;", "4444", V(singles), f32_rni_sat},
+    {"cvt.rni.s8.f32 $d, $a;", "4444", V(singles), s8_f32},
+    {"cvt.rmi.u16.f32 $d, $a;", "2444", V(singles), u16_f32},
+    {"cvt.rpi.u32.f64 $d, $a;", "4888", V(doubles), u32_f64},
+    {"cvt.rpi.ftz.s32.f32 $d, $a;", "4444", V(singles), s32_f32_ftz},
+    {"cvt.rzi.u64.f32 $d, $a;", "8444", V(singles), u64_f32},
+    {"cvt.rp.f32.u64 $d, $a;", "4888", V(ints), f32_rp_u64},
+    {"cvt.rz.f32.s64 $d, $a;", "4888", V(ints), f32_rz_s64},
+    {"cvt.rn.f16.s32 $d, $a;", "2444", V(ints), f16_rn_s32},
     {"testp.finite.f32 %p0, $a; selp.b32 $d, 1, 0, %p0;", "4444", V(singles), finite32},
     {"testp.subnormal.f32 %p0, $a; selp.b32 $d, 1, 0, %p0;", "4444", V(singles), subnormal},
     {"testp.number.f32 %p0, $a; selp.b32 $d, 1, 0, %p0;", "4444", V(singles), number},
@@ -528,8 +737,10 @@ static const row rows[] = {
     {"setp.num.f64 %p0, $a, $b; selp.b32 $d, 1, 0, %p0;", "4888", V(doubles), num_f64},
     {"setp.nan.f32 %p0, $a, $b; selp.b32 $d, 1, 0, %p0;", "4444", V(singles), nan_f32},
     {"setp.eq.ftz.f32 %p0, $a, $b; selp.b32 $d, 1, 0, %p0;", "4444", V(singles), eq_ftz},
-    {"copysign.f32 $d, $a, $b;", "4444", V(singles), copysign_f32}, {"slct.ftz.b32.f32 $d, $a, $b, $c;", "4444", V(singles), slct_f32},
-    {"max.abs.f32 $d, $a, $b, $c;", "4444", V(singles), max3_abs}, {"add.rp.ftz.f32 $d, $a, $b;", "4444", V(singles), add_rp_ftz},
+    {"copysign.f32 $d, $a, $b;", "4444", V(singles), copysign_f32},
+    {"slct.ftz.b32.f32 $d, $a, $b, $c;", "4444", V(singles), slct_f32},
+    {"max.abs.f32 $d, $a, $b, $c;", "4444", V(singles), max3_abs},
+    {"add.rp.ftz.f32 $d, $a, $b;", "4444", V(singles), add_rp_ftz},
 };
 
 static char register_of(char size) { return size == '2' ? 'h' : size == '4' ? 'r' : 'd'; }
@@ -537,14 +748,18 @@ static char register_of(char size) { return size == '2' ? 'h' : size == '4' ? 'r
 static void write_kernel(kiln__text *out, size_t n)
 {
     const row *r = &rows[n];
-    kiln__text_printf(out, ".visible .entry k%zu (.param .u64 in, .param .u64 out) {\n"
-                      ".reg .pred %%p<4>; .reg .b16 %%h<10>; .reg .b32 %%r<12>; .reg .b64 %%d<12>;\n"
-                      "ld.param.u64 %%d4, [in]; ld.param.u64 %%d5, [out]; mov.u32 %%r4, %%tid.x; mov.u32 %%r5, %%ctaid.x;\n"
-                      "mad.lo.u32 %%r4, %%r5, 256, %%r4; mad.wide.u32 %%d4, %%r4, 24, %%d4; mad.wide.u32 %%d5, %%r4, 8, %%d5;\n"
-                      "ld.global.u64 %%d1, [%%d4]; ld.global.u64 %%d2, [%%d4+8]; ld.global.u64 %%d3, [%%d4+16];\n", n);
+    kiln__text_printf(
+        out,
+        ".visible .entry k%zu (.param .u64 in, .param .u64 out) {\n"
+        ".reg .pred %%p<4>; .reg .b16 %%h<10>; .reg .b32 %%r<12>; .reg .b64 %%d<12>;\n"
+        "ld.param.u64 %%d4, [in]; ld.param.u64 %%d5, [out]; mov.u32 %%r4, %%tid.x; mov.u32 %%r5, %%ctaid.x;\n"
+        "mad.lo.u32 %%r4, %%r5, 256, %%r4; mad.wide.u32 %%d4, %%r4, 24, %%d4; mad.wide.u32 %%d5, %%r4, 8, %%d5;\n"
+        "ld.global.u64 %%d1, [%%d4]; ld.global.u64 %%d2, [%%d4+8]; ld.global.u64 %%d3, [%%d4+16];\n",
+        n);
     for (int k = 1; k < 4; k++)
         if (r->sizes[k] != '8')
-            kiln__text_printf(out, "cvt.u%d.u64 %%%c%d, %%d%d;\n", r->sizes[k] == '2' ? 16 : 32, register_of(r->sizes[k]), k, k);
+            kiln__text_printf(out, "cvt.u%d.u64 %%%c%d, %%d%d;\n", r->sizes[k] == '2' ? 16 : 32,
+                              register_of(r->sizes[k]), k, k);
     for (const char *p = r->text; *p; p++) {
         if (*p == '$' && p++) {
             int k = *p == 'd' ? 0 : *p - 'a' + 1;
@@ -572,7 +787,9 @@ static void all_rows(void)
     vm_bench b = vm_bench_text(text.data, text.length, (vm_limits){.threads = 1});
     kiln__text_free(&text);
     u64 *to, *out;
-    struct { u64 in, out; } p;
+    struct {
+        u64 in, out;
+    } p;
     p.in = vm_bench_zeros(&b, sizeof in, &to);
     p.out = vm_bench_zeros(&b, MOST * 8, &out);
     for (size_t n = 0; n < KILN__COUNT(rows); n++) {
@@ -610,11 +827,14 @@ static void integer_conversions(void)
     static const char *const types[] = {"u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"};
     enum { LANES = 20, MOST = 8 * 8 * 2 * 9 };
     kiln__text text = {0};
-    kiln__text_puts(&text, ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k (.param .u64 in, .param .u64 out) {\n"
-                    ".reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %d<8>;\nld.param.u64 %d4, [in]; ld.param.u64 %d5, [out];\n"
-                    "mov.u32 %r4, %tid.x; mad.wide.u32 %d4, %r4, 8, %d4; mad.wide.u32 %d5, %r4, 8, %d5;\n"
-                    "ld.global.u64 %d1, [%d4]; ld.global.u32 %r1, [%d4]; ld.global.u16 %h1, [%d4];\n");
-    static struct { int to, from, sat, reg; } forms[MOST];
+    kiln__text_puts(
+        &text, ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k (.param .u64 in, .param .u64 out) {\n"
+               ".reg .b16 %h<4>; .reg .b32 %r<8>; .reg .b64 %d<8>;\nld.param.u64 %d4, [in]; ld.param.u64 %d5, [out];\n"
+               "mov.u32 %r4, %tid.x; mad.wide.u32 %d4, %r4, 8, %d4; mad.wide.u32 %d5, %r4, 8, %d5;\n"
+               "ld.global.u64 %d1, [%d4]; ld.global.u32 %r1, [%d4]; ld.global.u16 %h1, [%d4];\n");
+    static struct {
+        int to, from, sat, reg;
+    } forms[MOST];
     size_t count = 0;
     for (int to = 0; to < 8; to++)
         for (int from = 0; from < 8; from++)
@@ -622,15 +842,18 @@ static void integer_conversions(void)
                 int reg = more % 3 + 1, source = more / 3 % 3 + 1, saturate = more / 9; /* 1 2 3: 16 32 64 bits */
                 if (reg < to / 2 || source < from / 2)
                     continue;
-                kiln__text_printf(&text, "cvt%s.%s.%s %%%c0, %%%c1; st.global.u%d [%%d5+%zu], %%%c0;\n", saturate ? ".sat" : "",
-                                  types[to], types[from], "?hrd"[reg], "?hrd"[source], 8 << reg, count * LANES * 8, "?hrd"[reg]);
+                kiln__text_printf(&text, "cvt%s.%s.%s %%%c0, %%%c1; st.global.u%d [%%d5+%zu], %%%c0;\n",
+                                  saturate ? ".sat" : "", types[to], types[from], "?hrd"[reg], "?hrd"[source], 8 << reg,
+                                  count * LANES * 8, "?hrd"[reg]);
                 forms[count].to = to, forms[count].from = from, forms[count].sat = saturate, forms[count++].reg = reg;
             }
     kiln__text_puts(&text, "ret;\n}\n");
     vm_bench b = vm_bench_text(text.data, text.length, (vm_limits){.threads = 1});
     kiln__text_free(&text);
     u64 *in, *out;
-    struct { u64 in, out; } p;
+    struct {
+        u64 in, out;
+    } p;
     p.in = vm_bench_zeros(&b, LANES * 8, &in);
     p.out = vm_bench_zeros(&b, count * LANES * 8, &out);
     memcpy(in, ints, LANES * 8);

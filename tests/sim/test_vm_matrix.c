@@ -5,10 +5,11 @@
 #include "vm_check.h"
 
 #define HEAD ".version 9.0\n.target sm_100a\n.address_size 64\n"
-#define KERNEL(...)                                                                                                    \
-    HEAD ".visible .entry k (.param .u64 a) {\n.reg .b32 %r<40>; .reg .f32 %f<16>; .reg .b64 %d<40>; .reg .f64 %e<32>;\n"  \
-         ".shared .align 128 .b8 sh[4096];\n"                                                                          \
-         "ld.param.u64 %d0, [a]; mov.u32 %r0, %tid.x; mad.wide.u32 %d1, %r0, 128, %d0;\n" __VA_ARGS__ "\nret;\n}\n"
+#define KERNEL(...)                                                                                                      \
+    HEAD                                                                                                                 \
+        ".visible .entry k (.param .u64 a) {\n.reg .b32 %r<40>; .reg .f32 %f<16>; .reg .b64 %d<40>; .reg .f64 %e<32>;\n" \
+        ".shared .align 128 .b8 sh[4096];\n"                                                                             \
+        "ld.param.u64 %d0, [a]; mov.u32 %r0, %tid.x; mad.wide.u32 %d1, %r0, 128, %d0;\n" __VA_ARGS__ "\nret;\n}\n"
 #define LOAD_A2 "ld.global.v2.b32 {%r1, %r2}, [%d1];\n"
 #define LOAD_A4 "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%d1];\n"
 #define LOAD_B2 "ld.global.v2.b32 {%r5, %r6}, [%d1+16];\n"
@@ -18,7 +19,11 @@
 #define STORE_8 STORE_4 "st.global.v4.b32 [%d1+80], {%r24, %r25, %r26, %r27};\n"
 
 /* A lane's 128 bytes: a from 0, b from 16, c from 32, d from 64 (of .f64: b from 32 doubles in, see there). */
-typedef union lane_data { uint32_t w[32]; float f[32]; double d[16]; } lane_data;
+typedef union lane_data {
+    uint32_t w[32];
+    float f[32];
+    double d[16];
+} lane_data;
 static lane_data rows[32];
 
 static void run_on(const char *text, int cc)
@@ -86,13 +91,15 @@ static void halves_m16n8k16(void)
             int row = (i < 2 || (i >= 4 && i < 6)) ? group : group + 8, col = thread * 2 + (i & 1) + (i >= 4 ? 8 : 0);
             rows[lane].w[i / 2] |= half_of(A[row][col]) << 16 * (i & 1);
         }
-        for (int i = 0; i < 4; i++) /* B: "row = (threadID_in_group * 2) + (i & 1) for i < 2, + 8 for i >= 2; col = groupID" */
+        /* B: "row = (threadID_in_group * 2) + (i & 1) for i < 2, + 8 for i >= 2; col = groupID" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[4 + i / 2] |= half_of(B[thread * 2 + (i & 1) + (i >= 2 ? 8 : 0)][group]) << 16 * (i & 1);
-        for (int i = 0; i < 4; i++) /* C: "row = groupID for i < 2, groupID + 8 for i >= 2; col = thread * 2 + (i & 1)" */
+        /* C: "row = groupID for i < 2, groupID + 8 for i >= 2; col = thread * 2 + (i & 1)" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[8 + i] = single_of(C[group + (i >= 2 ? 8 : 0)][thread * 2 + (i & 1)]);
     }
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r20, %r21, %r22, %r23}, "
-               "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
+                                       "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             CHECK(rows[lane].f[16 + i] == (float)D[(lane >> 2) + (i >= 2 ? 8 : 0)][lane % 4 * 2 + (i & 1)]);
@@ -102,7 +109,7 @@ static void halves_m16n8k16(void)
             rows[lane].w[8 + r] = half_of(C[(lane >> 2) + 8 * r][lane % 4 * 2]) |
                                   half_of(C[(lane >> 2) + 8 * r][lane % 4 * 2 + 1]) << 16;
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r20, %r21}, "
-               "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10};" STORE_4));
+                                       "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10};" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int r = 0; r < 2; r++)
             CHECK(rows[lane].w[16 + r] == (half_of(D[(lane >> 2) + 8 * r][lane % 4 * 2]) |
@@ -114,7 +121,8 @@ static void tf32_m16n8k8(void)
     fill(16, 8, 8);
     for (int lane = 0; lane < 32; lane++) {
         int group = lane >> 2, thread = lane % 4;
-        for (int i = 0; i < 4; i++) /* "row = groupID for a0 and a2, + 8 for a1 and a3; col = thread for a0, a1, + 4 else" */
+        /* "row = groupID for a0 and a2, + 8 for a1 and a3; col = thread for a0, a1, + 4 else" */
+        for (int i = 0; i < 4; i++)
             rows[lane].w[i] = single_of(A[group + (i & 1) * 8][thread + (i >= 2 ? 4 : 0)]) | 0x1fff; /* not looked at */
         for (int i = 0; i < 2; i++)
             rows[lane].w[4 + i] = single_of(B[thread + 4 * i][group]);
@@ -122,7 +130,7 @@ static void tf32_m16n8k8(void)
             rows[lane].w[8 + i] = single_of(C[group + (i >= 2 ? 8 : 0)][thread * 2 + (i & 1)]);
     }
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r20, %r21, %r22, %r23}, "
-               "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
+                                       "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             CHECK(rows[lane].f[16 + i] == (float)D[(lane >> 2) + (i >= 2 ? 8 : 0)][lane % 4 * 2 + (i & 1)]);
@@ -139,14 +147,15 @@ static void bytes_m16n8k32(void)
             rows[lane].w[i / 4] |= (uint32_t)(uint8_t)A[row][col] << 8 * (i & 3);
         }
         for (int i = 0; i < 8; i++)
-            rows[lane].w[4 + i / 4] |= (uint32_t)(uint8_t)B[thread * 4 + (i & 3) + (i >= 4 ? 16 : 0)][group] << 8 * (i & 3);
+            rows[lane].w[4 + i / 4] |= (uint32_t)(uint8_t)B[thread * 4 + (i & 3) + (i >= 4 ? 16 : 0)][group]
+                                       << 8 * (i & 3);
         for (int i = 0; i < 4; i++)
             rows[lane].w[8 + i] = (uint32_t)C[group + (i >= 2 ? 8 : 0)][thread * 2 + (i & 1)];
     }
     lane_data before[32];
     memcpy(before, rows, sizeof rows);
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r20, %r21, %r22, %r23}, "
-               "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
+                                       "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++)
             CHECK(rows[lane].w[16 + i] == (uint32_t)D[(lane >> 2) + (i >= 2 ? 8 : 0)][lane % 4 * 2 + (i & 1)]);
@@ -154,7 +163,8 @@ static void bytes_m16n8k32(void)
     memcpy(rows, before, sizeof rows);
     for (int lane = 0; lane < 32; lane++)
         rows[lane].w[8] = 0x7fffffff;
-    run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%r20, %r21, %r22, %r23}, "
+    run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4
+               "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%r20, %r21, %r22, %r23}, "
                "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};"
                "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.s8.s32 {%r24, %r25, %r26, %r27}, "
                "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_8));
@@ -176,9 +186,10 @@ static void bits_and_nibbles(void)
         rows[lane].w[4] = 0x0f0f0f0fu << lane / 16;
         rows[lane].w[8] = 1000, rows[lane].w[9] = 2000;
     }
-    run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4
-               "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r20, %r21}, {%r1}, {%r5}, {%r9, %r10};"
-               "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc {%r22, %r23}, %r1, %r5, {%r9, %r10};" STORE_4));
+    run(KERNEL(
+        LOAD_A4 LOAD_B2 LOAD_C4
+        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%r20, %r21}, {%r1}, {%r5}, {%r9, %r10};"
+        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc {%r22, %r23}, %r1, %r5, {%r9, %r10};" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 2; i++) {
             uint32_t a = (uint32_t)(lane / 4) * 0x01010101u, b = 0x0f0f0f0fu << (lane % 4 * 2 + i) / 4;
@@ -192,7 +203,8 @@ static void bits_and_nibbles(void)
             rows[lane].w[0] |= ((uint32_t)A[lane >> 2][lane % 4 * 8 + i] & 15) << 4 * i;
             rows[lane].w[4] |= ((uint32_t)B[lane % 4 * 8 + i][lane >> 2] & 15) << 4 * i;
         }
-        rows[lane].w[8] = (uint32_t)C[lane >> 2][lane % 4 * 2], rows[lane].w[9] = (uint32_t)C[lane >> 2][lane % 4 * 2 + 1];
+        rows[lane].w[8] = (uint32_t)C[lane >> 2][lane % 4 * 2],
+        rows[lane].w[9] = (uint32_t)C[lane >> 2][lane % 4 * 2 + 1];
     }
     run(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4
                "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%r20, %r21}, {%r1}, {%r5}, {%r9, %r10};" STORE_4));
@@ -223,7 +235,8 @@ static void quads_m8n8k4(void)
 {
     static const char *const texts[2][2] = {
 #define QUADS(layouts)                                                                                                 \
-    KERNEL(LOAD_A4 LOAD_B2 LOAD_C8 "mma.sync.aligned.m8n8k4." layouts ".f32.f16.f16.f32 {%r20, %r21, %r22, %r23, %r24, "  \
+    KERNEL(LOAD_A4 LOAD_B2 LOAD_C8                                                                                     \
+           "mma.sync.aligned.m8n8k4." layouts ".f32.f16.f16.f32 {%r20, %r21, %r22, %r23, %r24, "                       \
            "%r25, %r26, %r27}, {%r1, %r2}, {%r5, %r6}, {%r9, %r10, %r11, %r12, %r13, %r14, %r15, %r16};" STORE_8)
         {QUADS("row.row"), QUADS("row.col")}, {QUADS("col.row"), QUADS("col.col")}};
     static int a[4][8][4], b[4][4][8], c[4][8][8];
@@ -272,7 +285,8 @@ static float sum_of(const uint32_t *a, const uint32_t *b, float c, int cc)
     }
     rows[0].f[8] = c;
     run_on(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r20, %r21, %r22, %r23}, "
-                  "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4), cc);
+                                          "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10, %r11, %r12};" STORE_4),
+           cc);
     return rows[0].f[16];
 }
 
@@ -299,14 +313,15 @@ static void rounding(void)
     memset(a, 0, sizeof a), memset(b, 0, sizeof b);
     a[0] = b[0] = 0x3e00;
     a[1] = TINY, b[1] = SMALLER;
-    CHECK(sum_of(a, b, -2.25f, 90) == 0);      /* c has the power 2^1: 2^-25 is below it */
+    CHECK(sum_of(a, b, -2.25f, 90) == 0); /* c has the power 2^1: 2^-25 is below it */
     a[1] = TINY, b[1] = TINY;
     CHECK(sum_of(a, b, -2.25f, 90) == 0x1p-24f);
     /* infinities and what is no number */
     a[0] = 0x7c00, b[0] = ONE;
     CHECK(sum_of(a, b, 1, 90) == INFINITY);
     CHECK(isnan(sum_of(a, b, -INFINITY, 90)) && rows[0].w[16] == 0x7fffffff);
-    CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0); /* infinity by zero in its row; the other rows have nothing of it */
+    /* infinity by zero in its row; the other rows have nothing of it */
+    CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0);
     b[0] = 0;
     CHECK(isnan(sum_of(a, b, 1, 90)));
     /* negative sums are cut towards zero as well */
@@ -330,7 +345,8 @@ static void sparse(void)
         }
     for (int lane = 0; lane < 32; lane++) {
         int group = lane >> 2, thread = lane % 4;
-        for (int i = 0; i < 4; i++) { /* A as stored, 16 by 8: "row = groupID for i < 2, + 8 else; col = thread * 2 + (i & 1)" */
+        /* A as stored, 16 by 8: "row = groupID for i < 2, + 8 else; col = thread * 2 + (i & 1)" */
+        for (int i = 0; i < 4; i++) {
             int row = group + (i >= 2 ? 8 : 0), at = thread * 2 + (i & 1);
             int col = at / 2 * 4 + (int)(meta[row] >> (at / 2 * 4 + at % 2 * 2) & 3);
             rows[lane].w[i / 2] |= half_of(A[row][col]) << 16 * (i & 1);
@@ -342,8 +358,8 @@ static void sparse(void)
         rows[lane].w[12] = thread == 2 ? meta[group] | meta[group + 8] << 16 : 0xeeeeeeee;
     }
     run(KERNEL(LOAD_A2 LOAD_B2 LOAD_C4 "ld.global.b32 %r30, [%d1+48];"
-               "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r20, %r21, %r22, %r23}, "
-               "{%r1, %r2}, {%r5, %r6}, {%r9, %r10, %r11, %r12}, %r30, 2;" STORE_4));
+                                       "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r20, %r21, %r22, %r23}, "
+                                       "{%r1, %r2}, {%r5, %r6}, {%r9, %r10, %r11, %r12}, %r30, 2;" STORE_4));
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++) {
             int row = (lane >> 2) + (i >= 2 ? 8 : 0), col = lane % 4 * 2 + (i & 1), want = C[row][col];
@@ -360,16 +376,17 @@ static void moves(void)
     for (int lane = 0; lane < 32; lane++) /* lane l writes row l of 32 rows of 16 bytes: halves 8l .. 8l + 7 */
         for (int k = 0; k < 4; k++)
             rows[lane].w[k] = (uint32_t)(8 * lane + 2 * k) | (uint32_t)(8 * lane + 2 * k + 1) << 16;
-    run(KERNEL(LOAD_A4 "shl.b32 %r5, %r0, 4; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.v4.b32 [%r6], {%r1, %r2, %r3, %r4};"
-               "bar.warp.sync -1;"
-               "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20, %r21, %r22, %r23}, [%r6];"
-               "ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%r24, %r25}, [%r6];"
-               "movmatrix.sync.aligned.m8n8.trans.b16 %r26, %r20;"
-               "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r6+1024], {%r24};"
-               "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6+2048], {%r21};"
-               "bar.warp.sync -1; and.b32 %r7, %r0, 7; shl.b32 %r7, %r7, 4; mov.u32 %r8, sh; add.u32 %r7, %r7, %r8;"
-               "ld.shared.b32 %r27, [%r7+1024]; ld.shared.b32 %r28, [%r7+2052];" STORE_8
-               "st.global.b32 [%d1+96], %r28;"));
+    run(KERNEL(
+        LOAD_A4
+        "shl.b32 %r5, %r0, 4; mov.u32 %r6, sh; add.u32 %r6, %r6, %r5; st.shared.v4.b32 [%r6], {%r1, %r2, %r3, %r4};"
+        "bar.warp.sync -1;"
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20, %r21, %r22, %r23}, [%r6];"
+        "ldmatrix.sync.aligned.m8n8.x2.trans.shared::cta.b16 {%r24, %r25}, [%r6];"
+        "movmatrix.sync.aligned.m8n8.trans.b16 %r26, %r20;"
+        "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r6+1024], {%r24};"
+        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6+2048], {%r21};"
+        "bar.warp.sync -1; and.b32 %r7, %r0, 7; shl.b32 %r7, %r7, 4; mov.u32 %r8, sh; add.u32 %r7, %r7, %r8;"
+        "ld.shared.b32 %r27, [%r7+1024]; ld.shared.b32 %r28, [%r7+2052];" STORE_8 "st.global.b32 [%d1+96], %r28;"));
     for (int lane = 0; lane < 32; lane++) {
         for (int j = 0; j < 4; j++) {
             uint32_t first = (uint32_t)(64 * j + 8 * (lane / 4) + 2 * (lane % 4));
@@ -396,19 +413,21 @@ static void wmma(void)
             int m = sizes[shape][0], n = sizes[shape][1];
             char text[4096];
             const char *a_layout = layouts & 1 ? "col" : "row", *b_layout = layouts & 2 ? "col" : "row";
-            snprintf(text, sizeof text,
-                     HEAD ".visible .entry k (.param .u64 a) {\n.reg .b32 %%r<40>; .reg .f32 %%f<20>; .reg .b64 %%d<4>;\n"
-                     "ld.param.u64 %%d0, [a];\n"
-                     "wmma.load.a.sync.aligned.%s.%s.global.f16 {%%r0, %%r1, %%r2, %%r3, %%r4, %%r5, %%r6, %%r7}, [%%d0], %d;\n"
-                     "wmma.load.b.sync.aligned.%s.%s.global.f16 {%%r8, %%r9, %%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, [%%d0+2048];\n"
-                     "wmma.load.c.sync.aligned.row.%s.global.f32 {%%f0, %%f1, %%f2, %%f3, %%f4, %%f5, %%f6, %%f7}, [%%d0+4096], %d;\n"
-                     "wmma.mma.sync.aligned.%s.%s.%s.f32.f32 {%%f8, %%f9, %%f10, %%f11, %%f12, %%f13, %%f14, %%f15}, "
-                     "{%%r0, %%r1, %%r2, %%r3, %%r4, %%r5, %%r6, %%r7}, {%%r8, %%r9, %%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, "
-                     "{%%f0, %%f1, %%f2, %%f3, %%f4, %%f5, %%f6, %%f7};\n"
-                     "wmma.store.d.sync.aligned.col.%s.f32 [%%d0+8192], {%%f8, %%f9, %%f10, %%f11, %%f12, %%f13, %%f14, %%f15};\n"
-                     "ret;\n}\n",
-                     a_layout, shapes[shape], layouts & 1 ? m + 8 : 24, b_layout, shapes[shape], shapes[shape], n,
-                     a_layout, b_layout, shapes[shape], shapes[shape]);
+            snprintf(
+                text, sizeof text,
+                HEAD
+                ".visible .entry k (.param .u64 a) {\n.reg .b32 %%r<40>; .reg .f32 %%f<20>; .reg .b64 %%d<4>;\n"
+                "ld.param.u64 %%d0, [a];\n"
+                "wmma.load.a.sync.aligned.%s.%s.global.f16 {%%r0, %%r1, %%r2, %%r3, %%r4, %%r5, %%r6, %%r7}, [%%d0], %d;\n"
+                "wmma.load.b.sync.aligned.%s.%s.global.f16 {%%r8, %%r9, %%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, [%%d0+2048];\n"
+                "wmma.load.c.sync.aligned.row.%s.global.f32 {%%f0, %%f1, %%f2, %%f3, %%f4, %%f5, %%f6, %%f7}, [%%d0+4096], %d;\n"
+                "wmma.mma.sync.aligned.%s.%s.%s.f32.f32 {%%f8, %%f9, %%f10, %%f11, %%f12, %%f13, %%f14, %%f15}, "
+                "{%%r0, %%r1, %%r2, %%r3, %%r4, %%r5, %%r6, %%r7}, {%%r8, %%r9, %%r10, %%r11, %%r12, %%r13, %%r14, %%r15}, "
+                "{%%f0, %%f1, %%f2, %%f3, %%f4, %%f5, %%f6, %%f7};\n"
+                "wmma.store.d.sync.aligned.col.%s.f32 [%%d0+8192], {%%f8, %%f9, %%f10, %%f11, %%f12, %%f13, %%f14, %%f15};\n"
+                "ret;\n}\n",
+                a_layout, shapes[shape], layouts & 1 ? m + 8 : 24, b_layout, shapes[shape], shapes[shape], n, a_layout,
+                b_layout, shapes[shape], shapes[shape]);
             vm_bench bench = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
             unsigned char *host;
             uint64_t at = vm_bench_zeros(&bench, 16384, &host);
@@ -440,9 +459,15 @@ static void wmma(void)
 }
 
 static const check_case cases[] = {
-    {"halves m16n8k16", halves_m16n8k16}, {"tf32 m16n8k8", tf32_m16n8k8},     {"bytes m16n8k32", bytes_m16n8k32},
-    {"bits, nibbles", bits_and_nibbles},  {"doubles m8n8k4", doubles_m8n8k4}, {"quads m8n8k4", quads_m8n8k4},
-    {"rounding", rounding},               {"sparse", sparse},                 {"moves", moves},
+    {"halves m16n8k16", halves_m16n8k16},
+    {"tf32 m16n8k8", tf32_m16n8k8},
+    {"bytes m16n8k32", bytes_m16n8k32},
+    {"bits, nibbles", bits_and_nibbles},
+    {"doubles m8n8k4", doubles_m8n8k4},
+    {"quads m8n8k4", quads_m8n8k4},
+    {"rounding", rounding},
+    {"sparse", sparse},
+    {"moves", moves},
     {"wmma", wmma},
 };
 KILN_SUITE("vm matrix", cases)

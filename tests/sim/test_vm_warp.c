@@ -4,11 +4,14 @@
 #include "vm_machine.h"
 
 #define HEAD ".version 9.0\n.target sm_100\n.address_size 64\n"
-#define KERNEL(name) ".visible .entry " name " (.param .u64 a, .param .u64 b) {\n"                                     \
+#define KERNEL(name)                                                                                                   \
+    ".visible .entry " name " (.param .u64 a, .param .u64 b) {\n"                                                      \
     ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<24>; .reg .f32 %f<8>; .reg .b64 %d<12>; .reg .b128 %q<4>;\n"      \
     "ld.param.u64 %d0, [a]; ld.param.u64 %d1, [b]; mov.u32 %r0, %tid.x; mad.wide.u32 %d2, %r0, 64, %d0;\n"
 
-typedef struct lane_row { uint32_t w[16]; } lane_row; /* 64 bytes a lane */
+typedef struct lane_row {
+    uint32_t w[16];
+} lane_row; /* 64 bytes a lane */
 static lane_row *in;
 static uint32_t *out;
 
@@ -16,7 +19,9 @@ static uint32_t *out;
 static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 {
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 1024 * sizeof *in, &in), vm_bench_zeros(&b, 4096, &out)};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 1024 * sizeof *in, &in), vm_bench_zeros(&b, 4096, &out)};
     if (rows)
         memcpy(in, rows, threads * sizeof *rows);
     vm_bench_run(&b, "k", 1, threads, &p);
@@ -26,6 +31,7 @@ static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 static void reductions(void)
 {
     /* The lanes that the mask names, whatever the others hold: even lanes and odd ones apart, lane 31 left out of its. */
+    // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.u32 %r1, [%d2]; and.b32 %r2, %r0, 1; setp.ne.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r0, 31;\n"
         "@%p2 bra E;\n selp.b32 %r3, 0x2aaaaaaa, 0x55555555, %p1;\n"
@@ -38,20 +44,22 @@ static void reductions(void)
         "selp.b32 %r18, 1, 0, %p5; elect.sync %r19|_, %r3; activemask.b32 %r20;\n"
         "st.global.v4.u32 [%d2+32], {%r12, %r13, %r14, %r15}; st.global.v4.u32 [%d2+48], {%r16, %r17, %r18, %r20};\n"
         "E: ret;\n}\n";
+    // clang-format on
     lane_row rows[32] = {0};
     for (uint32_t k = 0; k < 32; k++)
         rows[k].w[0] = k * 0x9e3779b9u ^ (k % 5 ? 0 : 0x80000000u);
     vm_bench b = run(text, rows, 32);
     for (uint32_t k = 0; k < 31; k++) {
-        uint32_t sum = 0, low = UINT32_MAX, high = 0, all = UINT32_MAX, any = 0, odd = 0, group = k & 1 ? 0x2aaaaaaa : 0x55555555;
+        uint32_t sum = 0, low = UINT32_MAX, high = 0, all = UINT32_MAX, any = 0, odd = 0,
+                 group = k & 1 ? 0x2aaaaaaa : 0x55555555;
         int32_t slow = INT32_MAX, shigh = INT32_MIN;
         for (uint32_t j = k & 1; j < 31; j += 2) {
             uint32_t x = rows[j].w[0];
             sum += x, low = x < low ? x : low, high = x > high ? x : high, all &= x, any |= x, odd ^= x;
             slow = (int32_t)x < slow ? (int32_t)x : slow, shigh = (int32_t)x > shigh ? (int32_t)x : shigh;
         }
-        uint32_t want[] = {sum, low, high, sum, (uint32_t)slow, (uint32_t)shigh, all, any, odd, group, group, 1, k & 1,
-                           k == (k & 1), 1};
+        uint32_t want[] = {sum, low,   high,  sum, (uint32_t)slow, (uint32_t)shigh, all, any,
+                           odd, group, group, 1,   k & 1,          k == (k & 1),    1};
         CU_ASSERT_EQUAL(memcmp(in[k].w, want, sizeof want), 0);
         CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* all lanes that run here together */
     }
@@ -62,6 +70,7 @@ static void reductions(void)
 static void copies(void)
 {
     /* cp.async: what is beyond the source size is zero; a group that is waited for is there. */
+    // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[2048];\n" KERNEL("k")
         "mov.u32 %r1, s; mad.lo.u32 %r1, %r0, 64, %r1; and.b32 %r2, %r0, 15; setp.gt.u32 %p1, %r0, 7;\n"
         "cp.async.cg.shared.global [%r1], [%d2], 16; cp.async.ca.shared.global [%r1+16], [%d2], 16, %r2;\n"
@@ -70,6 +79,7 @@ static void copies(void)
         "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r1+16]; st.global.v4.u32 [%d2+16], {%r4, %r5, %r6, %r7};\n"
         "ld.shared.v2.u32 {%r4, %r5}, [%r1+32]; ld.shared.u32 %r6, [%r1+40]; ld.shared.u32 %r7, [%r1+12];\n"
         "st.global.v4.u32 [%d2+32], {%r4, %r5, %r6, %r7}; ret;\n}\n";
+    // clang-format on
     lane_row rows[16];
     for (uint32_t k = 0; k < 16; k++)
         for (uint32_t n = 0; n < 16; n++)
@@ -88,6 +98,7 @@ static void copies(void)
 static void atomics(void)
 {
     /* Vectors add element by element; 128 bits are exchanged whole; a load may land on its own address. */
+    // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.v2.f32 {%f1, %f2}, [%d2]; red.global.add.v2.f32 [%d1], {%f1, %f2};\n"
         "atom.global.add.v2.f32 {_, %f3}, [%d1+8], {%f1, %f2};\n"
@@ -99,6 +110,7 @@ static void atomics(void)
         "mov.b64 %d5, %d1; ld.global.v2.u64 {%d6, %d5}, [%d5+48]; ld.global.b128 %q2, [%d1+48]; mov.b128 {%d7, %d8}, %q2;\n"
         "setp.eq.u64 %p1, %d7, %d6; setp.eq.and.u64 %p1, %d8, %d5, %p1; selp.b32 %r2, 1, 0, %p1; st.global.u32 [%d2+32], %r2;\n"
         "ret;\n}\n";
+    // clang-format on
     lane_row rows[32] = {0};
     for (uint32_t k = 0; k < 32; k++) {
         float x[2] = {(float)k, 0.5f};
@@ -117,8 +129,8 @@ static void atomics(void)
     uint64_t words[4], row = 0, first = 0, before[2];
     memcpy(words, out + 12, 32);
     memcpy(&first, in[0].w + 12, 8);
-    CU_ASSERT_EQUAL(first, 0);             /* lane 0 finds zeros */
-    memcpy(before, in[31].w + 12, 16);     /* lane 31 what lane 30 left */
+    CU_ASSERT_EQUAL(first, 0);         /* lane 0 finds zeros */
+    memcpy(before, in[31].w + 12, 16); /* lane 31 what lane 30 left */
     memcpy(&row, in[31].w + 4, 8);
     CU_ASSERT(before[1] + 64 == words[1] && before[0] == words[0]);
     CU_ASSERT(words[2] == words[0] && words[3] == words[1] - 31 * 64 && row == words[0]); /* lane 0 swapped first */
@@ -131,12 +143,14 @@ static void flushing(void)
 {
     /* Single-precision sums flush subnormals in global memory and not in shared memory, however that is addressed; half
      * precision ones never do. */
+    // clang-format off
     static const char text[] = HEAD ".shared .align 16 .b8 s[64];\n" KERNEL("k")
         "mov.b32 %f1, 0x00000003; mov.u32 %r1, 0; st.shared.u32 [s], %r1; st.shared.u32 [s+4], %r1; mov.b16 %h1, 3;\n"
         "cvta.shared.u64 %d3, s; cvta.global.u64 %d4, %d1; red.global.add.f32 [%d1], %f1; red.add.f32 [%d4+4], %f1;\n"
         "red.shared.add.f32 [s], %f1; red.add.f32 [%d3+4], %f1; red.global.add.noftz.f16 [%d1+8], %h1;\n"
         "red.global.add.noftz.bf16 [%d1+12], %h1; ld.shared.v2.u32 {%r2, %r3}, [s]; st.global.v2.u32 [%d1+16], {%r2, %r3};\n"
         "ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 1);
     uint32_t want[] = {0, 0, 3, 3, 3, 3};
     CU_ASSERT_EQUAL(memcmp(out, want, sizeof want), 0);
@@ -147,6 +161,7 @@ static void stacks(void)
 {
     /* alloca gives each thread its own bytes, aligned, until the stack is restored; the address of a parameter is that
      * of a copy on the stack, which names and pointers share. */
+    // clang-format off
     static const char text[] = HEAD
         ".func (.param .b32 r) f (.param .b32 x, .param .align 8 .b8 y[16]) {\n .reg .b32 %r<8>; .reg .b64 %d<4>;\n"
         "mov.b64 %d0, y; ld.local.u32 %r1, [%d0+8]; add.u32 %r1, %r1, 100; st.local.u32 [%d0+12], %r1;\n"
@@ -158,6 +173,7 @@ static void stacks(void)
         "or.b64 %d7, %d7, %d8; cvt.u32.u64 %r2, %d7; { .param .b32 x; .param .align 8 .b8 y[16]; .param .b32 z;\n"
         "st.param.b32 [x], %r0; st.param.b32 [y], 1000; st.param.b32 [y+8], %r1; call (z), f, (x, y); ld.param.b32 %r3, [z]; }\n"
         "nanosleep.u32 20; st.global.v2.u32 [%d2], {%r1, %r2}; st.global.u32 [%d2+8], %r3; ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 64);
     for (uint32_t k = 0; k < 64; k++)
         CU_ASSERT(in[k].w[0] == k && in[k].w[1] == 0 && in[k].w[2] == k + 100 + k + 1000);
@@ -167,11 +183,13 @@ static void stacks(void)
 static void branches(void)
 {
     /* brx.idx whose targets are all where lanes meet again; a guarded call; p and q from one predicate that is q. */
+    // clang-format off
     static const char text[] = HEAD ".func f () { ret; }\n" KERNEL("k")
         "T: .branchtargets M, M, M;\n rem.u32 %r1, %r0, 3; setp.lt.u32 %p1, %r0, 9; brx.idx %r1, T;\n M: @%p1 call f;\n"
         "mov.b16 %h1, 0x3c00; setp.eq.f16 %p2|%p3, %h1, %h1; setp.eq.and.f16 %p4|%p3, %h1, %h1, %p2;\n"
         "mov.pred %p5, %p2; setp.ne.and.f16 %p4|%p5, %h1, %h1, %p5; selp.b32 %r2, 1, 0, %p4; selp.b32 %r3, 1, 0, %p5;\n"
         "activemask.b32 %r4; st.global.v2.u32 [%d2], {%r2, %r3}; st.global.u32 [%d2+8], %r4; ret;\n}\n";
+    // clang-format on
     vm_bench b = run(text, NULL, 32);
     for (uint32_t k = 0; k < 32; k++)
         CU_ASSERT(in[k].w[0] == 0 && in[k].w[1] == 1 && in[k].w[2] == UINT32_MAX);
@@ -181,13 +199,17 @@ static void branches(void)
 static void heap(void)
 {
     /* What is freed can be had again while the kernel runs. */
+    // clang-format off
     static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
         ".extern .func free (.param .b64 p);\n" KERNEL("k")
         "mov.u32 %r1, 0;\nL: { .param .b64 x; .param .b64 y; st.param.b64 [x], 1000000; call (y), malloc, (x);\n"
         "ld.param.b64 %d3, [y]; st.global.u32 [%d3+64], %r1; st.param.b64 [x], %d3; call free, (x); }\n"
         "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 50; @%p1 bra L; st.global.u32 [%d2], %r1; ret;\n}\n";
+    // clang-format on
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 8 << 20});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     vm_bench_run(&b, "k", 1, 2, &p);
     CU_ASSERT_EQUAL(in[1].w[0], 50);
     vm_bench_end(&b);
@@ -204,19 +226,27 @@ static void heap(void)
 /* malloc() has the heap alone, whatever memory the device has, and says NULL when it is full. */
 static void heap_is_full(void)
 {
+    // clang-format off
     static const char text[] = HEAD ".extern .func (.param .b64 r) malloc (.param .b64 n);\n" KERNEL("k")
         "mov.u32 %r1, 0;\nL: { .param .b64 x; .param .b64 y; st.param.b64 [x], 1000000; call (y), malloc, (x);\n"
         "ld.param.b64 %d3, [y]; }\n"
         "setp.eq.u64 %p1, %d3, 0; @%p1 bra E; add.u32 %r1, %r1, 1; bra L;\nE: st.global.u32 [%d2], %r1; ret;\n}\n";
+    // clang-format on
     static const size_t larger[VM_LIMITS] = {1024, 1 << 20, 20 << 20, 2, 2048};
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1, .memory = 1 << 30});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     CHECK(!vm_heap_used(b.device));
     vm_bench_run(&b, "k", 1, 1, &p);
     CU_ASSERT_EQUAL(in[0].w[0], 8); /* of 8 MiB */
     CHECK(vm_heap_used(b.device));
-    vm_launch launch = {.module = b.module, .kernel = vm_module_kernel(b.module, "k"), .grid = {1, 1, 1},
-                        .block = {1, 1, 1}, .params = &p, .limits = larger};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &p,
+                        .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* beside what was not freed */
     vm_bench_end(&b);
@@ -226,11 +256,15 @@ static void heap_is_full(void)
  * enough for one the launch says so. */
 static void local_is_bounded(void)
 {
+    // clang-format off
     static const char text[] = HEAD KERNEL("k") ".local .align 4 .b8 l[500000];\n"
         "st.local.u32 [l+499996], %r0; atom.global.add.u32 %r1, [%d2], 1; ret;\n}\n";
+    // clang-format on
     enum { BLOCKS = 6, WIDE = 96 };
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 4, .memory = 1 << 30});
-    struct { uint64_t a, b; } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
+    struct {
+        uint64_t a, b;
+    } p = {vm_bench_zeros(&b, WIDE * sizeof *in, &in), 0};
     vm_family family = {.held = 0};
     vm_limit_init(&family, b.device, &(vm_launch){.grid = {1, 1, 1}});
     CU_ASSERT_EQUAL(family.hold_most, (uint64_t)1 << 30);
@@ -245,19 +279,27 @@ static void local_is_bounded(void)
 
 static void too_much(void)
 {
-    static const struct { const char *name, *text; vm_fault_kind kind; uint32_t blocks; } limits[] = {
+    static const struct {
+        const char *name, *text;
+        vm_fault_kind kind;
+        uint32_t blocks;
+    } limits[] = {
         {"endless grid", HEAD KERNEL("k") "}\n", VM_FAULT_STEPS, UINT32_MAX},
+        // clang-format off
         {"frames", HEAD ".func f (.param .b8 x[400000]) { .param .b8 y[400000]; call f, (y); ret; }\n"
          KERNEL("k") "{ .param .b8 y[400000]; call f, (y); } ret; }\n", VM_FAULT_STACK, 1},
+        // clang-format on
         {"alloca", HEAD KERNEL("k") "L: alloca.u64 %d3, 4096; bra L; }\n", VM_FAULT_STACK, 1},
         {"garbage call", HEAD KERNEL("k") "P: .callprototype _ (); call %d1, P; ret; }\n", VM_FAULT_INSTRUCTION, 1},
-        {"brx", HEAD KERNEL("k") "T: .branchtargets L; add.u32 %r1, %r0, 1; brx.idx %r1, T; L: ret; }\n", VM_FAULT_INSTRUCTION, 1},
+        {"brx", HEAD KERNEL("k") "T: .branchtargets L; add.u32 %r1, %r0, 1; brx.idx %r1, T; L: ret; }\n",
+         VM_FAULT_INSTRUCTION, 1},
         {"bar", HEAD KERNEL("k") "add.u32 %r1, %r0, 16; bar.sync %r1; ret; }\n", VM_FAULT_INSTRUCTION, 1},
         {"bar count", HEAD KERNEL("k") "bar.sync 1, 33; ret; }\n", VM_FAULT_INSTRUCTION, 1},
         {"last byte", HEAD KERNEL("k") "mov.b64 %d3, -1; ld.global.u8 %r1, [%d3]; ret; }\n", VM_FAULT_ADDRESS, 1},
     };
     for (size_t k = 0; k < KILN__COUNT(limits); k++) {
-        vm_bench b = vm_bench_text(limits[k].text, strlen(limits[k].text), (vm_limits){.threads = 1, .step_budget = 20000});
+        vm_bench b = vm_bench_text(limits[k].text, strlen(limits[k].text),
+                                   (vm_limits){.threads = 1, .step_budget = 20000});
         uint64_t params[2] = {0, 0};
         vm_fault_kind kind = vm_bench_try(&b, "k", limits[k].blocks, 32, params, 0);
         if (kind != limits[k].kind)
@@ -285,8 +327,16 @@ static void long_chain(void)
 }
 
 static const check_case cases[] = {
-    {"reductions and groups", reductions}, {"asynchronous copies", copies}, {"atomics and 128 bits", atomics}, {"flushing", flushing},
-    {"stack and parameters", stacks},      {"branches", branches},          {"heap", heap}, {"heap is full", heap_is_full}, {"local memory is bounded", local_is_bounded},
-    {"too much", too_much},                {"long chain", long_chain},
+    {"reductions and groups", reductions},
+    {"asynchronous copies", copies},
+    {"atomics and 128 bits", atomics},
+    {"flushing", flushing},
+    {"stack and parameters", stacks},
+    {"branches", branches},
+    {"heap", heap},
+    {"heap is full", heap_is_full},
+    {"local memory is bounded", local_is_bounded},
+    {"too much", too_much},
+    {"long chain", long_chain},
 };
 KILN_SUITE("vm warp", cases)

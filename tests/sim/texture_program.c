@@ -43,7 +43,8 @@ static int check(void)
     for (int y = 0; y < N; y++)
         for (int x = 0; x < N; x++) {
             const float want = (large[2 * y][2 * x] + large[2 * y][2 * x + 1] + large[2 * y + 1][2 * x] +
-                                large[2 * y + 1][2 * x + 1]) / 4;
+                                large[2 * y + 1][2 * x + 1]) /
+                               4;
             if (small[y][x] != want) {
                 fprintf(stderr, "(%d, %d) is %g, not %g\n", x, y, (double)small[y][x], (double)want);
                 return 1;
@@ -69,8 +70,12 @@ static int run(CUdevice device)
     const CUDA_ARRAY3D_DESCRIPTOR narrow = {N, N, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
     TRY(cuArrayCreate(&in, &wide));
     TRY(cuArray3DCreate(&out, &narrow));
-    const CUDA_MEMCPY2D there = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = large, .srcPitch = sizeof *large,
-                                 .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = in, .WidthInBytes = sizeof *large,
+    const CUDA_MEMCPY2D there = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                 .srcHost = large,
+                                 .srcPitch = sizeof *large,
+                                 .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                 .dstArray = in,
+                                 .WidthInBytes = sizeof *large,
                                  .Height = 2 * N};
     TRY(cuMemcpy2D(&there));
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = in};
@@ -81,9 +86,13 @@ static int run(CUdevice device)
     TRY(cuSurfObjectCreate(&surface, &resource));
     void *arguments[] = {&texture, &surface, &n};
     TRY(cuLaunchKernel(half, 3, 3, 1, 16, 16, 1, 0, NULL, arguments, NULL));
-    const CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = out,
-                                .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = small, .dstPitch = sizeof *small,
-                                .WidthInBytes = sizeof *small, .Height = N};
+    const CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                                .srcArray = out,
+                                .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                .dstHost = small,
+                                .dstPitch = sizeof *small,
+                                .WidthInBytes = sizeof *small,
+                                .Height = N};
     TRY(cuMemcpy2D(&back));
     TRY(cuTexObjectDestroy(texture));
     TRY(cuSurfObjectDestroy(surface));

@@ -63,8 +63,12 @@ static inline uint64_t vm_bench_zeros(vm_bench *b, uint64_t bytes, void *host)
 static inline vm_fault_kind vm_bench_try(vm_bench *b, const char *kernel, uint32_t blocks, uint32_t threads,
                                          const void *params, uint64_t dynamic)
 {
-    vm_launch launch = {.module = b->module, .kernel = vm_module_kernel(b->module, kernel), .grid = {blocks, 1, 1},
-                        .block = {threads, 1, 1}, .params = params, .dynamic_shared = dynamic};
+    vm_launch launch = {.module = b->module,
+                        .kernel = vm_module_kernel(b->module, kernel),
+                        .grid = {blocks, 1, 1},
+                        .block = {threads, 1, 1},
+                        .params = params,
+                        .dynamic_shared = dynamic};
     return vm_run(b->device, &launch, &b->counters, &b->fault);
 }
 static inline void vm_bench_run(vm_bench *b, const char *kernel, uint32_t blocks, uint32_t threads, const void *params)

@@ -28,12 +28,8 @@ static void random_expr(kiln__text *out, const char *const *names, size_t count,
 {
     static const char *const ops[] = {"+", "-", "*", "<", "<=", "==", "!=", "and", "or", "&", "|", ">"};
     switch (depth <= 0 ? pick(2) : pick(6)) {
-    case 0:
-        kiln__text_printf(out, "%u", pick(9));
-        return;
-    case 1:
-        kiln__text_puts(out, names[pick((unsigned)count)]);
-        return;
+    case 0: kiln__text_printf(out, "%u", pick(9)); return;
+    case 1: kiln__text_puts(out, names[pick((unsigned)count)]); return;
     case 2:
         kiln__text_puts(out, "(");
         random_expr(out, names, count, depth - 1);
@@ -276,7 +272,10 @@ static void test_fixed(void)
     kiln__scope outer = {.count = 1, .settings = spec->size_sets[0].settings};
     kiln_setting fixed[] = {
         {"B", {KILN_INT, {.i = 1}}}, {"nowhere", {KILN_INT, {.i = 1}}}, {"A", {KILN_INT, {.i = 3}}}};
-    static const struct { size_t count; uint64_t raw, valid; } want[] = {{0, 12, 4}, {1, 6, 1}, {2, 6, 1}, {3, 2, 0}};
+    static const struct {
+        size_t count;
+        uint64_t raw, valid;
+    } want[] = {{0, 12, 4}, {1, 6, 1}, {2, 6, 1}, {3, 2, 0}};
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         kiln__space *space = NULL;
         kiln_error *error = NULL;
@@ -348,12 +347,14 @@ static void test_failing(void)
 
 static void test_community(void)
 {
-    static const struct { const char *file; uint64_t raw, valid; } want[] = {
-        {"convolution_milo.t1.json", 10240, 4362},
-        {"dedispersion_milo.t1.json", 22272, 11130},
-        {"gemm_milo.t1.json", 663552, 116928},
-        {"hotspot_milo.t1.json", 4440000, 82984},
-        {"hotspot_full.t1.json", 22200000, 349853}};
+    static const struct {
+        const char *file;
+        uint64_t raw, valid;
+    } want[] = {{"convolution_milo.t1.json", 10240, 4362},
+                {"dedispersion_milo.t1.json", 22272, 11130},
+                {"gemm_milo.t1.json", 663552, 116928},
+                {"hotspot_milo.t1.json", 4440000, 82984},
+                {"hotspot_full.t1.json", 22200000, 349853}};
     const char *folder = KILN_SOURCE_DIR "/../shared/data";
     if (!kiln__file_exists(folder)) {
         printf("SKIP: %s is not there\n", folder);
@@ -506,7 +507,9 @@ static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
     return space;
 }
 
-typedef struct patience { uint64_t asked, most; } patience;
+typedef struct patience {
+    uint64_t asked, most;
+} patience;
 static bool ask(void *user)
 {
     patience *p = user;
@@ -664,7 +667,8 @@ static void test_none(void)
         CHECK(tally->tried > 0 && tally->rejected[0] == 0 && tally->rejected[1] > 0);
         CHECK(kiln__space_none_found(space, tally, 2, &error) == KILN_ERROR_CONSTRAINT);
         char want[200];
-        snprintf(want, sizeof want, "t.yaml:8:5: variant default: no valid configuration was found in 2 s, in which %llu "
+        snprintf(want, sizeof want,
+                 "t.yaml:8:5: variant default: no valid configuration was found in 2 s, in which %llu "
                  "values of params were tried; this constraint rejected most of them, %llu\n",
                  (unsigned long long)tally->tried, (unsigned long long)tally->rejected[1]);
         CHECK(strncmp(kiln_error_message(error), want, strlen(want)) == 0);
@@ -678,7 +682,8 @@ static void test_none(void)
 /* A range of a million values is opened and counted without a configuration being made. */
 static void test_long_range(void)
 {
-    kiln_spec *spec = parse(HEAD "params: {A: {from: 1, to: 1000000}, B: {from: 0, to: 48000}}\nwhere:\n  - A % 3 == 1\n" TAIL);
+    kiln_spec *spec =
+        parse(HEAD "params: {A: {from: 1, to: 1000000}, B: {from: 0, to: 48000}}\nwhere:\n  - A % 3 == 1\n" TAIL);
     kiln__scope outer;
     kiln__space *space = spec ? space_of(spec, &outer) : NULL;
     uint64_t valid = 0;
@@ -690,14 +695,23 @@ static void test_long_range(void)
     kiln_error *error = NULL;
     const char text[] = HEAD "params:\n  A: {from: 1, to: 10000000}\n" TAIL;
     CHECK(kiln__spec_parse(NULL, text, sizeof text - 1, "t.yaml", NULL, &spec, &error) == KILN_ERROR_SPEC);
-    CHECK(strstr(kiln_error_message(error), "t.yaml:6:6: too many values: the params of a spec may have 1048576 together"));
+    CHECK(strstr(kiln_error_message(error),
+                 "t.yaml:6:6: too many values: the params of a spec may have 1048576 together"));
     kiln_error_free(error);
 }
 
-static const check_case cases[] = {
-    {"random specs", test_random},      {"no params", test_no_params},       {"fixed params", test_fixed},
-    {"messages", test_messages},        {"failing constraints", test_failing}, {"community files", test_community},
-    {"large", test_large},              {"index edges", test_index_edges},    {"out of memory", test_oom},
-    {"an effort ends it", test_effort}, {"halted and gone on", test_halted}, {"sampler", test_sampler},
-    {"none found", test_none},          {"long range", test_long_range}};
+static const check_case cases[] = {{"random specs", test_random},
+                                   {"no params", test_no_params},
+                                   {"fixed params", test_fixed},
+                                   {"messages", test_messages},
+                                   {"failing constraints", test_failing},
+                                   {"community files", test_community},
+                                   {"large", test_large},
+                                   {"index edges", test_index_edges},
+                                   {"out of memory", test_oom},
+                                   {"an effort ends it", test_effort},
+                                   {"halted and gone on", test_halted},
+                                   {"sampler", test_sampler},
+                                   {"none found", test_none},
+                                   {"long range", test_long_range}};
 KILN_SUITE("space", cases)

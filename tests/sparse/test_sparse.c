@@ -6,7 +6,14 @@
 
 /* ---- building ---- */
 
-typedef struct list { size_t count; const struct { uint32_t row, column; float value; } *entries; bool backwards; } list;
+typedef struct list {
+    size_t count;
+    const struct {
+        uint32_t row, column;
+        float value;
+    } * entries;
+    bool backwards;
+} list;
 
 static void walk_list(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
@@ -33,8 +40,8 @@ static bool rows_are(const kiln__csr *m, const char *want) /* "0:1=2 3=4;1:" */
     for (uint32_t r = 0; r < m->rows; r++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s", r ? "; " : "");
         for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++)
-            at += (size_t)snprintf(text + at, sizeof text - at, m->values ? "%s%u=%g" : "%s%u", i > m->offsets[r] ? " " : "",
-                                   m->index[i], m->values ? (double)m->values[i] : 0);
+            at += (size_t)snprintf(text + at, sizeof text - at, m->values ? "%s%u=%g" : "%s%u",
+                                   i > m->offsets[r] ? " " : "", m->index[i], m->values ? (double)m->values[i] : 0);
     }
     if (strcmp(text, want) != 0)
         fprintf(stderr, "  got:  %s\n  want: %s\n", text, want);
@@ -43,8 +50,11 @@ static bool rows_are(const kiln__csr *m, const char *want) /* "0:1=2 3=4;1:" */
 
 static void test_build(void)
 {
-    list l = {5, (const void *)(const struct { uint32_t row, column; float value; }[]){
-              {2, 1, 4}, {0, 3, 1}, {0, 0, 2}, {2, 1, -1.5F}, {2, 0, 7}}, false};
+    list l = {5, (const void *)(const struct {
+                  uint32_t row, column;
+                  float value;
+              }[]){{2, 1, 4}, {0, 3, 1}, {0, 0, 2}, {2, 1, -1.5F}, {2, 0, 7}},
+              false};
     kiln__csr m = build(&l, 3, 4, (kiln__entries){0});
     CHECK(m.nonzeros == 4 && rows_are(&m, "0=2 3=1; ; 0=7 1=2.5"));
     kiln__csr_free(NULL, &m);
@@ -74,7 +84,11 @@ static void test_build_limits(void)
     for (long n = 0;; n++) {
         check_oom oom = {.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        list l = {2, (const void *)(const struct { uint32_t row, column; float value; }[]){{1, 1, 4}, {0, 1, 1}}, false};
+        list l = {2, (const void *)(const struct {
+                      uint32_t row, column;
+                      float value;
+                  }[]){{1, 1, 4}, {0, 1, 1}},
+                  false};
         entries = (kiln__entries){.rows = 2, .columns = 2, .chunks = 2, .walk = walk_list, .source = &l};
         error = NULL;
         kiln_status status = kiln__csr_build(&mem, &entries, &m, &error);
@@ -199,8 +213,12 @@ static void test_shapes(void)
 /* The bytes are the same on every machine: recorded sums. */
 static void test_same_bytes(void)
 {
-    static const struct { const char *kind; uint64_t low; } recorded[] = {
-        {"fem", 0x96da2edd364c7eb4}, {"rmat", 0xf9b03e2f80f35e78}, {"power", 0x0f4696cf81fc7645}, {"road", 0x70b018a38d4a6a99}, {"uniform", 0xf96d64c32cbb5efb}, {"long_rows", 0x2f39474a583d3851},
+    static const struct {
+        const char *kind;
+        uint64_t low;
+    } recorded[] = {
+        {"fem", 0x96da2edd364c7eb4},  {"rmat", 0xf9b03e2f80f35e78},    {"power", 0x0f4696cf81fc7645},
+        {"road", 0x70b018a38d4a6a99}, {"uniform", 0xf96d64c32cbb5efb}, {"long_rows", 0x2f39474a583d3851},
     };
     for (size_t i = 0; i < KILN__COUNT(recorded); i++) {
         kiln__csr m = generate(recorded[i].kind, 3000, 9, false);
@@ -271,7 +289,8 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
             "m:3:3: there is no such column: columns count from 1 to what the size line says");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1\n", "m:3:4: the value is no finite number of single precision");
-    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n", "m:3:9: the value is no finite number of single precision");
+    refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n",
+            "m:3:9: the value is no finite number of single precision");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1 1 x\n", "m:3:7: behind row, column and value stands nothing");
     refuses(HEAD "coordinate real general\n2 2 2\n1 1 1\n", "m: 1 entries, where its size line says 2");
     refuses(HEAD "coordinate real symmetric\n2 2 1\n1 2 1\n",
@@ -354,10 +373,14 @@ static void check_search(const kiln__csr *m, int64_t source)
 
 static void test_search(void)
 {
-    static const struct { const char *kind; uint64_t rows, degree; int64_t source; } cases[] = {
-        {"none", 0, 0, -1}, {"none", 0, 0, 0},  {"none", 1, 0, 0},       {"none", 5, 0, 5},     {"path", 300, 0, 7},
-        {"star", 99, 0, 3}, {"star", 99, 0, -1}, {"grid2d", 400, 0, -1}, {"road", 2500, 0, 60}, {"rmat", 4096, 8, -1},
-        {"rmat", 65536, 24, -1}, /* more than a million edges: levels by all threads, and back to the queue */
+    static const struct {
+        const char *kind;
+        uint64_t rows, degree;
+        int64_t source;
+    } cases[] = {
+        {"none", 0, 0, -1},    {"none", 0, 0, 0},     {"none", 1, 0, 0},       {"none", 5, 0, 5},
+        {"path", 300, 0, 7},   {"star", 99, 0, 3},    {"star", 99, 0, -1},     {"grid2d", 400, 0, -1},
+        {"road", 2500, 0, 60}, {"rmat", 4096, 8, -1}, {"rmat", 65536, 24, -1}, /* more than a million edges: levels by all threads, and back to the queue */
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         kiln__csr m = generate(cases[i].kind, cases[i].rows, cases[i].degree, true);
@@ -393,7 +416,9 @@ static int64_t number(const kiln_call *call, const char *name) { return find(cal
 static uint64_t length(const kiln_call *call, const char *name) { return find(call, name)->array.shape[0]; }
 
 /* Puts a dense matrix together out of a format; every place is written once at most. */
-typedef struct dense { float at[MOST_ROWS][MOST_ROWS]; } dense;
+typedef struct dense {
+    float at[MOST_ROWS][MOST_ROWS];
+} dense;
 
 static void put(dense *d, uint32_t row, uint32_t column, float value)
 {
@@ -501,7 +526,8 @@ static void from_delta(dense *d, const kiln_call *call, const kiln__csr *m)
     put_rest(d, call);
 }
 
-static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding, kiln_error **error)
+static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kiln__csr *m, int64_t padding,
+                               kiln_error **error)
 {
     static kiln_array offsets, index, values;
     static kiln__call_arg args[7];
@@ -513,24 +539,29 @@ static kiln_status call_format(kiln_call *call, kiln_host_fn function, const kil
     args[2] = (kiln__call_arg){.name = "matrix.csr.values", .kind = KILN__CALL_ARRAY, .array = &values};
     args[3] = (kiln__call_arg){.name = "matrix.columns", .value = {.kind = KILN_INT, .as.i = m->columns}};
     args[4] = (kiln__call_arg){.name = "padding", .value = {.kind = KILN_INT, .as.i = padding}};
-    args[5] = (kiln__call_arg){.name = "height", .value = {.kind = KILN_INT, .as.i = function == kiln__host_sparse_sell ? 8 : 3}};
+    args[5] = (kiln__call_arg){.name = "height",
+                               .value = {.kind = KILN_INT, .as.i = function == kiln__host_sparse_sell ? 8 : 3}};
     args[6] = (kiln__call_arg){.name = "width", .value = {.kind = KILN_INT, .as.i = 2}};
     *call = (kiln_call){.arg_count = 7, .args = args};
     kiln__host host = {.name = "format", .uses = KILN_HOST_INPUT, .function = function};
     return kiln__call(call, &host, (kiln__pos){0}, error);
 }
 
-static const struct { const char *name; kiln_host_fn function; void (*from)(dense *, const kiln_call *, const kiln__csr *); }
-formats[] = {
-    {"coo", kiln__host_sparse_coo, from_coo},   {"ell", kiln__host_sparse_ell, from_ell},
+static const struct {
+    const char *name;
+    kiln_host_fn function;
+    void (*from)(dense *, const kiln_call *, const kiln__csr *);
+} formats[] = {
+    {"coo", kiln__host_sparse_coo, from_coo},          {"ell", kiln__host_sparse_ell, from_ell},
     {"hybrid", kiln__host_sparse_hybrid, from_hybrid}, {"jds", kiln__host_sparse_jds, from_jds},
-    {"sell", kiln__host_sparse_sell, from_sell}, {"dia", kiln__host_sparse_dia, from_dia},
-    {"bcsr", kiln__host_sparse_bcsr, from_bcsr}, {"delta", kiln__host_sparse_delta, from_delta},
+    {"sell", kiln__host_sparse_sell, from_sell},       {"dia", kiln__host_sparse_dia, from_dia},
+    {"bcsr", kiln__host_sparse_bcsr, from_bcsr},       {"delta", kiln__host_sparse_delta, from_delta},
 };
 
 static void test_formats(void)
 {
-    static const char *const kinds[] = {"stencil27", "band", "fem", "rmat", "power", "uniform", "road", "path", "star", "arrow", "none"};
+    static const char *const kinds[] = {"stencil27", "band", "fem",  "rmat",  "power", "uniform",
+                                        "road",      "path", "star", "arrow", "none"};
     static const uint64_t rows[] = {0, 1, 2, 31, 80};
     static dense want, got;
     for (size_t k = 0; k < KILN__COUNT(kinds) * KILN__COUNT(rows); k++) {
@@ -558,7 +589,8 @@ static void test_too_much_padding(void)
     kiln_call call;
     kiln_error *error = NULL;
     CHECK(call_format(&call, kiln__host_sparse_ell, &m, 16, &error) == KILN_ERROR_HOST_FUNCTION);
-    CHECK(strstr(kiln_error_message(error), "ELL would store 1.33e+03 times the 11998 entries of the matrix; `padding` allows "
+    CHECK(strstr(kiln_error_message(error),
+                 "ELL would store 1.33e+03 times the 11998 entries of the matrix; `padding` allows "
                  "16 times") != NULL);
     kiln_error_free(error);
     kiln__call_free(&call);
@@ -566,9 +598,17 @@ static void test_too_much_padding(void)
 }
 
 static const check_case tests[] = {
-    {"build", test_build}, {"build: limits", test_build_limits}, {"build: changed entries", test_build_changed},
-    {"generators", test_generators}, {"shapes", test_shapes}, {"same bytes", test_same_bytes}, {"market", test_market},
-    {"market: refused", test_market_refused}, {"large file", test_large_file}, {"search", test_search}, {"formats", test_formats},
+    {"build", test_build},
+    {"build: limits", test_build_limits},
+    {"build: changed entries", test_build_changed},
+    {"generators", test_generators},
+    {"shapes", test_shapes},
+    {"same bytes", test_same_bytes},
+    {"market", test_market},
+    {"market: refused", test_market_refused},
+    {"large file", test_large_file},
+    {"search", test_search},
+    {"formats", test_formats},
     {"too much padding", test_too_much_padding},
 };
 KILN_SUITE("sparse", tests)

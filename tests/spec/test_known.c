@@ -7,15 +7,26 @@
 
 static const kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 512}}}, {"M", {KILN_INT, {.i = 64}}}};
 static const kiln_setting params[] = {
-    {"F", {KILN_FLOAT, {.f = 0.1}}}, {"B", {KILN_BOOL, {.i = 1}}}, {"I", {KILN_INT, {.i = INT64_MIN}}},
+    {"F", {KILN_FLOAT, {.f = 0.1}}},
+    {"B", {KILN_BOOL, {.i = 1}}},
+    {"I", {KILN_INT, {.i = INT64_MIN}}},
     {"T", {KILN_TEXT, {.text = "a: \"b\" #\\ \x7f\n\xc3\xa9\xff"}}},
 };
 
 static kiln__known make(const char *spec, const char *variant, double seconds, int64_t made)
 {
-    return (kiln__known){.spec = spec, .variant = variant, .device = "A GPU", .cc = "9.0", .sizes = sizes,
-                         .size_count = 2, .params = params, .param_count = 4, .how = KILN__MEASURED,
-                         .seconds = seconds, .verified = true, .made = made};
+    return (kiln__known){.spec = spec,
+                         .variant = variant,
+                         .device = "A GPU",
+                         .cc = "9.0",
+                         .sizes = sizes,
+                         .size_count = 2,
+                         .params = params,
+                         .param_count = 4,
+                         .how = KILN__MEASURED,
+                         .seconds = seconds,
+                         .verified = true,
+                         .made = made};
 }
 
 static bool same_settings(const kiln_setting *a, const kiln_setting *b, size_t count)
@@ -123,7 +134,9 @@ static void sizes_are_sorted_as_numbers(void)
 #define ENTRY "- spec: s\n  device: d\n  cc: '9.0'\n  sizes: {N: 1}\n  variant: v\n  params: {}\n"
 static void errors_have_their_place(void)
 {
-    static const struct { const char *text, *says; } cases[] = {
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
         {"", "k:1:1: "},
         {"kiln-best: 2\nbest: []\n", "k:1:12: this is kiln 0.1.0, which knows version 1"},
         {"kiln-best: 1\n", "k:1:1: the file misses the key 'best'"},

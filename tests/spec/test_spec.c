@@ -6,13 +6,15 @@
 
 static bool known(void *user, const char *name, unsigned uses)
 {
-    static const struct { const char *name; unsigned uses; } hosts[] = {
-        {"f", 7},
-        {"matmul_f64", KILN_HOST_REFERENCE},
-        {"spmv_f64", KILN_HOST_REFERENCE},
-        {"sparse_matrix", KILN_HOST_INPUT},
-        {"ell_plus_coo", KILN_HOST_INPUT},
-        {"spmv_coo_add", KILN_HOST_STEP}};
+    static const struct {
+        const char *name;
+        unsigned uses;
+    } hosts[] = {{"f", 7},
+                 {"matmul_f64", KILN_HOST_REFERENCE},
+                 {"spmv_f64", KILN_HOST_REFERENCE},
+                 {"sparse_matrix", KILN_HOST_INPUT},
+                 {"ell_plus_coo", KILN_HOST_INPUT},
+                 {"spmv_coo_add", KILN_HOST_STEP}};
     (void)user;
     for (size_t i = 0; i < KILN__COUNT(hosts); i++)
         if (strcmp(hosts[i].name, name) == 0)
@@ -239,9 +241,9 @@ static void test_ranges(void)
                                "  F: [1, 2.5]\n  G: {from: 1, to: 100, times: 3}\n  H: ['1', \"a b\", c]\n"
                                "  I: {from: 9223372036854775800, to: 9223372036854775807, step: 5}\n"
                                "launch: {kernel: k, grid: 1, block: 1, args: []}\n";
-    static const char *const want[] = {"32 64 96 128", "1 2 4 8 16 32 64", "0.1 0.2 0.30000000000000004 0.4 0.5", "4 2",
-                                       "7", "1.0 2.5", "1 3 9 27 81", "1 a b c",
-                                       "9223372036854775800 9223372036854775805"};
+    static const char *const want[] = {
+        "32 64 96 128", "1 2 4 8 16 32 64", "0.1 0.2 0.30000000000000004 0.4 0.5",    "4 2", "7", "1.0 2.5",
+        "1 3 9 27 81",  "1 a b c",          "9223372036854775800 9223372036854775805"};
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln__spec_parse(NULL, text, sizeof text - 1, "t.yaml", NULL, &spec, &error), error);
@@ -261,19 +263,24 @@ static void test_ranges(void)
 /* A range may be long in a T1 file too, where a list that is written down or computed one by one may not. */
 static void test_long_t1(void)
 {
-    static const struct { const char *values, *says; size_t count; } cases[] = {
+    static const struct {
+        const char *values, *says;
+        size_t count;
+    } cases[] = {
         {"list(range(1, 500001))", NULL, 500000},
         {"range(2, 200002, 2)", NULL, 100000},
         {"[i for i in range(100000)]", "a list of more than 65536 values", 0},
         {"range(1, 500001) + [0]", "a list of more than 65536 values: a range may have more, but only alone", 0},
-        {"range(2000000)", "a range of 2000000 values; 1048576 are the most", 0},
+        {"range(2000000)", "a range of 2000000 values; at most 1048576 are allowed", 0},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         char text[400];
         kiln_spec *spec = NULL;
         kiln_error *error = NULL;
-        int length = snprintf(text, sizeof text, "{\"ConfigurationSpace\": {\"TuningParameters\": [{\"Name\": \"A\", "
-                              "\"Type\": \"int\", \"Values\": \"%s\"}]}}", cases[i].values);
+        int length = snprintf(text, sizeof text,
+                              "{\"ConfigurationSpace\": {\"TuningParameters\": [{\"Name\": \"A\", "
+                              "\"Type\": \"int\", \"Values\": \"%s\"}]}}",
+                              cases[i].values);
         kiln_status status = kiln__spec_parse(NULL, text, (size_t)length, "t.json", NULL, &spec, &error);
         CHECK(status == (cases[i].says ? KILN_ERROR_SPEC : KILN_OK));
         CHECK(!spec || spec->variants[0].params[0].count == cases[i].count);
@@ -384,9 +391,8 @@ static void test_oom(void)
 }
 
 static const check_case cases[] = {
-    {"matmul", test_matmul},     {"scan", test_scan},           {"spmv", test_spmv},
-    {"loops", test_loops},       {"ranges", test_ranges},       {"long ranges of T1", test_long_t1},
-          {"broken specs", test_broken},
-    {"prefixes", test_prefixes}, {"community files", test_t1},  {"aliases", test_aliases},
-    {"out of memory", test_oom}};
+    {"matmul", test_matmul},       {"scan", test_scan},         {"spmv", test_spmv},
+    {"loops", test_loops},         {"ranges", test_ranges},     {"long ranges of T1", test_long_t1},
+    {"broken specs", test_broken}, {"prefixes", test_prefixes}, {"community files", test_t1},
+    {"aliases", test_aliases},     {"out of memory", test_oom}};
 KILN_SUITE("spec", cases)

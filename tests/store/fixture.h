@@ -8,7 +8,11 @@
 #include "check.h"
 #include "store_internal.h"
 
-typedef struct fixture { char folder[64], path[96]; kiln_store *store; char log[512]; } fixture;
+typedef struct fixture {
+    char folder[64], path[96];
+    kiln_store *store;
+    char log[512];
+} fixture;
 
 static inline void note(void *user, kiln_log_level level, const char *message)
 {
@@ -56,15 +60,44 @@ static inline kiln__store_row row_of(unsigned number, char key[33], double times
     for (unsigned i = 0; i < 3; i++)
         times[i] = (number + i) / 3.0;
     return (kiln__store_row){
-        .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = "BLOCK=32 MODE=\"a, \\\"b\\\"\"",
-        .sizes = "N=512", .inputs = "i", .run = "verify", .device = "Some GPU, made up", .device_id = "cuda:0",
-        .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s",
-        .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK, .message = number % 5 == 4 ? "no\nno" : "",
-        .reusable = 1, .verified = 1, .measured = 1, .seconds = times[1], .seconds_low = times[0],
-        .seconds_high = times[2], .repetitions = 3, .flops = 1e12 + number, .worst_error = 0.1, .made = 1000 + number,
-        .stopped_early = number % 3 == 0, .finals = 77 + number, .first_seconds = times[0] / 2, .clock_hz = 1.98e9 + number,
-        .memory_clock_hz = 3.2e9 + number, .throttle = number % 16, .temperature = 40 + number, .power_watts = 600.5 + number,
-        .energy_joules = 0.25 * number, .times = times, .time_count = 3,
+        .key = key,
+        .spec = "matmul",
+        .variant = number % 2 ? "odd" : "even",
+        .params = "BLOCK=32 MODE=\"a, \\\"b\\\"\"",
+        .sizes = "N=512",
+        .inputs = "i",
+        .run = "verify",
+        .device = "Some GPU, made up",
+        .device_id = "cuda:0",
+        .uuid = "GPU-1",
+        .cc = "9.0",
+        .driver = "13.0",
+        .nvrtc = "12.9",
+        .kiln = "0",
+        .source_key = "s",
+        .status = number % 5 == 4 ? KILN_ERROR_COMPILE : KILN_OK,
+        .message = number % 5 == 4 ? "no\nno" : "",
+        .reusable = 1,
+        .verified = 1,
+        .measured = 1,
+        .seconds = times[1],
+        .seconds_low = times[0],
+        .seconds_high = times[2],
+        .repetitions = 3,
+        .flops = 1e12 + number,
+        .worst_error = 0.1,
+        .made = 1000 + number,
+        .stopped_early = number % 3 == 0,
+        .finals = 77 + number,
+        .first_seconds = times[0] / 2,
+        .clock_hz = 1.98e9 + number,
+        .memory_clock_hz = 3.2e9 + number,
+        .throttle = number % 16,
+        .temperature = 40 + number,
+        .power_watts = 600.5 + number,
+        .energy_joules = 0.25 * number,
+        .times = times,
+        .time_count = 3,
     };
 }
 

@@ -6,7 +6,10 @@
 #include "document.h"
 #include "store_internal.h"
 
-typedef struct fixture { char folder[64]; kiln_store *store, *other; } fixture;
+typedef struct fixture {
+    char folder[64];
+    kiln_store *store, *other;
+} fixture;
 
 static kiln_store *open_store(const fixture *f, const kiln_allocator *mem, const char *name)
 {
@@ -40,25 +43,54 @@ static void teardown(fixture *f)
 /* Different in each field from that of another number: two variants with params of their own, each kind of end. */
 static void add(kiln_store *store, unsigned number)
 {
-    static const kiln_status ends[] = {KILN_OK, KILN_ERROR_COMPILE, KILN_OK, KILN_ERROR_TIMEOUT, KILN_ERROR_WRONG_ANSWER,
-                                       KILN_ERROR_LAUNCH, KILN_OK, KILN_ERROR_DEVICE};
+    static const kiln_status ends[] = {
+        KILN_OK, KILN_ERROR_COMPILE, KILN_OK, KILN_ERROR_TIMEOUT, KILN_ERROR_WRONG_ANSWER, KILN_ERROR_LAUNCH,
+        KILN_OK, KILN_ERROR_DEVICE};
     char key[33], params[64];
     double times[3];
     kiln_error *error = NULL;
     kiln_status end = ends[number % 8];
     snprintf(key, sizeof key, "%032x", number);
-    snprintf(params, sizeof params, number % 2 ? "BLOCK=%u SCALE=0.5" : "BLOCK=%u FAST=true MODE=\"a \\\"b\\\"\"", number);
+    snprintf(params, sizeof params, number % 2 ? "BLOCK=%u SCALE=0.5" : "BLOCK=%u FAST=true MODE=\"a \\\"b\\\"\"",
+             number);
     for (unsigned i = 0; i < 3; i++)
         times[i] = (number + i + 1) / 3e5; /* not all of them come back from milliseconds */
     kiln__store_row row = {
-        .key = key, .spec = "matmul", .variant = number % 2 ? "odd" : "even", .params = params,
-        .sizes = number == 5 ? "" : "M=512 N=64", .inputs = "i", .run = "verify", .device = "A GPU", .device_id = "cuda:0",
-        .uuid = "GPU-1", .cc = "9.0", .driver = "13.0", .nvrtc = "12.9", .kiln = "0", .source_key = "s", .status = end,
-        .message = end ? "no\nno \"\\ \xc3\xa9" : "", .reusable = 1, .verified = 1, .measured = !end,
-        .seconds = times[1], .seconds_low = times[0], .seconds_high = number == 2 ? HUGE_VAL : times[2], .repetitions = 3,
-        .flops = 1e12 + number, .bytes = 3e9, .worst_error = 0.1, .compile_ns = 12345678901, .made = 1700000000123456 + number,
-        .clock_hz = 1.98e9, .throttle = 4, .energy_joules = 0.25, .stopped_early = number == 6,
-        .times = times, .time_count = end ? 0 : 3,
+        .key = key,
+        .spec = "matmul",
+        .variant = number % 2 ? "odd" : "even",
+        .params = params,
+        .sizes = number == 5 ? "" : "M=512 N=64",
+        .inputs = "i",
+        .run = "verify",
+        .device = "A GPU",
+        .device_id = "cuda:0",
+        .uuid = "GPU-1",
+        .cc = "9.0",
+        .driver = "13.0",
+        .nvrtc = "12.9",
+        .kiln = "0",
+        .source_key = "s",
+        .status = end,
+        .message = end ? "no\nno \"\\ \xc3\xa9" : "",
+        .reusable = 1,
+        .verified = 1,
+        .measured = !end,
+        .seconds = times[1],
+        .seconds_low = times[0],
+        .seconds_high = number == 2 ? HUGE_VAL : times[2],
+        .repetitions = 3,
+        .flops = 1e12 + number,
+        .bytes = 3e9,
+        .worst_error = 0.1,
+        .compile_ns = 12345678901,
+        .made = 1700000000123456 + number,
+        .clock_hz = 1.98e9,
+        .throttle = 4,
+        .energy_joules = 0.25,
+        .stopped_early = number == 6,
+        .times = times,
+        .time_count = end ? 0 : 3,
     };
     CHECK_OK(kiln__store_add(store, &row, NULL, &error), error);
 }
@@ -96,12 +128,32 @@ static void same_samples(const fixture *f, const char *why)
 /* What a spreadsheet takes for a formula is none, numbers are numbers, and all texts come back as they were. */
 static void no_formulas(void)
 {
-    static const struct { const char *text, *cell; } cases[] = {
-        {"=1+2", "\"'=1+2\""}, {"+x", "\"'+x\""}, {"-x", "\"'-x\""}, {"@SUM(A1)", "\"'@SUM(A1)\""}, {"\t=1", "\"'\t=1\""},
-        {"\r=1", "\"'\r=1\""}, {"\n=1", "\"'\n=1\""}, {"=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""},
-        {"=\"a\",b", "\"'=\"\"a\"\",b\""}, {"-", "\"'-\""}, {"-1.5", "-1.5"}, {"+2e-3", "+2e-3"}, {"-1.5x", "\"'-1.5x\""},
-        {"-inf", "\"'-inf\""}, {"'=1", "\"''=1\""}, {"''-2", "\"'''-2\""}, {"'quoted'", "'quoted'"}, {"'", "'"}, {"''", "''"},
-        {"a;=1", "\"a;=1\""}, {"a=b", "a=b"}, {"it's", "it's"}, {"", ""},
+    static const struct {
+        const char *text, *cell;
+    } cases[] = {
+        {"=1+2", "\"'=1+2\""},
+        {"+x", "\"'+x\""},
+        {"-x", "\"'-x\""},
+        {"@SUM(A1)", "\"'@SUM(A1)\""},
+        {"\t=1", "\"'\t=1\""},
+        {"\r=1", "\"'\r=1\""},
+        {"\n=1", "\"'\n=1\""},
+        {"=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""},
+        {"=\"a\",b", "\"'=\"\"a\"\",b\""},
+        {"-", "\"'-\""},
+        {"-1.5", "-1.5"},
+        {"+2e-3", "+2e-3"},
+        {"-1.5x", "\"'-1.5x\""},
+        {"-inf", "\"'-inf\""},
+        {"'=1", "\"''=1\""},
+        {"''-2", "\"'''-2\""},
+        {"'quoted'", "'quoted'"},
+        {"'", "'"},
+        {"''", "''"},
+        {"a;=1", "\"a;=1\""},
+        {"a=b", "a=b"},
+        {"it's", "it's"},
+        {"", ""},
     };
     fixture f;
     char path[128], key[33];
@@ -109,9 +161,24 @@ static void no_formulas(void)
     setup(&f);
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         snprintf(key, sizeof key, "%032zx", i);
-        kiln__store_row row = {.key = key, .spec = "s", .variant = "v", .params = "", .sizes = "", .inputs = "", .run = "",
-                         .device = cases[i].text, .device_id = "before", .uuid = "", .cc = "", .driver = "", .nvrtc = "",
-                         .kiln = "", .source_key = "", .message = cases[i].text, .seconds = -1.5, .made = 1};
+        kiln__store_row row = {.key = key,
+                               .spec = "s",
+                               .variant = "v",
+                               .params = "",
+                               .sizes = "",
+                               .inputs = "",
+                               .run = "",
+                               .device = cases[i].text,
+                               .device_id = "before",
+                               .uuid = "",
+                               .cc = "",
+                               .driver = "",
+                               .nvrtc = "",
+                               .kiln = "",
+                               .source_key = "",
+                               .message = cases[i].text,
+                               .seconds = -1.5,
+                               .made = 1};
         CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     }
     CHECK_OK(kiln_store_export(f.store, NULL, path_in(&f, "a.csv", path), KILN_FORMAT_AUTO, NULL, &error), error);
@@ -126,7 +193,8 @@ static void no_formulas(void)
     CHECK_OK(kiln_store_import(f.other, path, NULL, NULL, &error), error);
     same_samples(&f, "formulas");
     sqlite3_stmt *statement = NULL;
-    CHECK(sqlite3_prepare_v2(f.other->db, "SELECT device, message FROM sample ORDER BY id", -1, &statement, NULL) == SQLITE_OK);
+    CHECK(sqlite3_prepare_v2(f.other->db, "SELECT device, message FROM sample ORDER BY id", -1, &statement, NULL) ==
+          SQLITE_OK);
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         CHECK(sqlite3_step(statement) == SQLITE_ROW);
         CHECK_TEXT((const char *)sqlite3_column_text(statement, 0), cases[i].text);
@@ -139,9 +207,14 @@ static void no_formulas(void)
 /* CSV holds everything, so it is what both sides are held against. */
 static void nothing_is_lost(void)
 {
-    static const struct { const char *name; kiln_format format, is; } files[] = {
-        {"a.json", KILN_FORMAT_AUTO, KILN_FORMAT_T4}, {"a.json.gz", KILN_FORMAT_AUTO, KILN_FORMAT_T4},
-        {"a.gz", KILN_FORMAT_T4, KILN_FORMAT_T4},     {"b.json", KILN_FORMAT_KERNEL_TUNER, KILN_FORMAT_KERNEL_TUNER},
+    static const struct {
+        const char *name;
+        kiln_format format, is;
+    } files[] = {
+        {"a.json", KILN_FORMAT_AUTO, KILN_FORMAT_T4},
+        {"a.json.gz", KILN_FORMAT_AUTO, KILN_FORMAT_T4},
+        {"a.gz", KILN_FORMAT_T4, KILN_FORMAT_T4},
+        {"b.json", KILN_FORMAT_KERNEL_TUNER, KILN_FORMAT_KERNEL_TUNER},
         {"b.gz", KILN_FORMAT_KERNEL_TUNER, KILN_FORMAT_KERNEL_TUNER},
     };
     for (size_t i = 0; i < KILN__COUNT(files); i++) {
@@ -186,14 +259,30 @@ static void one_problem_a_file(void)
     kiln_error_free(error);
     error = NULL;
     add(f.store, 0);
-    kiln__store_row row = {.key = key, .spec = "matmul", .variant = "odd", .params = "", .sizes = "M=512 N=65", .inputs = "",
-                     .run = "", .device = "A GPU", .device_id = "", .uuid = "", .cc = "", .driver = "", .nvrtc = "",
-                     .kiln = "", .source_key = "", .message = "", .seconds = 1, .measured = 1};
+    kiln__store_row row = {.key = key,
+                           .spec = "matmul",
+                           .variant = "odd",
+                           .params = "",
+                           .sizes = "M=512 N=65",
+                           .inputs = "",
+                           .run = "",
+                           .device = "A GPU",
+                           .device_id = "",
+                           .uuid = "",
+                           .cc = "",
+                           .driver = "",
+                           .nvrtc = "",
+                           .kiln = "",
+                           .source_key = "",
+                           .message = "",
+                           .seconds = 1,
+                           .measured = 1};
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(kiln_store_export(f.store, NULL, path, KILN_FORMAT_T4, NULL, &error) == KILN_ERROR_ARGUMENT);
-    CHECK_TEXT(kiln_error_message(error),
-               "a recorded space is of one spec at one set of sizes on one device; here are matmul, M=512 N=64, A GPU and "
-               "matmul, M=512 N=65, A GPU: choose one of them, or CSV");
+    CHECK_TEXT(
+        kiln_error_message(error),
+        "a recorded space must be of one spec at one set of sizes on one device, but these samples are of matmul, "
+        "M=512 N=64, A GPU and of matmul, M=512 N=65, A GPU: choose one of them, or CSV");
     kiln_error_free(error);
     error = NULL;
     kiln_setting sizes[] = {{"N", {KILN_INT, {.i = 6}}}, {"M", {KILN_INT, {.i = 512}}}};
@@ -208,7 +297,10 @@ static void one_problem_a_file(void)
     teardown(&f);
 }
 
-typedef struct seen { unsigned count; char text[2048]; } seen;
+typedef struct seen {
+    unsigned count;
+    char text[2048];
+} seen;
 
 static int note(void *user, const kiln_record *r)
 {
@@ -218,8 +310,9 @@ static int note(void *user, const kiln_record *r)
     kiln__text_puts(&text, " at ");
     kiln__settings_print(&text, r->sizes, r->size_count);
     size_t length = strlen(s->text);
-    snprintf(s->text + length, sizeof s->text - length, "%s %s on %s: %s, %d %g %zu %lld %d\n", r->spec, r->variant, r->device,
-             kiln__text_get(&text), (int)r->status, r->result.seconds, r->time_count, (long long)r->made, r->reusable);
+    snprintf(s->text + length, sizeof s->text - length, "%s %s on %s: %s, %d %g %zu %lld %d\n", r->spec, r->variant,
+             r->device, kiln__text_get(&text), (int)r->status, r->result.seconds, r->time_count, (long long)r->made,
+             r->reusable);
     kiln__text_free(&text);
     s->count++;
     return 0;
@@ -239,50 +332,54 @@ static void what_others_wrote(void)
     kiln_error *error = NULL;
     seen all = {0};
     setup(&f);
-    write_file(path_in(&f, "conv.X.json", path),
-               "{\"device_name\": \"D\", \"kernel_name\": \"k\", \"problem_size\": [64, 32], \"tune_params_keys\": [\"x\"], "
-               "\"tune_params\": {\"x\": [1, 2]}, \"cache\": {\"1\": {\"x\": 1, \"time\": 2.5, \"times\": [2, 3], "
-               "\"timestamp\": \"2023-12-22 09:53:48.691683+00:00\"}, \"2\": {\"x\": 2, \"time\": "
-               "\"CompilationFailedConfig\"}}}");
+    write_file(
+        path_in(&f, "conv.X.json", path),
+        "{\"device_name\": \"D\", \"kernel_name\": \"k\", \"problem_size\": [64, 32], \"tune_params_keys\": [\"x\"], "
+        "\"tune_params\": {\"x\": [1, 2]}, \"cache\": {\"1\": {\"x\": 1, \"time\": 2.5, \"times\": [2, 3], "
+        "\"timestamp\": \"2023-12-22 09:53:48.691683+00:00\"}, \"2\": {\"x\": 2, \"time\": "
+        "\"CompilationFailedConfig\"}}}");
     CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);
     CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error); /* again: the same samples */
     CHECK(read == 2 && taken == 0);
-    write_file(path_in(&f, "conv.Y.json", path),
-               "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"microseconds\"}, \"results\": [{"
-               "\"configuration\": {\"y\": true}, \"times\": {\"runtimes\": []}, \"invalidity\": \"correct\", \"correctness\": "
-               "1, \"measurements\": [{\"name\": \"time\", \"value\": 8, \"unit\": \"\"}]}, {\"configuration\": {\"y\": "
-               "\"a b\"}, \"times\": {}, \"invalidity\": \"timeout\", \"correctness\": 0}]}");
+    write_file(
+        path_in(&f, "conv.Y.json", path),
+        "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"microseconds\"}, \"results\": [{"
+        "\"configuration\": {\"y\": true}, \"times\": {\"runtimes\": []}, \"invalidity\": \"correct\", \"correctness\": "
+        "1, \"measurements\": [{\"name\": \"time\", \"value\": 8, \"unit\": \"\"}]}, {\"configuration\": {\"y\": "
+        "\"a b\"}, \"times\": {}, \"invalidity\": \"timeout\", \"correctness\": 0}]}");
     CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);
     CHECK(read == 2 && taken == 2);
     CHECK_OK(kiln_store_list(f.store, NULL, note, &all, &error), error);
-    CHECK_TEXT(all.text,
-               "k default on D: x=1 at ProblemSize[0]=64 ProblemSize[1]=32, 0 0.0025 2 1703238828691683 0\n"
-               "k default on D: x=2 at ProblemSize[0]=64 ProblemSize[1]=32, 9 0 0 0 0\n"
-               "conv default on : y=true at , 0 8e-06 0 0 0\n"
-               "conv default on : y=\"a b\" at , 10 0 0 0 0\n");
+    CHECK_TEXT(all.text, "k default on D: x=1 at ProblemSize[0]=64 ProblemSize[1]=32, 0 0.0025 2 1703238828691683 0\n"
+                         "k default on D: x=2 at ProblemSize[0]=64 ProblemSize[1]=32, 9 0 0 0 0\n"
+                         "conv default on : y=true at , 0 8e-06 0 0 0\n"
+                         "conv default on : y=\"a b\" at , 10 0 0 0 0\n");
     teardown(&f);
 }
 
 /* Taken whole or not at all, with the place of what is wrong. */
 static void what_is_wrong(void)
 {
-#define OWN(text) "{\"results\": [{\"kiln\": {\"key\": \"0123456789abcdef0123456789abcdef\", \"params\": \"\"}, \"times\": {}}, " \
-                  "{\"kiln\": {" text "}}]}"
-    static const struct { const char *text, *says; } cases[] = {
-        {OWN("\"key\": \"1\""), "t.json: result 2: the key is not 32 hexadecimal digits: '1'; nothing was taken"},
-        {OWN("\"spec\": 1"), "t.json: result 2: this is no text: 'spec'; nothing was taken"},
-        {OWN("\"made\": 1.5"), "t.json: result 2: this is no whole number: 'made'; nothing was taken"},
-        {OWN("\"flops\": \"many\""), "t.json: result 2: this is no number: 'flops'; nothing was taken"},
-        {OWN("\"times\": [[]]"), "t.json: result 2: its times are no numbers; nothing was taken"},
-        {"{\"results\": [3]}", "t.json: result 1: it has no configuration; nothing was taken"},
+#define OWN(text)                                                                                                      \
+    "{\"results\": [{\"kiln\": {\"key\": \"0123456789abcdef0123456789abcdef\", \"params\": \"\"}, \"times\": {}}, "    \
+    "{\"kiln\": {" text "}}]}"
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {OWN("\"key\": \"1\""), "t.json: result 2: the key must be 32 hexadecimal digits: '1'; nothing was imported"},
+        {OWN("\"spec\": 1"), "t.json: result 2: this is not a text: 'spec'; nothing was imported"},
+        {OWN("\"made\": 1.5"), "t.json: result 2: this is not an integer: 'made'; nothing was imported"},
+        {OWN("\"flops\": \"many\""), "t.json: result 2: this is not a number: 'flops'; nothing was imported"},
+        {OWN("\"times\": [[]]"), "t.json: result 2: its times are not numbers; nothing was imported"},
+        {"{\"results\": [3]}", "t.json: result 1: it has no configuration; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a\": []}, \"invalidity\": \"compile\"}]}",
-         "t.json: result 1: this is no param that a sample can have: 'a'; nothing was taken"},
+         "t.json: result 1: a sample cannot have this param: 'a'; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a b\": 1}}]}",
-         "t.json: result 1: this is no param that a sample can have: 'a b'; nothing was taken"},
+         "t.json: result 1: a sample cannot have this param: 'a b'; nothing was imported"},
         {"{\"results\": [{\"configuration\": {\"a\": 1}}]}",
-         "t.json: result 1: it has no time, and no reason for that; nothing was taken"},
+         "t.json: result 1: it has neither a time nor a failure; nothing was imported"},
         {"{\"results\": [], \"metadata\": {\"timeunit\": \"weeks\"}}",
-         "t.json: metadata: 'weeks' is no unit of time; nothing was taken"},
+         "t.json: metadata: 'weeks' is not a unit of time; nothing was imported"},
         {"{\"a\": 1}", "t.json: neither a recorded space of Kernel Tuner ('cache') nor T4 results ('results')"},
         {"{", "t.json: line 1, column 1: not JSON: string or '}' expected near end of file"},
     };
@@ -333,11 +430,8 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"nothing is lost", nothing_is_lost},
-    {"no formulas", no_formulas},
-    {"one problem a file", one_problem_a_file},
-    {"what others wrote", what_others_wrote},
-    {"what is wrong", what_is_wrong},
-    {"memory may be out", memory_may_be_out},
+    {"nothing is lost", nothing_is_lost},       {"no formulas", no_formulas},
+    {"one problem a file", one_problem_a_file}, {"what others wrote", what_others_wrote},
+    {"what is wrong", what_is_wrong},           {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("exchange", cases)

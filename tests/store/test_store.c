@@ -75,27 +75,28 @@ static void of_two_with_a_key_the_later_stays(void)
 
 static void settings_read_back(void)
 {
-    kiln_setting settings[] = {
-        {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},
-        {"B", {.kind = KILN_FLOAT, .as.f = 3}},
-        {"C", {.kind = KILN_BOOL, .as.i = 1}},
-        {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
-        {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}},
-        {"F", {.kind = KILN_TEXT, .as.text = ""}},
-    }, *got;
+    kiln_setting settings[] =
+        {
+            {"A", {.kind = KILN_INT, .as.i = INT64_MIN}},  {"B", {.kind = KILN_FLOAT, .as.f = 3}},
+            {"C", {.kind = KILN_BOOL, .as.i = 1}},         {"D", {.kind = KILN_TEXT, .as.text = "a b=\"c\\\n\""}},
+            {"E", {.kind = KILN_FLOAT, .as.f = -1.0 / 3}}, {"F", {.kind = KILN_TEXT, .as.text = ""}},
+        },
+                 *got;
     kiln__text text = {0};
     kiln__arena arena = {0};
     size_t count;
     kiln__settings_print(&text, settings, 6);
-    CHECK_TEXT(text.data, "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
+    CHECK_TEXT(text.data,
+               "A=-9223372036854775808 B=3.0 C=true D=\"a b=\\\"c\\\\\\x0a\\\"\" E=-0.3333333333333333 F=\"\"");
     CHECK(kiln__settings_read(&arena, text.data, &got, &count) && count == 6);
     for (size_t i = 0; i < 6; i++) {
         CHECK_TEXT(got[i].name, settings[i].name);
         CHECK(got[i].value.kind == settings[i].value.kind && kiln__value_equal(got[i].value, settings[i].value));
     }
     CHECK(kiln__settings_read(&arena, "", &got, &count) && count == 0);
-    static const char *const wrong[] = {"A", "A=", "=1", "A=1 ", "A=1  B=2", "A=x", "A=\"x", "A=\"x\"y", "A=\"\\q\"",
-                                        "A=1e", "A=--1", "A=99999999999999999999", "A=-"};
+    static const char *const wrong[] = {"A",     "A=",       "=1",        "A=1 ", "A=1  B=2", "A=x",
+                                        "A=\"x", "A=\"x\"y", "A=\"\\q\"", "A=1e", "A=--1",    "A=99999999999999999999",
+                                        "A=-"};
     for (size_t i = 0; i < KILN__COUNT(wrong); i++)
         CHECK(!kiln__settings_read(&arena, wrong[i], &got, &count));
     kiln__arena_free(&arena);
@@ -373,7 +374,7 @@ static void read_only_media(void)
     CHECK(kiln_store_prune(f.store, NULL, NULL, NULL) == KILN_ERROR_ARGUMENT);
     kiln_status status = kiln__store_open(NULL, NULL, f.path, 0, &store, &error);
     CHECK(status == KILN_ERROR_IO);
-    CHECK(error && (strstr(kiln_error_message(error), "can only be read")));
+    CHECK(error && (strstr(kiln_error_message(error), "is read-only")));
     kiln_error_free(error);
     kiln_store_close(store);
     CU_ASSERT_EQUAL(chmod(command, 0700), 0);
@@ -396,7 +397,7 @@ static void a_full_disk(void)
     CHECK(add_number(f.store, 1));
     CU_ASSERT_EQUAL(sqlite3_exec(f.store->db, "PRAGMA max_page_count=20", NULL, NULL, NULL), SQLITE_OK);
     CHECK(kiln__store_add(f.store, &row, NULL, &error) == KILN_ERROR_IO);
-    CHECK(error && strstr(kiln_error_message(error), "its disk is full"));
+    CHECK(error && strstr(kiln_error_message(error), "the disk is full"));
     kiln_error_free(error);
     CHECK(add_number(f.store, 3) && count_all(f.store, NULL) == 2);
     teardown(&f);
@@ -625,8 +626,8 @@ static int print_times(void)
             return 1;
     }
     double read = (double)(kiln__now_ns() - start) / COUNT / 1e3;
-    printf("%d samples with 100 times each: %.1f us to write one (at most %.1f ms), %.1f us to find one\n", COUNT, write,
-           (double)worst / 1e6, read);
+    printf("%d samples with 100 times each: %.1f us to write one (at most %.1f ms), %.1f us to find one\n", COUNT,
+           write, (double)worst / 1e6, read);
     kiln__arena_free(&arena);
     kiln_store_close(f.store);
     char command[128];

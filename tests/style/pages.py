@@ -9,19 +9,22 @@
 - A name of the code (`kiln_...`, `kiln__...`, `vm_...`, `ptx_...`, `sim_...`, `KILN_...`, and what ends in `()`) occurs in the sources.
 - A relative link leads to a file, and a link to a section to one that exists.
 - A page has at most 1,500 words, but for generated tables; README.md has at most 150 lines.
-- Every room of engine/CMakeLists.txt has a page."""
+- Every room of engine/CMakeLists.txt has a page.
+- Every public function is defined in the file that the table of engine/WHERE.md names for it."""
+import fnmatch
 import pathlib
 import re
 import sys
 
 PAGE_WORDS, README_LINES = 1500, 150
-LONG_PAGES = {"kernel_src/RESULTS.md", "engine/sim/ptx/COVERAGE.md"}  # generated
+LONG_PAGES = {"kernel_src/RESULTS.md", "engine/sim/ptx/COVERAGE.md", "engine/spec/KEYS.md"}  # generated
 LONG_TABLES = {"tests/inject/README.md"}  # what a run printed: its rows are not counted
 SOURCES = {".c", ".h", ".inc", ".def", ".cu", ".cuh", ".py", ".sh", ".in", ".cmake", ".txt", ".yaml", ".json", ""}
 FILES = r"c|h|inc|def|cu|cuh|py|sh|md|yaml|yml|txt|cmake|tsv|svg|profile|cmd|ptx|css|js|json"
 EXAMPLES = {  # files of the reader, not of the tree
     "affine.cu", "affine.yaml", "known.yaml", "want.npy", "cuda_fp16.h", "cuda.h", "cooperative_groups.h",
     "cuda_occupancy.h", "kernel.cu", "launch.json", "matmul.html", "gemm.t4.json", "matmul.t4.json", "estimated.json",
+    "kiln.schema.json",
 }
 NAMES = re.compile(r"(?:kiln__?|vm_|ptx_|sim_)[a-z0-9_]+|KILN_[A-Z0-9_]+|[A-Za-z_]\w*(?=\(\))")
 FOREIGN = {"malloc", "free", "poll", "fork", "waitpid", "printf", "stat", "vprintf"}
@@ -121,6 +124,27 @@ def check_rooms(source, bad):
     return rooms
 
 
+def check_functions(source, bad):
+    """The rows | `kiln_NAME`, `kiln_PART_*` ... | `FILE` | of WHERE.md; a name counts before a pattern."""
+    engine, named, patterns = source / "engine", {}, {}
+    for line in (engine / "WHERE.md").read_text().splitlines():
+        match = re.match(r"\| (`kiln_[^|]*)\| `([\w/.]+)` \|$", line)
+        for name in re.findall(r"`(kiln_[\w*]+)`", match[1]) if match else ():
+            (patterns if name.endswith("*") else named)[name] = match[2]
+    functions = set()
+    for header in sorted((engine / "include").glob("*.h")):
+        functions.update(re.findall(r"KILN_API[^;(]*?\b(kiln_\w+)\(", header.read_text()))
+    for name in sorted(functions):
+        file = named.get(name) or next((patterns[p] for p in patterns if fnmatch.fnmatch(name, p)), None)
+        if not file:
+            bad.append(f"engine/WHERE.md: no row for {name}()")
+        elif not (engine / file).exists() or not re.search(rf"^(?!static)\w[^;\n]*\b{name}\([^;]*?\)\s*\{{",
+                                                           (engine / file).read_text(), re.M):
+            bad.append(f"engine/WHERE.md: {file} does not define {name}()")
+    bad += [f"engine/WHERE.md: there is no function {name}" for name in named if name not in functions]
+    return functions
+
+
 def main():
     source, bad = pathlib.Path(sys.argv[1]).resolve(), []
     names, pages = read_names(source), find_pages(source)
@@ -130,9 +154,10 @@ def main():
     if lines > README_LINES:
         bad.append(f"README.md: {lines} lines, more than {README_LINES}")
     rooms = check_rooms(source, bad)
+    functions = check_functions(source, bad)
     for line in bad:
         print(line)
-    print(f"{len(pages)} pages, {len(rooms)} rooms: {len(bad) or 'nothing'} wrong")
+    print(f"{len(pages)} pages, {len(rooms)} rooms, {len(functions)} public functions: {len(bad) or 'nothing'} wrong")
     return 1 if bad else 0
 
 

@@ -5,7 +5,8 @@
     words.py SOURCE_FOLDER FILE...    the same for these files
 
 Of Markdown files everything but code is read (fenced blocks, indented blocks, what stands in backticks); of C and CUDA
-files the comments; of other files everything."""
+files comments and string literals (messages and help texts), but not the names after #include; of other files
+everything."""
 import bisect
 import pathlib
 import re
@@ -46,10 +47,14 @@ def text_of(path):
         text = re.sub(r"^ {4}.*$", blank, text, flags=re.M)
         return re.sub(r"`[^`\n]*`", blank, text)
     if path.suffix in (".c", ".h", ".inc", ".def", ".cu", ".cuh"):
+        text = re.sub(r"^#include.*$", blank, text, flags=re.M)
         kept, end = [], 0
         for match in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', text, re.S):
             kept.append(re.sub(r"[^\n]", " ", text[end:match.start()]))
-            kept.append(match[0] if match[0].startswith("/") else blank(match))
+            if match[0][0] == '"':  # a phrase may go on in the next literal, or after "\n"
+                kept.append(re.sub(r'\\.|"', lambda mark: " " * len(mark[0]), match[0]))
+            else:
+                kept.append(match[0] if match[0][0] == "/" else blank(match))
             end = match.end()
         return "".join(kept) + re.sub(r"[^\n]", " ", text[end:])
     return text

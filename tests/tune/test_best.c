@@ -26,8 +26,14 @@ static void setup_with(fixture *f, const kiln_allocator *mem)
     memset(f, 0, sizeof *f);
     strcpy(f->folder, "/tmp/kiln-best-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
-    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 1,
-                            .flags = KILN_NO_WORKERS, .log = note, .log_user = f, .allocator = mem};
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = f->folder,
+                            .jobs = 1,
+                            .flags = KILN_NO_WORKERS,
+                            .log = note,
+                            .log_user = f,
+                            .allocator = mem};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/add.yaml", &f->spec, &error), error);
@@ -51,8 +57,8 @@ static void teardown(fixture *f)
 }
 
 #define HERE "\"Kiln simulated device (generic)\", cc: \"9.0\""
-#define KNOWN(device, n, configuration, time, how, day)                                                               \
-    "- {spec: add, device: " device ", sizes: {N: " #n "}, " configuration ", seconds: " #time ", how: " how         \
+#define KNOWN(device, n, configuration, time, how, day)                                                                \
+    "- {spec: add, device: " device ", sizes: {N: " #n "}, " configuration ", seconds: " #time ", how: " how           \
     ", verified: true, made: 2026-01-" day "T00:00:00Z}\n"
 #define PLAIN(block, items) "variant: plain, params: {BLOCK: " #block ", ITEMS: " #items ", FAR: near}"
 
@@ -110,26 +116,31 @@ static void the_ladder(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 100, PLAIN(32, 1), 0.5, "estimated", "01") KNOWN(HERE, 100, PLAIN(64, 1), 0.9, "measured", "01")
         KNOWN(HERE, 100, PLAIN(64, 2), 0.7, "measured", "01") KNOWN(HERE, 400, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Other, cc: \"8.0\"", 200, PLAIN(32, 2), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
+    // clang-format on
     ask(&f, text, 100, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0); /* measured before estimated, then by time */
     ask(&f, text, 400, NULL, "EXACT plain BLOCK=128 ITEMS=1 FAR=near", 0);
     ask(&f, text, 200, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1); /* not the other device's, though exact */
     ask(&f, text, 1600, NULL, "NEAREST plain BLOCK=128 ITEMS=1 FAR=near", 2);
+    // clang-format off
     static const char others[] =
         "kiln-best: 1\nbest:\n"
         KNOWN("Other, cc: \"8.0\"", 200, PLAIN(32, 2), 0.1, "measured", "01")
         KNOWN("Older, cc: \"7.5\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Unknown, cc: \"\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
+    // clang-format on
     ask(&f, others, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 1); /* the same capability first */
-    static const char of_another[] = "kiln-best: 1\nbest:\n"
-                                     "- {spec: subtract, device: " HERE ", sizes: {N: 200}, " PLAIN(64, 1)
-                                     ", seconds: 1, how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n";
+    static const char of_another[] =
+        "kiln-best: 1\nbest:\n"
+        "- {spec: subtract, device: " HERE
+        ", sizes: {N: 200}, " PLAIN(64, 1) ", seconds: 1, how: measured, verified: true, made: 2026-01-01T00:00:00Z}\n";
     ask(&f, of_another, 200, NULL, "DEFAULT plain BLOCK=32 ITEMS=1 FAR=near", 0);
     teardown(&f);
 }
@@ -138,6 +149,7 @@ static void only_what_is_valid_answers(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 200, PLAIN(128, 2), 0.1, "measured", "01")          /* breaks BLOCK * ITEMS <= 128 */
@@ -145,6 +157,7 @@ static void only_what_is_valid_answers(void)
         KNOWN(HERE, 200, "variant: gone, params: {}", 0.3, "measured", "01")
         KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 32, WIDTH: 3}", 0.4, "measured", "01")
         KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 64}", 0.5, "measured", "01"); /* ITEMS and FAR came later */
+    // clang-format on
     ask(&f, text, 200, NULL, "EXACT plain BLOCK=64 ITEMS=1 FAR=near", 0);
     ask(&f, text, 50, NULL, "DEFAULT wide BLOCK=64 ITEMS=4 FAR=near", 0); /* plain wants N >= 100 */
     kiln_setting n = {"N", {KILN_INT, {.i = 50}}};
@@ -165,10 +178,12 @@ static void a_choice_narrows(void)
 {
     fixture f;
     setup(&f);
+    // clang-format off
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 200, PLAIN(32, 1), 0.1, "measured", "01") KNOWN(HERE, 200, PLAIN(64, 2), 0.2, "measured", "01")
         KNOWN(HERE, 200, "variant: wide, params: {BLOCK: 64, ITEMS: 8, FAR: near}", 0.3, "measured", "01");
+    // clang-format on
     kiln_setting items = {"ITEMS", {KILN_INT, {.i = 2}}};
     kiln_choice choice = {.variant = "wide"};
     ask(&f, text, 200, &choice, "EXACT wide BLOCK=64 ITEMS=8 FAR=near", 0);
@@ -181,13 +196,11 @@ static void a_choice_narrows(void)
 
 static void distances(void)
 {
-    static const kiln_setting cube[] = {{"M", {KILN_INT, {.i = 1024}}}, {"N", {KILN_INT, {.i = 1024}}},
-                                        {"K", {KILN_INT, {.i = 1024}}}},
-                              flat[] = {{"K", {KILN_INT, {.i = 4096}}}, {"M", {KILN_INT, {.i = 4096}}},
-                                        {"N", {KILN_INT, {.i = 64}}}},
-                              large[] = {{"M", {KILN_INT, {.i = 4096}}}, {"N", {KILN_INT, {.i = 4096}}},
-                                         {"K", {KILN_INT, {.i = 4096}}}},
-                              none[] = {{"M", {KILN_INT, {.i = 0}}}}, one[] = {{"M", {KILN_FLOAT, {.f = 1}}}};
+    static const kiln_setting
+        cube[] = {{"M", {KILN_INT, {.i = 1024}}}, {"N", {KILN_INT, {.i = 1024}}}, {"K", {KILN_INT, {.i = 1024}}}},
+        flat[] = {{"K", {KILN_INT, {.i = 4096}}}, {"M", {KILN_INT, {.i = 4096}}}, {"N", {KILN_INT, {.i = 64}}}},
+        large[] = {{"M", {KILN_INT, {.i = 4096}}}, {"N", {KILN_INT, {.i = 4096}}}, {"K", {KILN_INT, {.i = 4096}}}},
+        none[] = {{"M", {KILN_INT, {.i = 0}}}}, one[] = {{"M", {KILN_FLOAT, {.f = 1}}}};
     double d = -1, e = -1;
     bool same;
     /* As many elements of work, and yet farther than four times as much a side: 2, 2 and -4 doublings. */
@@ -260,9 +273,9 @@ static void what_does_not_compile_is_passed_over(void)
 {
     fixture f;
     setup(&f);
-    kiln_knowledge *known = parse(&f, "kiln-best: 1\nbest:\n"
-        KNOWN(HERE, 150, "variant: bad, params: {BLOCK: 32, ITEMS: 1, FAR: nowhere}", 0.1, "measured", "01")
-        KNOWN(HERE, 150, PLAIN(64, 2), 0.2, "measured", "01"));
+    kiln_knowledge *known = parse(
+        &f, "kiln-best: 1\nbest:\n" KNOWN(HERE, 150, "variant: bad, params: {BLOCK: 32, ITEMS: 1, FAR: nowhere}", 0.1,
+                                          "measured", "01") KNOWN(HERE, 150, PLAIN(64, 2), 0.2, "measured", "01"));
     kiln_plan *plan;
     char text[160];
     kiln_best_options options = {.size = sizeof options, .knowledge = known};
@@ -291,12 +304,13 @@ static void of_store_and_file_the_later_counts(void)
     kiln_setting n = {"N", {KILN_INT, {.i = 150}}};
     const char *variants[] = {"wrong"};
     kiln_tuning *tuning = NULL;
-    kiln_tune_options sweep = {.size = sizeof sweep, .variants = variants, .variant_count = 1, .sizes = &n,
-                               .size_count = 1, .store = f.store};
+    kiln_tune_options sweep = {
+        .size = sizeof sweep, .variants = variants, .variant_count = 1, .sizes = &n, .size_count = 1, .store = f.store};
     CHECK_OK(kiln_tune(f.engine, f.spec, &sweep, &tuning, &error), error); /* its answer is wrong */
     kiln_tuning_free(tuning);
-    kiln_knowledge *known = parse(&f, "kiln-best: 1\nbest:\n"
-        KNOWN(HERE, 150, "variant: wrong, params: {BLOCK: 32, ITEMS: 1, FAR: near}", 1e-9, "measured", "01"));
+    kiln_knowledge *known =
+        parse(&f, "kiln-best: 1\nbest:\n" KNOWN(HERE, 150, "variant: wrong, params: {BLOCK: 32, ITEMS: 1, FAR: near}",
+                                                1e-9, "measured", "01"));
     kiln_choice choice = {.sizes = &n, .size_count = 1};
     kiln_best_options options = {.size = sizeof options, .knowledge = known};
     kiln_best *best = NULL;
@@ -355,9 +369,13 @@ static void memory_may_be_out(void)
 static kiln_tuning *sweep_aside(fixture *f, const char *variant, uint64_t most)
 {
     static const char *const objectives[] = {"min:BLOCK", "min:BLOCK * 2"};
-    kiln_tune_options options = {.size = sizeof options, .variants = variant ? &variant : NULL,
-                                 .variant_count = variant != NULL, .store = f->store, .objectives = objectives,
-                                 .objective_count = 2, .max_configurations = most};
+    kiln_tune_options options = {.size = sizeof options,
+                                 .variants = variant ? &variant : NULL,
+                                 .variant_count = variant != NULL,
+                                 .store = f->store,
+                                 .objectives = objectives,
+                                 .objective_count = 2,
+                                 .max_configurations = most};
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
     CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);

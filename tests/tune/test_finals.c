@@ -13,9 +13,9 @@ typedef struct device {
     double base[MOST], noise, drift;
     uint64_t random;
     unsigned visits, kept, kept_rounds;
-    int fails, ends;             /* the configuration that does; -1: none */
-    long nap;                    /* nanoseconds a visit */
-    double rounds[MOST][64];     /* as kept */
+    int fails, ends;         /* the configuration that does; -1: none */
+    long nap;                /* nanoseconds a visit */
+    double rounds[MOST][64]; /* as kept */
 } device;
 
 static double uniform(device *d)
@@ -24,10 +24,7 @@ static double uniform(device *d)
     return (double)(d->random >> 11) * 0x1p-53;
 }
 
-static size_t number_of(const kiln_sample *sample)
-{
-    return (size_t)sample->params[0].value.as.i;
-}
+static size_t number_of(const kiln_sample *sample) { return (size_t)sample->params[0].value.as.i; }
 
 static kiln_status measure(void *user, const kiln_sample *sample, const kiln__trial *trial, kiln_result *result,
                            bool *ends, kiln_error **error)
@@ -81,10 +78,7 @@ static kiln_status hold(kiln_tuning *tuning, device *d, kiln_tune_options option
     return status;
 }
 
-static long at(const kiln_tuning *tuning, size_t rank)
-{
-    return (long)number_of(kiln_tuning_sample(tuning, rank));
-}
+static long at(const kiln_tuning *tuning, size_t rank) { return (long)number_of(kiln_tuning_sample(tuning, rank)); }
 
 static const kiln_result measured = {.measured = 1, .repetitions = 7, .roofline = 0.5, .clock_hz = 2e9};
 
@@ -92,7 +86,8 @@ static const kiln_result measured = {.measured = 1, .repetitions = 7, .roofline 
 static void luck_is_undone(void)
 {
     const double seen[] = {1.00, 1.01, 1.02, 1.03, 1.2, 1.04, 1.049};
-    device d = {.base = {1.03, 1.01, 1.01, 1.05, 1.2, 1.045, 1.06}, .noise = 0.002, .drift = 0.1, .fails = -1, .ends = -1};
+    device d = {
+        .base = {1.03, 1.01, 1.01, 1.05, 1.2, 1.045, 1.06}, .noise = 0.002, .drift = 0.1, .fails = -1, .ends = -1};
     kiln_tuning *tuning = sweep_of(seen, 7, measured);
     kiln_verdict v;
     CHECK(hold(tuning, &d, (kiln_tune_options){0}, &v) == KILN_OK);
@@ -134,7 +129,8 @@ static void finals_are_remembered(void)
         CHECK(w.reused == !newcomer && (d.visits == visits) == !newcomer);
         CHECK(newcomer || (w.tied == v.tied && w.rounds == v.rounds && w.finalists == 3 && w.seconds == 0));
         for (size_t i = 0; i < 3 && !newcomer; i++)
-            CHECK(at(second, i) == at(first, i) && kiln_tuning_sample(second, i)->tied == kiln_tuning_sample(first, i)->tied);
+            CHECK(at(second, i) == at(first, i) &&
+                  kiln_tuning_sample(second, i)->tied == kiln_tuning_sample(first, i)->tied);
         kiln_tuning_free(second);
     }
     kiln_tuning_free(first);
@@ -172,7 +168,13 @@ static void some_drop_out(void)
 static void what_can_go_wrong(void)
 {
     const double seen[] = {1.00, 1.01, 1.02};
-    const struct { int fails, ends; long nap; kiln_status status; size_t finalists; const char *why_not; } want[] = {
+    const struct {
+        int fails, ends;
+        long nap;
+        kiln_status status;
+        size_t finalists;
+        const char *why_not;
+    } want[] = {
         {2, -1, 0, KILN_OK, 2, ""},
         {0, -1, 0, KILN_OK, 2, ""},
         {-1, 1, 0, KILN_ERROR_INTERRUPTED, 0, "it was interrupted"},
@@ -193,9 +195,15 @@ static void what_can_go_wrong(void)
 static void without_finals(void)
 {
     const double seen[] = {1.02, 1, 1, 1.04};
-    const kiln_result estimated = {.estimated = 1}, host = {.host_seconds = 1}, early = {.measured = 1, .stopped_early = 1};
-    const struct { size_t count; const kiln_result *like; kiln_tune_options options; size_t finalists, tied;
-                   const char *why_not; } want[] = {
+    const kiln_result estimated = {.estimated = 1}, host = {.host_seconds = 1},
+                      early = {.measured = 1, .stopped_early = 1};
+    const struct {
+        size_t count;
+        const kiln_result *like;
+        kiln_tune_options options;
+        size_t finalists, tied;
+        const char *why_not;
+    } want[] = {
         {0, &measured, {0}, 0, 0, "no configuration worked"},
         {1, &measured, {0}, 1, 1, ""},
         {4, &measured, {.finalists = 1}, 1, 1, ""},
@@ -222,8 +230,10 @@ static void errors_are_rare(void)
     const double seen[] = {1, 1, 1, 1, 1};
     unsigned wrong = 0, right = 0;
     for (unsigned n = 0; n < 1000; n++) {
-        device alike = {.base = {1, 1, 1.003, 1, 1}, .noise = 0.02, .drift = 0.05, .random = n, .fails = -1, .ends = -1};
-        device apart = {.base = {1.05, 1.05, 1, 1.05, 1.05}, .noise = 0.02, .drift = 0.05, .random = n, .fails = -1, .ends = -1};
+        device alike = {
+            .base = {1, 1, 1.003, 1, 1}, .noise = 0.02, .drift = 0.05, .random = n, .fails = -1, .ends = -1};
+        device apart = {
+            .base = {1.05, 1.05, 1, 1.05, 1.05}, .noise = 0.02, .drift = 0.05, .random = n, .fails = -1, .ends = -1};
         kiln_tuning *tuning = sweep_of(seen, 5, measured);
         kiln_verdict v;
         CHECK(hold(tuning, &alike, (kiln_tune_options){.seed = n}, &v) == KILN_OK);
@@ -247,12 +257,9 @@ static void the_sign_test(void)
 }
 
 static const check_case cases[] = {
-    {"luck is undone", luck_is_undone},
-    {"finals are remembered", finals_are_remembered},
-    {"some drop out", some_drop_out},
-    {"what can go wrong", what_can_go_wrong},
-    {"without finals", without_finals},
-    {"errors are rare", errors_are_rare},
+    {"luck is undone", luck_is_undone}, {"finals are remembered", finals_are_remembered},
+    {"some drop out", some_drop_out},   {"what can go wrong", what_can_go_wrong},
+    {"without finals", without_finals}, {"errors are rare", errors_are_rare},
     {"the sign test", the_sign_test},
 };
 KILN_SUITE("tune.finals", cases)

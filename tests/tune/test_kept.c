@@ -12,8 +12,8 @@ typedef struct fixture {
     kiln_engine *engine;
     kiln_spec *spec;
     kiln_store *store;
-    sqlite3 *other;      /* what holds it */
-    bool shuts, holds;   /* what is done after the first sample */
+    sqlite3 *other;    /* what holds it */
+    bool shuts, holds; /* what is done after the first sample */
     unsigned lost, beside, waited, not_kept;
 } fixture;
 
@@ -22,8 +22,8 @@ static void listen(void *user, kiln_log_level level, const char *message)
     fixture *f = user;
     (void)level;
     f->beside += strstr(message, "samples are kept in") != NULL;
-    f->waited += strstr(message, "waiting for up to") != NULL;
-    f->not_kept += strstr(message, "samples are not kept: the store") && strstr(message, "can only be read");
+    f->waited += strstr(message, "waiting up to") != NULL;
+    f->not_kept += strstr(message, "samples are not kept: the store") && strstr(message, "is read-only");
     const char *at = strstr(message, " samples of this sweep were not kept");
     f->lost += at ? (unsigned)strtoul(message, NULL, 10) : 0;
 }
@@ -35,8 +35,12 @@ static void setup(fixture *f)
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
     snprintf(f->path, sizeof f->path, "%s/samples.db", f->folder);
     kiln_error *error = NULL;
-    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .flags = KILN_NO_WORKERS,
-                            .log = listen, .log_user = f};
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = f->folder,
+                            .flags = KILN_NO_WORKERS,
+                            .log = listen,
+                            .log_user = f};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/add.yaml", &f->spec, &error), error);
     CHECK_OK(kiln_store_open(f->engine, f->path, 0, &f->store, &error), error);
@@ -75,8 +79,12 @@ static uint64_t sweep(fixture *f, uint64_t *reused)
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
     kiln_tuning_totals totals = {0};
-    kiln_tune_options options = {.size = sizeof options, .variants = names,
-                                 .variant_count = 2, .store = f->store, .callback = make_trouble, .user = f};
+    kiln_tune_options options = {.size = sizeof options,
+                                 .variants = names,
+                                 .variant_count = 2,
+                                 .store = f->store,
+                                 .callback = make_trouble,
+                                 .user = f};
     CHECK_OK(kiln_tune(f->engine, f->spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     totals = *kiln_tuning_sum(tuning);
@@ -127,8 +135,10 @@ static void an_earlier_death(void)
     uint64_t reused = 1;
     setup(&f);
     uint64_t count = sweep(&f, &reused);
-    CU_ASSERT_EQUAL(kiln__store_run(f.store, "UPDATE sample SET status=9, message='add.cu does not compile: add.cu: the compiler "
-                                             "crashed: it was ended by signal 9, Killed' WHERE id=1"), SQLITE_OK);
+    CU_ASSERT_EQUAL(
+        kiln__store_run(f.store, "UPDATE sample SET status=9, message='add.cu does not compile: add.cu: the compiler "
+                                 "crashed: it was ended by signal 9, Killed' WHERE id=1"),
+        SQLITE_OK);
     CHECK(sweep(&f, &reused) == count && reused == count - 1);
     CHECK(sweep(&f, &reused) == count && reused == count);
     teardown(&f);

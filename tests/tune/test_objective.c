@@ -51,15 +51,24 @@ static kiln_sample *sample_of(fixture *f, int block, int items, kiln_result resu
 }
 
 /* 2 ms, 1000 operations, 5000 bytes. */
-static const kiln_result measured = {.measured = 1, .seconds = 2e-3, .flops = 1000, .bytes = 5000, .roofline = 0.25,
-                                     .compile_ns = 1500000000, .energy_joules = 0.75, .power_watts = 375};
+static const kiln_result measured = {.measured = 1,
+                                     .seconds = 2e-3,
+                                     .flops = 1000,
+                                     .bytes = 5000,
+                                     .roofline = 0.25,
+                                     .compile_ns = 1500000000,
+                                     .energy_joules = 0.75,
+                                     .power_watts = 375};
 
 static void values(void)
 {
-    static const struct { const char *text; double value, rank; } want[] = {
+    static const struct {
+        const char *text;
+        double value, rank;
+    } want[] = {
         {"time", 2e-3, 2e-3},
         {"min:time", 2e-3, 2e-3},
-        {"gflops", 5e-4, -5e-4},            /* 1000 / 0.002 s / 1e9 */
+        {"gflops", 5e-4, -5e-4}, /* 1000 / 0.002 s / 1e9 */
         {"gbs", 2.5e-3, -2.5e-3},
         {"min:roofline", 0.25, 0.25},
         {"roofline", 0.25, -0.25},
@@ -67,7 +76,7 @@ static void values(void)
         {"energy", 0.75, 0.75},
         {"energy * time", 1.5e-3, 1.5e-3},
         {"power", 375, 375},
-        {"elements", 400, 400},             /* 200 * 2 */
+        {"elements", 400, 400}, /* 200 * 2 */
         {"max: elements / time", 200000, -200000},
         {"time * BLOCK + TILE", 128.128, 128.128},
         {"N", 200, 200},
@@ -106,9 +115,14 @@ static void values(void)
 
 static void refuses(void)
 {
-    static const struct { const char *text; kiln_status status; const char *message; } want[] = {
-        {"tme", KILN_ERROR_NOT_FOUND, "objective:1:1: an objective names what was measured (time, gflops, gbs, roofline, "
-                                      "energy, power, compile), metrics, params and sizes; 'tme' is none; did you mean 'time'?"},
+    static const struct {
+        const char *text;
+        kiln_status status;
+        const char *message;
+    } want[] = {
+        {"tme", KILN_ERROR_NOT_FOUND,
+         "objective:1:1: an objective names what was measured (time, gflops, gbs, roofline, "
+         "energy, power, compile), metrics, params and sizes; 'tme' is none; did you mean 'time'?"},
         {"time *", KILN_ERROR_ARGUMENT, "objective:1:7: expected a value, found the end"},
         {"max:", KILN_ERROR_ARGUMENT, NULL},
         {"", KILN_ERROR_ARGUMENT, NULL},
@@ -144,9 +158,14 @@ static void refuses(void)
 static void front_of_two(void)
 {
     static const char *const objectives[] = {"time", "max:elements"};
-    static const struct { double seconds; int items; kiln_status status; int front; } want[] = {
-        {1, 1, KILN_OK, 1}, {2, 2, KILN_OK, 1}, {2, 1, KILN_OK, 0}, {1, 1, KILN_OK, 1}, {3, 2, KILN_OK, 0},
-        {0.5, 2, KILN_ERROR_WRONG_ANSWER, 0},
+    static const struct {
+        double seconds;
+        int items;
+        kiln_status status;
+        int front;
+    } want[] = {
+        {1, 1, KILN_OK, 1}, {2, 2, KILN_OK, 1}, {2, 1, KILN_OK, 0},
+        {1, 1, KILN_OK, 1}, {3, 2, KILN_OK, 0}, {0.5, 2, KILN_ERROR_WRONG_ANSWER, 0},
     };
     enum { COUNT = KILN__COUNT(want) };
     fixture f;
@@ -165,7 +184,8 @@ static void front_of_two(void)
         kiln__tuning_set_value(samples[i], kiln__goals_rank(goals, samples[i]));
         CHECK(kiln__tuning_add(f.tuning, samples[i], want[i].status, "failed"));
     }
-    CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12); /* the geometric mean of 2 and 1 / 400 */
+    /* the geometric mean of 2 and 1 / 400 */
+    CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12);
     CHECK(kiln__goals_told(goals, samples[5]) == HUGE_VAL);
     kiln__tuning_rank(f.tuning);
     CHECK(kiln__goals_front(goals, f.tuning));
@@ -190,7 +210,8 @@ static void front_of_many(void)
     kiln__random random = {5};
     for (size_t i = 0; i < COUNT; i++) {
         uint64_t seconds = 1 + kiln__random_below(&random, 30); /* what takes longer may have more of the other */
-        kiln_result result = {.measured = 1, .seconds = (double)seconds,
+        kiln_result result = {.measured = 1,
+                              .seconds = (double)seconds,
                               .compile_ns = 1000000000 * (1 + kiln__random_below(&random, 2 * seconds))};
         kiln_sample *sample = sample_of(&f, kiln__random_below(&random, 2) ? 32 : 64, 1, result);
         CHECK_OK(kiln__goals_judge(goals, &f.tuning->arena, sample, &error), error);
@@ -248,10 +269,13 @@ static void ends_when_nothing_gets_better(void)
     kiln_tune_options options = {.stagnation = 3, .improvement = 0.1};
     kiln__budget b = {.options = &options, .start = kiln__now_ns()};
     kiln_sample worked = {.status = KILN_OK}, failed = {.status = KILN_ERROR_COMPILE};
-    static const struct { double value; bool over; } want[] = {
-        {HUGE_VAL, false}, {10, false}, {9.5, false}, {11, false},
-        {8.9, false},      /* more than a tenth less than 10 */
-        {8.5, false}, {8.1, false}, {HUGE_VAL, true},
+    static const struct {
+        double value;
+        bool over;
+    } want[] = {
+        {HUGE_VAL, false}, {10, false},  {9.5, false},
+        {11, false},       {8.9, false}, /* more than a tenth less than 10 */
+        {8.5, false},      {8.1, false}, {HUGE_VAL, true},
     };
     CHECK(kiln__budget_any(&options));
     for (size_t i = 0; i < KILN__COUNT(want); i++) {

@@ -10,8 +10,10 @@
 
 /* ---- messages ---- */
 
-static const kiln_setting settings[] = {{"N", {KILN_INT, {.i = -3}}}, {"RATE", {KILN_FLOAT, {.f = 0.25}}},
-                                        {"FAST", {KILN_BOOL, {.i = 1}}}, {"MODE", {KILN_TEXT, {.text = "ca"}}}};
+static const kiln_setting settings[] = {{"N", {KILN_INT, {.i = -3}}},
+                                        {"RATE", {KILN_FLOAT, {.f = 0.25}}},
+                                        {"FAST", {KILN_BOOL, {.i = 1}}},
+                                        {"MODE", {KILN_TEXT, {.text = "ca"}}}};
 
 static void check_settings(const kiln_setting *got, size_t count)
 {
@@ -29,19 +31,32 @@ static void check_settings(const kiln_setting *got, size_t count)
 static void write_open(kiln__text *message)
 {
     static const kiln_file_binding inputs[] = {{"x", "x.npy"}, {"y", "dir/y.npy"}};
-    kiln__runner_setup setup = {.version = "1.2", .device = "cuda:3", .flags = 6, .memory_limit = 1ull << 40,
-                                .search_path = "a:b", .name = "a/b.yaml", .text = "a\0b", .text_length = 3,
+    kiln__runner_setup setup = {.version = "1.2",
+                                .device = "cuda:3",
+                                .flags = 6,
+                                .memory_limit = 1ull << 40,
+                                .search_path = "a:b",
+                                .name = "a/b.yaml",
+                                .text = "a\0b",
+                                .text_length = 3,
                                 .choice = {.sizes = settings, .size_count = KILN__COUNT(settings)},
-                                .run = {.flags = KILN_RUN_NO_VERIFY, .budget = 0.5, .precision = 0.02,
-                                        .min_repetitions = 3, .max_repetitions = 9, .inputs = inputs,
+                                .run = {.flags = KILN_RUN_NO_VERIFY,
+                                        .budget = 0.5,
+                                        .precision = 0.02,
+                                        .min_repetitions = 3,
+                                        .max_repetitions = 9,
+                                        .inputs = inputs,
                                         .input_count = 2}};
     kiln__runner_write_open(message, &setup);
 }
 
 static void write_run(kiln__text *message)
 {
-    kiln__runner_request request = {.variant = "plain", .params = settings, .param_count = KILN__COUNT(settings),
-                                    .trial = {.stop_early_above = 0.375, .again = 5}, .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
+    kiln__runner_request request = {.variant = "plain",
+                                    .params = settings,
+                                    .param_count = KILN__COUNT(settings),
+                                    .trial = {.stop_early_above = 0.375, .again = 5},
+                                    .unit = {.ptx = "ptx", .ptx_length = 3, .cubin = "\177ELF", .cubin_length = 4}};
     kiln__runner_write_run(message, &request);
 }
 
@@ -49,17 +64,25 @@ static const double times[] = {1.25, 1.5, 2};
 
 static void write_result(kiln__text *message)
 {
-    kiln__runner_answer answer = {.times = times, .time_count = KILN__COUNT(times),
-                                  .status = KILN_ERROR_DEVICE, .cuda = 700, .passing = true, .lost = true, .why = "because",
-                                  .result = {.measured = 1, .seconds = 1.5, .worst_error = 0.5, .repetitions = 7, .stopped_early = 1,
-                                             .clock_hz = 1e9, .throttle = 5, .energy_joules = 0.75}};
+    kiln__runner_answer answer = {.times = times,
+                                  .time_count = KILN__COUNT(times),
+                                  .status = KILN_ERROR_DEVICE,
+                                  .cuda = 700,
+                                  .passing = true,
+                                  .lost = true,
+                                  .why = "because",
+                                  .result = {.measured = 1,
+                                             .seconds = 1.5,
+                                             .worst_error = 0.5,
+                                             .repetitions = 7,
+                                             .stopped_early = 1,
+                                             .clock_hz = 1e9,
+                                             .throttle = 5,
+                                             .energy_joules = 0.75}};
     kiln__runner_write_result(message, &answer);
 }
 
-static void write_ready(kiln__text *message)
-{
-    kiln__runner_write_ready(message, KILN_ERROR_NO_DEVICE, "none");
-}
+static void write_ready(kiln__text *message) { kiln__runner_write_ready(message, KILN_ERROR_NO_DEVICE, "none"); }
 
 static bool read_open(const char *body, size_t length)
 {
@@ -85,10 +108,7 @@ static bool read_result(const char *body, size_t length)
     return kiln__runner_read_result(body, length, &answer);
 }
 
-static void write_waiting(kiln__text *message)
-{
-    kiln__runner_write_waiting(message, "for process 7");
-}
+static void write_waiting(kiln__text *message) { kiln__runner_write_waiting(message, "for process 7"); }
 
 static bool read_waiting(const char *body, size_t length)
 {
@@ -188,9 +208,14 @@ static void messages_come_back(void)
  * on the heap, where the sanitizer sees a step too far. */
 static void messages_are_foreign_bytes(void)
 {
-    static const struct { void (*write)(kiln__text *); bool (*read)(const char *, size_t); } kinds[] = {
-        {write_open, read_open}, {write_run, read_run}, {write_result, read_result}, {write_ready, read_ready},
-        {write_waiting, read_waiting}};
+    static const struct {
+        void (*write)(kiln__text *);
+        bool (*read)(const char *, size_t);
+    } kinds[] = {{write_open, read_open},
+                 {write_run, read_run},
+                 {write_result, read_result},
+                 {write_ready, read_ready},
+                 {write_waiting, read_waiting}};
     for (size_t k = 0; k < KILN__COUNT(kinds); k++) {
         kiln__text message = {0};
         kinds[k].write(&message);
@@ -232,14 +257,14 @@ typedef struct fixture {
     char folder[64];
     kiln_engine *engine;
     kiln_spec *spec;
-    long pid;            /* of the runner, as the log said last */
-    long pids[8];        /* of all that there were */
+    long pid;     /* of the runner, as the log said last */
+    long pids[8]; /* of all that there were */
     unsigned runners, again, let_go;
-    char program[96];    /* removed when a process is killed; "": none */
+    char program[96]; /* removed when a process is killed; "": none */
     long killed;
-    double before[8];    /* what they had computed when nothing but the endless kernel was left, plus one */
+    double before[8];           /* what they had computed when nothing but the endless kernel was left, plus one */
     unsigned kills, most_kills; /* of processes in mid-sample */
-    bool stop;           /* end the sweep instead */
+    bool stop;                  /* end the sweep instead */
 } fixture;
 
 static void listen(void *user, kiln_log_level level, const char *message)
@@ -261,8 +286,14 @@ static void setup(fixture *f, const char *worker, unsigned flags)
     strcpy(f->folder, "/tmp/kiln-runner-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
     kiln_error *error = NULL;
-    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 1,
-                            .worker = worker, .flags = flags, .log = listen, .log_user = f};
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = f->folder,
+                            .jobs = 1,
+                            .worker = worker,
+                            .flags = flags,
+                            .log = listen,
+                            .log_user = f};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/planted.yaml", &f->spec, &error), error);
@@ -280,8 +311,10 @@ static void teardown(fixture *f)
 
 static const char *const after[] = {"after"}, *const planted[] = {"planted"};
 static const kiln_setting endless[] = {{"KIND", {KILN_TEXT, {.text = "endless"}}}};
-#define ISOLATED(names) {.size = sizeof(kiln_tune_options), .variants = names, .variant_count = 1,                     \
-                         .isolation = KILN_ISOLATE_ALWAYS}
+#define ISOLATED(names)                                                                                                \
+    {                                                                                                                  \
+        .size = sizeof(kiln_tune_options), .variants = names, .variant_count = 1, .isolation = KILN_ISOLATE_ALWAYS     \
+    }
 
 /* Seconds of processor time that a process took; negative: there is none. */
 static double busy(long pid)
@@ -466,8 +499,12 @@ static void sweep_two(fixture *f)
     kiln_spec_free(f->spec);
     f->spec = NULL;
     CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/two.yaml", &f->spec, &error), error);
-    kiln_tune_options options = {.size = sizeof options, .devices = two, .device_count = 2, .sample_timeout = 280,
-                                 .callback = disturb_any, .user = f};
+    kiln_tune_options options = {.size = sizeof options,
+                                 .devices = two,
+                                 .device_count = 2,
+                                 .sample_timeout = 280,
+                                 .callback = disturb_any,
+                                 .user = f};
     kiln_status status = kiln_tune(f->engine, f->spec, &options, &tuning, &error);
     CU_ASSERT_EQUAL(status, f->stop ? KILN_ERROR_INTERRUPTED : KILN_OK);
     if (f->stop)
@@ -574,7 +611,9 @@ static void refuses_what_cannot_be_moved(void)
 
 static void programs_that_are_no_runner(void)
 {
-    static const struct { const char *program, *part; } want[] = {
+    static const struct {
+        const char *program, *part;
+    } want[] = {
         {"/nonexistent/kiln-worker", "cannot be started: No such file or directory"},
         {"/", "cannot be started: Permission denied"},
         {"/bin/false", "ended at once: it exited with status 1"},
@@ -604,8 +643,12 @@ static void survives_no_memory(void)
     for (long n = 0; !finished && n < 10000; n += n < 10 ? 1 : n / 5) {
         check_oom oom = {.countdown = -1};
         kiln_allocator mem = {check_oom_resize, &oom};
-        kiln_options with = {.size = sizeof with, .device = "sim", .cache_dir = f.folder, .jobs = 1,
-                             .worker = KILN_TEST_WORKER, .allocator = &mem};
+        kiln_options with = {.size = sizeof with,
+                             .device = "sim",
+                             .cache_dir = f.folder,
+                             .jobs = 1,
+                             .worker = KILN_TEST_WORKER,
+                             .allocator = &mem};
         kiln_engine *engine = NULL;
         kiln_spec *spec = NULL;
         const kiln_device_info *info = NULL;

@@ -16,8 +16,12 @@ typedef struct fixture {
 static void open_with(fixture *f, const kiln_allocator *mem)
 {
     kiln_error *error = NULL;
-    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2,
-                            .flags = KILN_NO_WORKERS, .allocator = mem};
+    kiln_options options = {.size = sizeof options,
+                            .device = "sim",
+                            .cache_dir = f->folder,
+                            .jobs = 2,
+                            .flags = KILN_NO_WORKERS,
+                            .allocator = mem};
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
     CHECK_OK(kiln_spec_load(f->engine, KILN_TEST_DATA "/add.yaml", &f->spec, &error), error);
@@ -129,14 +133,17 @@ static void a_failure_costs_one_sample(void)
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 12);
-    static const struct { const char *name; kiln_status status; } want[] = {
-        {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK},                           /* 200 elements: no bound is missed */
-        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE},                  /* past the end */
+    static const struct {
+        const char *name;
+        kiln_status status;
+    } want[] = {
+        {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK},          /* 200 elements: no bound is missed */
+        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE}, /* past the end */
         {"bad BLOCK=32 ITEMS=1 FAR=far", KILN_ERROR_DEVICE},
         {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
         {"bad BLOCK=2048 ITEMS=1 FAR=near", KILN_ERROR_LAUNCH},
         {"wrong BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_WRONG_ANSWER},
-        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK},                           /* after the faults */
+        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK}, /* after the faults */
         {"wide BLOCK=64 ITEMS=8 FAR=near", KILN_OK},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
@@ -154,7 +161,11 @@ static void a_failure_costs_one_sample(void)
     teardown(&f);
 }
 
-typedef struct seen { unsigned samples, ticks, stop_after; uint64_t done, total; int best; } seen;
+typedef struct seen {
+    unsigned samples, ticks, stop_after;
+    uint64_t done, total;
+    int best;
+} seen;
 
 static int note(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
@@ -176,8 +187,8 @@ static void the_callback_hears_and_stops(void)
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
     seen s = {0};
-    kiln_tune_options options = {.size = sizeof options, .variants = plain, .variant_count = 1, .callback = note,
-                                 .user = &s};
+    kiln_tune_options options = {
+        .size = sizeof options, .variants = plain, .variant_count = 1, .callback = note, .user = &s};
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_EQUAL(s.samples, 5);
     CU_ASSERT_EQUAL(s.total, 5);
@@ -222,8 +233,14 @@ static void fixed_params_and_sizes(void)
     setup(&f);
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
-    kiln_tune_options options = {.size = sizeof options, .variants = plain, .variant_count = 1, .params = block,
-                                 .param_count = 1, .size_set = "other", .sizes = n, .size_count = 1};
+    kiln_tune_options options = {.size = sizeof options,
+                                 .variants = plain,
+                                 .variant_count = 1,
+                                 .params = block,
+                                 .param_count = 1,
+                                 .size_set = "other",
+                                 .sizes = n,
+                                 .size_count = 1};
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 2);
@@ -240,14 +257,20 @@ static void fixed_params_and_sizes(void)
 static void refuses_what_is_wrong(void)
 {
     static const char *const misspelt[] = {"plian"};
-    static const kiln_setting no_param[] = {{"BLOK", {KILN_INT, {.i = 64}}}}, no_value[] = {{"BLOCK", {KILN_INT, {.i = 7}}}},
-                              no_size[] = {{"M", {KILN_INT, {.i = 7}}}};
+    static const kiln_setting no_param[] = {{"BLOK", {KILN_INT, {.i = 64}}}},
+                              no_value[] = {{"BLOCK", {KILN_INT, {.i = 7}}}}, no_size[] = {{"M", {KILN_INT, {.i = 7}}}};
     fixture f;
     setup(&f);
-    const struct { kiln_tune_options options; kiln_status status; const char *message; } want[] = {
-        {{.variants = misspelt, .variant_count = 1}, KILN_ERROR_NOT_FOUND,
+    const struct {
+        kiln_tune_options options;
+        kiln_status status;
+        const char *message;
+    } want[] = {
+        {{.variants = misspelt, .variant_count = 1},
+         KILN_ERROR_NOT_FOUND,
          "add has no variant 'plian'; did you mean 'plain'?"},
-        {{.params = no_param, .param_count = 1}, KILN_ERROR_NOT_FOUND,
+        {{.params = no_param, .param_count = 1},
+         KILN_ERROR_NOT_FOUND,
          "no variant of the sweep has a param 'BLOK'; did you mean 'BLOCK'?"},
         {{.variants = plain, .variant_count = 1, .params = no_value, .param_count = 1}, KILN_ERROR_CONSTRAINT, NULL},
         {{.size_set = "tinny"}, KILN_ERROR_NOT_FOUND, "add has no size set 'tinny'; did you mean 'tiny'?"},
@@ -281,8 +304,8 @@ static void survives_no_memory(void)
     setup(&f);
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
-    kiln_tune_options options = {.size = sizeof options, .variants = wide, .variant_count = 1, .max_configurations = 1,
-                                 .strategy = "greedy"};
+    kiln_tune_options options = {
+        .size = sizeof options, .variants = wide, .variant_count = 1, .max_configurations = 1, .strategy = "greedy"};
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     kiln_tuning_free(tuning);
     close_engine(&f);
@@ -323,8 +346,11 @@ static void every_strategy_finds_all(void)
     for (size_t k = 0; kiln_strategy_name(k); k++) {
         kiln_error *error = NULL;
         kiln_tuning *tuning = NULL;
-        kiln_tune_options options = {.size = sizeof options, .variants = variants, .variant_count = 3,
-                                     .strategy = kiln_strategy_name(k), .seed = 7};
+        kiln_tune_options options = {.size = sizeof options,
+                                     .variants = variants,
+                                     .variant_count = 3,
+                                     .strategy = kiln_strategy_name(k),
+                                     .seed = 7};
         CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
         CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 16); /* 5, 9 and 2 */
@@ -344,7 +370,10 @@ static void every_strategy_finds_all(void)
 static void chooses_a_strategy(void)
 {
     const kiln_run_options checked = {.flags = KILN_RUN_CHECK};
-    const struct { kiln_tune_options options; bool learns; } want[] = {
+    const struct {
+        kiln_tune_options options;
+        bool learns;
+    } want[] = {
         {{0}, false},
         {{.strategy = ""}, false},
         {{.max_configurations = 3}, true},
@@ -406,7 +435,10 @@ static void searches_a_huge_space(void)
         CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
         CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000); /* A < B of 1000 each, times C */
-        struct { size_t ticket; double value; } open[4];
+        struct {
+            size_t ticket;
+            double value;
+        } open[4];
         size_t waiting = 0;
         double best = HUGE_VAL;
         for (size_t i = 0; i < DRAWS; i++) {
@@ -439,7 +471,9 @@ static void searches_a_huge_space(void)
 
 /* ---- a space that is too large to count ---- */
 
-typedef struct patience { int asked, most; } patience;
+typedef struct patience {
+    int asked, most;
+} patience;
 static bool impatient(void *user)
 {
     patience *p = user;
@@ -560,12 +594,16 @@ static void suggests_in_an_uncounted_space(void)
 static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, unsigned attempt)
 {
     static const char *const all[] = {"copy", "slower", "wrong"}, *const slower[] = {"slower"};
-    static const struct { const char *const *variants; size_t count; unsigned flags, stopped, reused; } sweeps[] = {
-        {all, 3, 0, 4, 0},                         /* but for the first, and the one with a wrong answer */
+    static const struct {
+        const char *const *variants;
+        size_t count;
+        unsigned flags, stopped, reused;
+    } sweeps[] = {
+        {all, 3, 0, 4, 0}, /* but for the first, and the one with a wrong answer */
         {all, 3, 0, 4, 6},
-        {slower, 1, 0, 0, 0},                      /* contenders here */
+        {slower, 1, 0, 0, 0}, /* contenders here */
         {all, 3, 0, 2, 6},
-        {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4},      /* the two that were stopped early are made again */
+        {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4}, /* the two that were stopped early are made again */
         {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY, 0, 0},
     };
     kiln_error *error = NULL;
@@ -578,9 +616,12 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         kiln_tuning *tuning = NULL;
         kiln_tuning_totals totals;
         const kiln_run_options run = {.size = sizeof run, .budget = budget};
-        kiln_tune_options options = {.size = sizeof options, .run = &run,
-                                     .variants = sweeps[i].variants, .variant_count = sweeps[i].count,
-                                     .store = store, .flags = sweeps[i].flags};
+        kiln_tune_options options = {.size = sizeof options,
+                                     .run = &run,
+                                     .variants = sweeps[i].variants,
+                                     .variant_count = sweeps[i].count,
+                                     .store = store,
+                                     .flags = sweeps[i].flags};
         CHECK_OK(kiln_tune(f->engine, spec, &options, &tuning, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
         totals = *kiln_tuning_sum(tuning);
@@ -638,7 +679,8 @@ static void holds_finals(void)
         kiln_engine *engine = NULL;
         kiln_spec *spec = NULL;
         kiln_store *store = NULL;
-        kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f.folder, .worker = KILN_TEST_WORKER};
+        kiln_options options = {
+            .size = sizeof options, .device = "sim", .cache_dir = f.folder, .worker = KILN_TEST_WORKER};
         snprintf(path, sizeof path, "%s/finals-%d.db", f.folder, round);
         CHECK_OK(kiln_engine_open(&options, &engine, &error), error);
         CHECK_OK(kiln_store_open(engine, path, 0, &store, &error), error);
@@ -647,8 +689,12 @@ static void holds_finals(void)
         for (int again = 0; again < 2; again++) {
             kiln_tuning *tuning = NULL;
             const kiln_run_options run = {.size = sizeof run, .budget = 0.02};
-            kiln_tune_options sweep = {.size = sizeof sweep, .run = &run,
-                                       .variants = quick, .variant_count = 1, .store = store, .finalists = 4,
+            kiln_tune_options sweep = {.size = sizeof sweep,
+                                       .run = &run,
+                                       .variants = quick,
+                                       .variant_count = 1,
+                                       .store = store,
+                                       .finalists = 4,
                                        .isolation = round % 2 ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_NEVER};
             CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);
             CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);

@@ -125,7 +125,8 @@ static void survives_no_memory(void)
         if (tuning) {
             kiln__tuning_rank(tuning);
             for (size_t i = 1; ok && i < 17; i++)
-                CHECK(kiln_tuning_sample(tuning, i - 1)->result.seconds <= kiln_tuning_sample(tuning, i)->result.seconds);
+                CHECK(kiln_tuning_sample(tuning, i - 1)->result.seconds <=
+                      kiln_tuning_sample(tuning, i)->result.seconds);
         }
         CHECK(ok || oom.failed);
         finished = !oom.failed;

@@ -5,22 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-
-const cli_command *const cli_commands[] = {
-#define CLI_X(name) &cli_##name##_command,
-    CLI_COMMANDS(CLI_X)
-#undef CLI_X
-    NULL,
-};
-
-const cli_command *cli_find_command(const char *name)
-{
-    for (size_t i = 0; cli_commands[i]; i++)
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_commands[i];
-    return NULL;
-}
+#include "commands.h"
 
 /* A descriptor 0, 1 or 2 that is closed would be given to the next file opened, and what is printed would land in it.
  * Standard output becomes one that cannot be written, so that writing fails as it should. */

@@ -50,7 +50,7 @@ int main(int count, char **arguments)
         return 3;
     limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
-    if (runs) /* a driver reserves address space and keeps a cache as it likes */
+    if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
         return kiln__runner_serve(STDIN_FILENO);
     limit(RLIMIT_FSIZE, 0); /* no option of NVRTC can make it write a file */
     limit(RLIMIT_STACK, STACK_BYTES);

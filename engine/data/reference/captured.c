@@ -1,5 +1,5 @@
-/* captured: an input as it was when a launch was written down. What the input's own function exported comes back as it
- * was: numbers as they stand, arrays from .npy files. */
+/* captured: an input of a captured launch. It exports what the input's own function exported when the launch was
+ * captured: numbers as given, arrays from .npy files. */
 #include <string.h>
 
 #include "hosts.h"
@@ -28,7 +28,7 @@ kiln_status kiln__host_captured(void *user, kiln_call *call)
     for (size_t i = 0; i < call->arg_count && status == KILN_OK; i++) {
         const kiln__call_arg *arg = &call->args[i];
         if (arg->kind == KILN__CALL_ARRAY)
-            status = kiln_call_fail(call, "argument '%s' is an array; what is exported is a number or a .npy file",
+            status = kiln_call_fail(call, "argument '%s' is an array; an export must be a number or a .npy file",
                                     arg->name);
         else if (arg->value.kind == KILN_TEXT)
             status = export_file(call, arg->name, arg->value.as.text);

@@ -1,14 +1,14 @@
 /* convolution_f64: the reference of convolutions: y[r][c] = the sum of x[r + i - MASK_H / 2][c + j - MASK_W / 2] times
- * mask[i][j], in double. Outside the image x is a zero that is multiplied as well, so that an infinity in the mask
- * gives NaN there.
+ * mask[i][j], in double. Outside the image x is zero, and is multiplied too, so that an infinity in the mask gives NaN
+ * there.
  *
- * outer_product: the input of a mask that is a column times a row: both of them, and what they make. */
+ * outer_product: the input of a mask that is a column times a row; exports both. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "hosts.h"
 
-enum { SEGMENT = 2048 }; /* columns that are summed up together: their sums stay in the L1 */
+enum { SEGMENT = 2048 }; /* columns that are summed together: their sums stay in the L1 cache */
 
 typedef struct convolution {
     const float *x, *mask;
@@ -45,7 +45,7 @@ static void make_segment(void *user, size_t index, size_t worker)
     for (int64_t i = 0; i < all->mask_height; i++) {
         int64_t row = r + i - all->mask_height / 2;
         bool inside = row >= 0 && row < all->height;
-        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside is one without elements */
+        for (int64_t j = 0; j < all->mask_width; j++) /* a row outside has no elements */
             add_shifted(sums, count, inside ? all->x + row * all->width : NULL, begin + j - all->mask_width / 2, 0,
                         inside ? all->width : 0, (double)all->mask[i * all->mask_width + j]);
     }
@@ -61,11 +61,11 @@ kiln_status kiln__host_convolution(void *user, kiln_call *call)
         kiln_call_output(call, "y", &y) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (x->type != KILN_f32 || y->type != KILN_f32 || mask->type != KILN_f32)
-        return kiln_call_fail(call, "x, mask and y are of f32");
+        return kiln_call_fail(call, "x, mask and y must be of f32");
     if (x->dims != 2 || y->dims != 2 || memcmp(x->shape, y->shape, 2 * sizeof x->shape[0]) != 0)
-        return kiln_call_fail(call, "x and y have two dimensions, the same ones");
+        return kiln_call_fail(call, "x and y must have two dimensions and the same shape");
     if (mask->dims != 2 || mask->shape[0] % 2 == 0 || mask->shape[1] % 2 == 0)
-        return kiln_call_fail(call, "mask has two dimensions, both of them odd");
+        return kiln_call_fail(call, "mask must have two dimensions, both odd");
     convolution all = {.x = x->data,
                        .mask = mask->data,
                        .y = y->data,
@@ -107,7 +107,7 @@ kiln_status kiln__host_outer_product(void *user, kiln_call *call)
         return status;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            ((float *)product->data)[i * columns + j] =
-                ((const float *)column->data)[i] * ((const float *)row->data)[j];
+            ((float *)product->data)[i * columns + j] = ((const float *)column->data)[i] *
+                                                        ((const float *)row->data)[j];
     return KILN_OK;
 }

@@ -1,17 +1,17 @@
-/* histogram_exact: the reference of histograms: counts[b] is the number of keys that are b, modulo 2^32. Keys for which
- * there is no bin are not counted.
+/* histogram_exact: the reference of histograms: counts[b] is the number of keys that are b, modulo 2^32. Keys without a
+ * bin are not counted.
  *
- * Stretches of the keys are counted by threads, each with bins of its own, which are added up in the end. */
+ * Threads count parts of the keys, each with bins of its own; the bins are added at the end. */
 #include <string.h>
 
 #include "hosts.h"
 
-enum { PARTS = 64, LEAST = 1 << 20 }; /* stretches at most; keys that are worth a thread */
+enum { PARTS = 64, LEAST = 1 << 20 }; /* most parts; fewest keys for a thread */
 
 typedef struct histogram {
     const kiln_array *keys;
     uint64_t n, stretch, bins;
-    uint32_t *counts; /* the bins of one stretch after those of the other */
+    uint32_t *counts; /* the bins of all parts, one part after the other */
 } histogram;
 
 static void count(void *user, size_t index, size_t worker)
@@ -39,7 +39,7 @@ kiln_status kiln__host_histogram(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     if (h.keys->dims != 1 || (h.keys->type != KILN_u8 && h.keys->type != KILN_u32) || counts->dims != 1 ||
         counts->type != KILN_u32)
-        return kiln_call_fail(call, "keys is a line of u8 or u32, and counts one of u32");
+        return kiln_call_fail(call, "keys must be one-dimensional, of u8 or u32, and counts one-dimensional, of u32");
     h.n = h.keys->shape[0];
     h.bins = counts->shape[0];
     if (h.bins == 0)

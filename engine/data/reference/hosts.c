@@ -3,8 +3,7 @@
 
 const kiln__host kiln__builtin_hosts[] = {
 #define KILN_X(name, uses, function) {#name, uses, function, NULL},
-    KILN__HOSTS(KILN_X)
-    KILN__SPARSE_HOSTS(KILN_X)
+    KILN__HOSTS(KILN_X) KILN__SPARSE_HOSTS(KILN_X)
 #undef KILN_X
 };
 const size_t kiln__builtin_host_count = KILN__COUNT(kiln__builtin_hosts);

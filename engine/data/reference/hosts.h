@@ -1,4 +1,4 @@
-/* hosts.h - kiln's own host functions, a file each family. Knows nothing of how they are found. */
+/* hosts.h - Kiln's own host functions, one file per family. Knows nothing of how they are found. */
 #ifndef KILN_DATA_HOSTS_H
 #define KILN_DATA_HOSTS_H
 

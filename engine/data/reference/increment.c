@@ -22,7 +22,7 @@ static void piece(void *user, size_t index, size_t worker)
     (void)worker;
     const increment *job = user;
     uint64_t first = (uint64_t)index * PIECE, end = job->count - first < PIECE ? job->count : first + PIECE;
-    switch (kiln__type_bytes(job->x->type)) { /* signed ones are the same bits, and those wrap around */
+    switch (kiln__type_bytes(job->x->type)) { /* signed integers have the same bits, and unsigned ones wrap around */
     case 1: NEXT(uint8_t); break;
     case 2: NEXT(uint16_t); break;
     case 4: NEXT(uint32_t); break;
@@ -37,15 +37,15 @@ kiln_status kiln__host_increment(void *user, kiln_call *call)
     if (kiln_call_array(call, "x", &job.x) != KILN_OK || kiln_call_output(call, "y", &job.y) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (job.x->type != job.y->type || job.x->type == KILN_f16 || job.x->type == KILN_f32 || job.x->type == KILN_f64)
-        return kiln_call_fail(call, "x and y are of one integer type, not %s and %s", kiln__type_name(job.x->type),
-                              kiln__type_name(job.y->type));
+        return kiln_call_fail(call, "x and y must be of the same integer type, not %s and %s",
+                              kiln__type_name(job.x->type), kiln__type_name(job.y->type));
     bool same = job.x->dims == job.y->dims;
     for (int d = 0; same && d < job.x->dims; d++) {
         same = job.x->shape[d] == job.y->shape[d];
         job.count *= job.x->shape[d];
     }
     if (!same)
-        return kiln_call_fail(call, "x and y have one shape");
+        return kiln_call_fail(call, "x and y must have the same shape");
     kiln__parallel(0, (size_t)((job.count + PIECE - 1) / PIECE), piece, &job);
     return KILN_OK;
 }

@@ -1,10 +1,10 @@
-/* matmul_f64 and syrk_f64: the references of dense products. P = A B and C = A A', every product and sum in double.
+/* matmul_f64 and syrk_f64: the references of dense products. P = A B and C = A A'. All products and sums are in double.
  *
- * The output is cut into tiles, which threads take one by one. A tile's sums stay in doubles until it is done: for each
- * stretch of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and
- * NR columns, so that the innermost loop reads both in order, and MR x NR sums live in registers. The loop is written
- * in the compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, chosen when it runs. No
- * fused multiply-add: the result is the same bits on all of them. A A' differs in how its second operand is packed. */
+ * The output is split into tiles, which threads take one by one. A tile's sums are doubles until it is done. For each
+ * part of K, the rows of A and the columns of B that the tile needs are packed as doubles into panels of MR rows and NR
+ * columns, so that the innermost loop reads both in order and keeps MR x NR sums in registers. The loop uses the
+ * compilers' vector types: one source, compiled for AVX-512, AVX2 and the baseline, and selected at run time. It has no
+ * fused multiply-add, so all three give the same bits. A A' only packs its second operand differently. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum { MR = 6, NR = 8, TILE_M = 20 * MR, TILE_N = 32 * NR, STRETCH = 256 };
 
 typedef double vector __attribute__((vector_size(NR * sizeof(double))));
 
-/* The sums of one panel pair are added to MR rows of `sums`, TILE_N apart. */
+/* Adds the sums of one pair of panels to MR rows of `sums`, TILE_N apart. */
 static inline __attribute__((always_inline)) void panel(size_t depth, const double *a, const double *b, double *sums)
 {
     vector row[MR];
@@ -53,8 +53,8 @@ __attribute__((target("avx2"))) static void panels_avx2(size_t depth, size_t row
     panels(depth, rows, columns, a, b, sums);
 }
 
-__attribute__((target("avx512f"))) static void panels_avx512(size_t depth, size_t rows, size_t columns,
-                                                             const double *a, const double *b, double *sums)
+__attribute__((target("avx512f"))) static void panels_avx512(size_t depth, size_t rows, size_t columns, const double *a,
+                                                             const double *b, double *sums)
 {
     panels(depth, rows, columns, a, b, sums);
 }
@@ -71,7 +71,7 @@ static panels_fn *choose_panels(void)
     return panels_base;
 }
 
-/* What one thread works on. */
+/* The buffers of one thread. */
 typedef struct bench {
     double a[TILE_M * STRETCH], b[TILE_N * STRETCH], sums[TILE_M * TILE_N], line[TILE_N > STRETCH ? TILE_N : STRETCH];
 } bench;
@@ -81,7 +81,7 @@ typedef struct product {
     kiln_array *p;
     uint64_t m, n, k, tiles_n;
     panels_fn *panels;
-    bench *benches; /* one a thread */
+    bench *benches; /* one per thread */
 } product;
 
 /* Rows row .. row + rows of A, K from `from`, as panels of `width` rows, k-major; rows past the end are zero. */
@@ -99,7 +99,7 @@ static void pack_rows(const product *x, bench *w, uint64_t row, size_t rows, uin
     }
 }
 
-/* Columns column .. column + columns of B likewise. */
+/* The same for columns column .. column + columns of B. */
 static void pack_b(const product *x, bench *w, uint64_t column, size_t columns, uint64_t from, size_t depth)
 {
     size_t padded = (columns + NR - 1) / NR * NR;
@@ -132,7 +132,7 @@ static void tile(void *user, size_t index, size_t worker)
         kiln__from_doubles(x->p->type, x->p->data, (row + i) * x->n + column, columns, w->sums + i * TILE_N);
 }
 
-/* The shapes of x are set and fit. */
+/* The shapes in x must be set and checked. */
 static kiln_status multiply(product *x, kiln_call *call)
 {
     if (x->m == 0 || x->n == 0)
@@ -157,7 +157,7 @@ kiln_status kiln__host_matmul(void *user, kiln_call *call)
         kiln_call_output(call, "P", &x.p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (x.a->dims != 2 || x.b->dims != 2 || x.p->dims != 2)
-        return kiln_call_fail(call, "A, B and P have two dimensions, not %d, %d and %d", x.a->dims, x.b->dims,
+        return kiln_call_fail(call, "A, B and P must have two dimensions, not %d, %d and %d", x.a->dims, x.b->dims,
                               x.p->dims);
     x.m = x.a->shape[0];
     x.k = x.a->shape[1];
@@ -177,13 +177,12 @@ kiln_status kiln__host_syrk(void *user, kiln_call *call)
     if (kiln_call_array(call, "A", &x.a) != KILN_OK || kiln_call_output(call, "C", &x.p) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (x.a->dims != 2 || x.p->dims != 2)
-        return kiln_call_fail(call, "A and C have two dimensions, not %d and %d", x.a->dims, x.p->dims);
+        return kiln_call_fail(call, "A and C must have two dimensions, not %d and %d", x.a->dims, x.p->dims);
     x.m = x.n = x.a->shape[0];
     x.k = x.a->shape[1];
     if (x.p->shape[0] != x.n || x.p->shape[1] != x.n)
-        return kiln_call_fail(call,
-                              "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64
-                              " x %" PRIu64,
-                              x.n, x.k, x.p->shape[0], x.p->shape[1]);
+        return kiln_call_fail(
+            call, "the shapes of C = A A' do not fit: A is %" PRIu64 " x %" PRIu64 ", C is %" PRIu64 " x %" PRIu64, x.n,
+            x.k, x.p->shape[0], x.p->shape[1]);
     return multiply(&x, call);
 }

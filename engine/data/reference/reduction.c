@@ -1,9 +1,9 @@
-/* reduction_f64: the reference of reductions: y is the sum (OP 0) or the maximum (1) of x; with 2 it is the
- * maximum, and `at` its place.
+/* reduction_f64: the reference of reductions: y is the sum (OP 0) or the maximum (1) of x; with OP 2 it is the maximum,
+ * and `at` its index.
  *
- * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. A maximum is that of
- * IEEE 754-2019: NaN if there is one, and 0 above -0; its place is the first that has it. Stretches of x are taken by
- * threads one by one and joined in their order, so the result does not depend on how many threads there are. */
+ * Floats are summed in double, integers modulo 2^64; y keeps the lower bits. The maximum is that of IEEE 754-2019: NaN
+ * if there is one, and 0 is above -0; its index is the first one. Threads reduce parts of x, whose results are combined
+ * in order, so the result does not depend on the number of threads. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 
 typedef struct part {
-    double value; /* sum or maximum */
+    double value;   /* sum or maximum */
     uint64_t whole; /* the sum of integers */
-    uint64_t at;  /* UINT64_MAX: nowhere */
+    uint64_t at;    /* UINT64_MAX: none */
 } part;
 
 typedef struct reduction {
@@ -25,7 +25,7 @@ typedef struct reduction {
     part *parts;
 } reduction;
 
-/* Whether b comes before a in a search for the maximum; on equal terms the earlier one stays. */
+/* Whether b replaces a in a search for the maximum; of equal values the earlier one is kept. */
 static bool is_above(double b, double a)
 {
     if (isnan(a) || isnan(b))
@@ -86,14 +86,14 @@ kiln_status kiln__host_reduction(void *user, kiln_call *call)
         kiln_call_output(call, "at", &at) != KILN_OK || kiln_call_int(call, "OP", NULL, &op) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (op < SUM || op > ARGMAX)
-        return kiln_call_fail(call, "OP is 0 (sum), 1 (max) or 2 (argmax), not %" PRId64, op);
+        return kiln_call_fail(call, "OP must be 0 (sum), 1 (max) or 2 (argmax), not %" PRId64, op);
     r.integers = r.x->type == KILN_i32;
     r.sum = op == SUM;
     if (r.x->dims != 1 || (r.x->type != KILN_f32 && !r.integers) || y->type != r.x->type || y->dims != 1 ||
         y->shape[0] != 1)
-        return kiln_call_fail(call, "x is a line of f32 or i32, and y one element of the same type");
+        return kiln_call_fail(call, "x must be one-dimensional, of f32 or i32, and y one element of the same type");
     if (op == ARGMAX && (at->type != KILN_i64 || at->dims != 1 || at->shape[0] != 1))
-        return kiln_call_fail(call, "at is one i64");
+        return kiln_call_fail(call, "at must be one i64");
     r.n = r.x->shape[0];
     size_t count = (size_t)(r.n / STRETCH + (r.n % STRETCH != 0));
     r.parts = kiln__calloc(call->mem, count + 1, sizeof *r.parts);

@@ -1,7 +1,7 @@
-/* scan_f64: the reference of scans: y[i] is the sum of x up to i, or before it where EXCLUSIVE is 1.
+/* scan_f64: the reference of scans: y[i] is the sum of x up to and including i; without i if EXCLUSIVE is 1.
  *
- * Sums of floats are made in double, of integers modulo 2^64, of which y keeps the lower bits. Stretches of x are added
- * up by threads, their sums are scanned in order, and the stretches are gone through once more. */
+ * Floats are summed in double, integers modulo 2^64; y keeps the lower bits. Threads sum parts of x, the sums of the
+ * parts are scanned in order, and a second pass over the parts writes y. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct scan {
     kiln_array *y;
     uint64_t n;
     bool integers, exclusive;
-    before *before; /* of each stretch: its sum, then that of all before it */
+    before *before; /* of each part: its sum, later the sum of all parts before it */
 } scan;
 
 static size_t next_line(const scan *s, uint64_t i, uint64_t end, double *line)
@@ -89,7 +89,7 @@ kiln_status kiln__host_scan(void *user, kiln_call *call)
     s.exclusive = exclusive != 0;
     if (s.x->dims != 1 || (s.x->type != KILN_f32 && !s.integers) || s.y->type != s.x->type || s.y->dims != 1 ||
         s.y->shape[0] != s.x->shape[0])
-        return kiln_call_fail(call, "x and y are lines of as many f32 or i32");
+        return kiln_call_fail(call, "x and y must be one-dimensional, of f32 or i32, and of the same type and length");
     s.n = s.x->shape[0];
     size_t count = (size_t)(s.n / STRETCH + (s.n % STRETCH != 0));
     s.before = kiln__calloc(call->mem, count + 1, sizeof *s.before);

@@ -38,11 +38,11 @@ kiln_status kiln__host_stencil(void *user, kiln_call *call)
         kiln_call_int(call, "STEPS", NULL, &steps) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (x->dims != 3 || y->dims != 3 || memcmp(x->shape, y->shape, 3 * sizeof x->shape[0]) != 0)
-        return kiln_call_fail(call, "x and y have three dimensions, the same ones");
+        return kiln_call_fail(call, "x and y must have three dimensions and the same shape");
     if (steps < 0)
-        return kiln_call_fail(call, "STEPS is %" PRId64, steps);
+        return kiln_call_fail(call, "STEPS must be 0 or more, not %" PRId64, steps);
     grid g = {(size_t)x->shape[2], (size_t)x->shape[1], (size_t)x->shape[0], NULL, NULL};
-    size_t count = g.nx * g.ny * g.nz; /* cannot overflow: the array is there */
+    size_t count = g.nx * g.ny * g.nz; /* cannot overflow: the array exists */
     if (count == 0)
         return KILN_OK;
     double *now = kiln__calloc(call->mem, count, sizeof *now), *next = kiln__calloc(call->mem, count, sizeof *next);

@@ -1,7 +1,8 @@
-/* transpose_exact: the reference of transposes. T[..., n, m] = A[..., m, n] for elements of any type, bit by bit, over
- * matrices or stacks of them (up to as many dimensions as arrays have).
+/* transpose_exact: the reference of transposes. T[..., n, m] = A[..., m, n] for elements of any type, bit by bit, for
+ * matrices or stacks of them (up to the dimensions that an array can have).
  *
- * Tiles of 64 x 64 elements keep the lines of both sides in the cache; threads take rows of tiles. */
+ * It works in tiles of 64 x 64 elements, so that the cache lines of both sides stay in the cache. Threads take rows of
+ * tiles. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,10 +14,10 @@ typedef struct transpose {
     const unsigned char *a;
     unsigned char *t;
     size_t size;                   /* of an element */
-    uint64_t rows, columns, tiles; /* of a matrix; rows of tiles in it */
+    uint64_t rows, columns, tiles; /* of a matrix; tiles: its rows of tiles */
 } transpose;
 
-/* Compiled once for each size of an element, so that a copy of one is an instruction. */
+/* Compiled once for each element size, so that copying an element is one instruction. */
 static inline __attribute__((always_inline)) void turn(const unsigned char *a, unsigned char *t, uint64_t rows,
                                                        uint64_t columns, uint64_t row, uint64_t column, size_t size)
 {
@@ -36,18 +37,10 @@ static void tile_row(void *user, size_t index, size_t worker)
     unsigned char *t = x->t + matrix * x->rows * x->columns * x->size;
     for (uint64_t column = 0; column < x->columns; column += TILE)
         switch (x->size) {
-        case 1:
-            turn(a, t, x->rows, x->columns, row, column, 1);
-            break;
-        case 2:
-            turn(a, t, x->rows, x->columns, row, column, 2);
-            break;
-        case 4:
-            turn(a, t, x->rows, x->columns, row, column, 4);
-            break;
-        case 8:
-            turn(a, t, x->rows, x->columns, row, column, 8);
-            break;
+        case 1: turn(a, t, x->rows, x->columns, row, column, 1); break;
+        case 2: turn(a, t, x->rows, x->columns, row, column, 2); break;
+        case 4: turn(a, t, x->rows, x->columns, row, column, 4); break;
+        case 8: turn(a, t, x->rows, x->columns, row, column, 8); break;
         }
 }
 
@@ -59,17 +52,17 @@ kiln_status kiln__host_transpose(void *user, kiln_call *call)
     if (kiln_call_array(call, "A", &a) != KILN_OK || kiln_call_output(call, "T", &t) != KILN_OK)
         return KILN_ERROR_HOST_FUNCTION;
     if (a->dims < 2 || a->dims != t->dims)
-        return kiln_call_fail(call, "A and T have two dimensions or more, and as many as each other, not %d and %d",
+        return kiln_call_fail(call, "A and T must have the same number of dimensions, 2 or more, not %d and %d",
                               a->dims, t->dims);
     if (a->type != t->type)
-        return kiln_call_fail(call, "A and T are of one type, not %s and %s", kiln__type_name(a->type),
+        return kiln_call_fail(call, "A and T must be of the same type, not %s and %s", kiln__type_name(a->type),
                               kiln__type_name(t->type));
     int last = a->dims - 1;
     uint64_t matrices = 1;
     for (int d = 0; d < last - 1; d++) {
         if (a->shape[d] != t->shape[d])
             return kiln_call_fail(call,
-                                  "A is a stack of other matrices than T: %" PRIu64 " and %" PRIu64 " in dimension %d",
+                                  "A and T must be stacks of equal size: %" PRIu64 " and %" PRIu64 " in dimension %d",
                                   a->shape[d], t->shape[d], d);
         matrices *= a->shape[d];
     }

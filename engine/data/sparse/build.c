@@ -27,11 +27,11 @@ enum {
 
 typedef struct builder {
     const kiln__entries *from;
-    atomic_uint *counts;     /* a row's entries; then what is left of its room */
-    atomic_bool too_many;    /* a row of 2^32 entries or more */
-    atomic_bool changed;     /* the second walk gave other entries than the first: a file that was written to */
-    uint64_t *begin;         /* rows + 1: where a row's entries begin among `entries` */
-    uint64_t *entries;       /* the column above, the value's bits below */
+    atomic_uint *counts;  /* a row's entries; then what is left of its room */
+    atomic_bool too_many; /* a row of 2^32 entries or more */
+    atomic_bool changed;  /* the second walk gave other entries than the first: a file that was written to */
+    uint64_t *begin;      /* rows + 1: where a row's entries begin among `entries` */
+    uint64_t *entries;    /* the column above, the value's bits below */
     kiln__csr *matrix;
 } builder;
 
@@ -180,7 +180,8 @@ static void copy_rows(void *user, size_t index, size_t worker)
 
 static kiln_status too_large(const kiln_allocator *mem, kiln_error **error)
 {
-    return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "the matrix has 2^32 entries or more; offsets of rows have 32 "
+    return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                      "the matrix has 2^32 entries or more; offsets of rows have 32 "
                       "bits");
 }
 
@@ -227,14 +228,18 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
 {
     *matrix = (kiln__csr){0};
     if (entries->rows >= UINT32_MAX || entries->columns >= UINT32_MAX)
-        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "a matrix of %" PRIu64 " x %" PRIu64 ": at most 2^32 - 2 "
-                          "rows and columns", entries->rows, entries->columns);
+        return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED,
+                          "a matrix of %" PRIu64 " x %" PRIu64 ": at most 2^32 - 2 "
+                          "rows and columns",
+                          entries->rows, entries->columns);
     builder b = {.from = entries, .matrix = matrix};
     atomic_init(&b.too_many, false);
     atomic_init(&b.changed, false);
     if (entries->rows * ROW_BYTES > kiln__host_memory_free()) /* a header may announce any number of rows */
-        return kiln__fail(mem, error, KILN_ERROR_MEMORY, "%" PRIu64 " rows need %" PRIu64 " MiB before their first entry, "
-                          "more than is free", entries->rows, entries->rows * ROW_BYTES >> 20);
+        return kiln__fail(mem, error, KILN_ERROR_MEMORY,
+                          "%" PRIu64 " rows need %" PRIu64 " MiB before their first entry, "
+                          "more than is free",
+                          entries->rows, entries->rows * ROW_BYTES >> 20);
     matrix->rows = (uint32_t)entries->rows;
     matrix->columns = (uint32_t)entries->columns;
     b.counts = kiln__calloc(mem, (size_t)entries->rows + 1, sizeof *b.counts);
@@ -247,8 +252,10 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
         size_t parts = (size_t)((entries->rows + ROWS_A_PART - 1) / ROWS_A_PART);
         kiln__parallel(0, entries->chunks, put_chunk, &b);
         kiln__parallel(0, parts, finish_rows, &b);
-        status = atomic_load(&b.changed) ? kiln__fail(mem, error, KILN_ERROR_IO, "the entries changed while they were "
-                                                      "read") : make_offsets(mem, &b, error);
+        status = atomic_load(&b.changed) ? kiln__fail(mem, error, KILN_ERROR_IO,
+                                                      "the entries changed while they were "
+                                                      "read")
+                                         : make_offsets(mem, &b, error);
         if (status == KILN_OK)
             kiln__parallel(0, parts, copy_rows, &b);
     }

@@ -17,18 +17,19 @@ static kiln_status take_matrix(kiln_call *call, kiln__csr *matrix)
         return KILN_ERROR_HOST_FUNCTION;
     if (offsets->type != KILN_u32 || offsets->dims != 1 || offsets->shape[0] < 1 || index->type != KILN_u32 ||
         index->dims != 1 || values->type != KILN_f32 || values->dims != 1 || values->shape[0] != index->shape[0])
-        return kiln_call_fail(call, "matrix is no sparse matrix: csr.offsets and csr.index are lines of u32, csr.values "
+        return kiln_call_fail(call,
+                              "matrix is no sparse matrix: csr.offsets and csr.index are lines of u32, csr.values "
                               "one of f32");
-    *matrix = (kiln__csr){.rows = (uint32_t)(offsets->shape[0] - 1), .columns = (uint32_t)columns,
-                          .nonzeros = (uint32_t)index->shape[0], .offsets = offsets->data, .index = index->data,
+    *matrix = (kiln__csr){.rows = (uint32_t)(offsets->shape[0] - 1),
+                          .columns = (uint32_t)columns,
+                          .nonzeros = (uint32_t)index->shape[0],
+                          .offsets = offsets->data,
+                          .index = index->data,
                           .values = values->data};
     return KILN_OK;
 }
 
-static uint32_t length_of(const kiln__csr *m, uint32_t row)
-{
-    return m->offsets[row + 1] - m->offsets[row];
-}
+static uint32_t length_of(const kiln__csr *m, uint32_t row) { return m->offsets[row + 1] - m->offsets[row]; }
 
 static uint32_t longest(const kiln__csr *m)
 {
@@ -55,7 +56,8 @@ static kiln_status check_padding(kiln_call *call, const char *format, uint64_t s
     int64_t most;
     kiln_status status = kiln_call_int(call, "padding", &usual, &most);
     if (status == KILN_OK && stored > 1024 && (double)stored > (double)most * m->nonzeros)
-        return kiln_call_fail(call, "%s would store %.3g times the %u entries of the matrix; `padding` allows %lld times",
+        return kiln_call_fail(call,
+                              "%s would store %.3g times the %u entries of the matrix; `padding` allows %lld times",
                               format, (double)stored / (m->nonzeros ? m->nonzeros : 1), m->nonzeros, (long long)most);
     return status;
 }
@@ -117,7 +119,11 @@ kiln_status kiln__host_sparse_ell(void *user, kiln_call *call)
 /* Bell and Garland (SC 2009): as wide as at least a third of the rows is long, and 4096 of them. */
 static kiln_status usual_width(kiln_call *call, const kiln__csr *m, uint32_t *width)
 {
-    uint32_t most = longest(m), needed = m->rows / 3 > 4096 ? m->rows / 3 : m->rows < 4096 ? m->rows / 3 : 4096, as_long = 0;
+    uint32_t most = longest(m),
+             needed = m->rows / 3 > 4096 ? m->rows / 3
+                      : m->rows < 4096   ? m->rows / 3
+                                         : 4096,
+             as_long = 0;
     uint32_t *rows_of = kiln__calloc(call->mem, (size_t)most + 1, sizeof *rows_of);
     if (!rows_of)
         return kiln_call_fail(call, "out of host memory");

@@ -187,24 +187,12 @@ static void grid2d(const row_sink *s, uint64_t row)
 static void make_row(const row_sink *s, uint64_t row)
 {
     switch (s->g->kind) {
-    case KILN__MATRIX_stencil27:
-        stencil27(s, row);
-        break;
-    case KILN__MATRIX_band:
-        band(s, row);
-        break;
-    case KILN__MATRIX_fem:
-        fem(s, row);
-        break;
-    case KILN__MATRIX_power:
-        scattered(s, row, power_length(s->g, row));
-        break;
-    case KILN__MATRIX_long_rows:
-        long_rows(s, row);
-        break;
-    case KILN__MATRIX_uniform:
-        scattered(s, row, s->g->degree);
-        break;
+    case KILN__MATRIX_stencil27: stencil27(s, row); break;
+    case KILN__MATRIX_band: band(s, row); break;
+    case KILN__MATRIX_fem: fem(s, row); break;
+    case KILN__MATRIX_power: scattered(s, row, power_length(s->g, row)); break;
+    case KILN__MATRIX_long_rows: long_rows(s, row); break;
+    case KILN__MATRIX_uniform: scattered(s, row, s->g->degree); break;
     case KILN__MATRIX_road:
         give(s, row, row);
         road(s, row);
@@ -217,9 +205,7 @@ static void make_row(const row_sink *s, uint64_t row)
         if (row + 1 < s->g->rows)
             give(s, row, row + 1);
         break;
-    case KILN__MATRIX_star: /* the first row has everything, the others one entry each */
-        give(s, 0, row);
-        break;
+    case KILN__MATRIX_star: /* the first row has everything, the others one entry each */ give(s, 0, row); break;
     case KILN__MATRIX_arrow: /* first row, first column, diagonal */
         give(s, row, row);
         if (row > 0)
@@ -227,8 +213,7 @@ static void make_row(const row_sink *s, uint64_t row)
         break;
     case KILN__MATRIX_rmat: /* by entries, not by rows */
     case KILN__MATRIX_none:
-    case KILN__MATRIX_KIND_COUNT:
-        break;
+    case KILN__MATRIX_KIND_COUNT: break;
     }
 }
 
@@ -267,7 +252,8 @@ static uint64_t root_below(uint64_t rows, unsigned power) /* the largest side wi
 
 void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
 {
-    bool cube = g->kind == KILN__MATRIX_stencil27, square = g->kind == KILN__MATRIX_grid2d || g->kind == KILN__MATRIX_road;
+    bool cube = g->kind == KILN__MATRIX_stencil27,
+         square = g->kind == KILN__MATRIX_grid2d || g->kind == KILN__MATRIX_road;
     if (cube || square) {
         g->side = root_below(g->rows, cube ? 3 : 2);
         g->rows = cube ? g->side * g->side * g->side : g->side * g->side;
@@ -276,9 +262,12 @@ void kiln__generator_make(kiln__generator *g, kiln__entries *entries)
     }
     bool by_entries = g->kind == KILN__MATRIX_rmat;
     uint64_t items = by_entries ? g->rows * g->degree : g->kind == KILN__MATRIX_none ? 0 : g->rows;
-    *entries = (kiln__entries){.rows = g->rows, .columns = g->rows, .pattern = g->graph,
+    *entries = (kiln__entries){.rows = g->rows,
+                               .columns = g->rows,
+                               .pattern = g->graph,
                                .chunks = (size_t)((items + CHUNK - 1) / CHUNK),
-                               .walk = by_entries ? walk_rmat : walk_rows, .source = g};
+                               .walk = by_entries ? walk_rmat : walk_rows,
+                               .source = g};
     /* These make one direction of each pair. */
     entries->symmetric = g->graph || square || g->kind == KILN__MATRIX_fem || g->kind == KILN__MATRIX_arrow ||
                          g->kind == KILN__MATRIX_path;

@@ -12,7 +12,7 @@ typedef struct search {
     uint64_t vertices;
     int32_t *levels;
     uint32_t *queue;
-    uint64_t begin, end; /* of the last level in the queue */
+    uint64_t begin, end;   /* of the last level in the queue */
     uint64_t found, edges; /* of the last level: vertices, and the edges that leave them */
     int32_t level;
 } search;
@@ -28,10 +28,7 @@ uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t 
     return best;
 }
 
-static uint32_t degree(const search *s, uint64_t v)
-{
-    return s->offsets[v + 1] - s->offsets[v];
-}
+static uint32_t degree(const search *s, uint64_t v) { return s->offsets[v + 1] - s->offsets[v]; }
 
 static void from_queue(search *s)
 {

@@ -111,10 +111,7 @@ kiln_status kiln__host_sparse_graph(void *user, kiln_call *call)
 
 /* ---- references ---- */
 
-static bool is_line(const kiln_array *array, kiln_type type)
-{
-    return array->dims == 1 && array->type == type;
-}
+static bool is_line(const kiln_array *array, kiln_type type) { return array->dims == 1 && array->type == type; }
 
 /* Offsets of rows that ascend from 0 to `count`, columns below `columns`: buffers may hold anything. */
 static bool is_csr(const kiln_array *offsets, const kiln_array *index, uint64_t columns)
@@ -166,7 +163,8 @@ kiln_status kiln__host_spmv(void *user, kiln_call *call)
     if (!is_line(offsets, KILN_u32) || !is_line(index, KILN_u32) || !is_line(values, KILN_f32) ||
         !is_line(x, KILN_f32) || !is_line(y, KILN_f32) || values->shape[0] != index->shape[0] ||
         offsets->shape[0] != y->shape[0] + 1 || !is_csr(offsets, index, x->shape[0]))
-        return kiln_call_fail(call, "offsets and index (u32) and values (f32) are no CSR matrix that fits x and y (f32)");
+        return kiln_call_fail(call,
+                              "offsets and index (u32) and values (f32) are no CSR matrix that fits x and y (f32)");
     product p = {offsets->data, index->data, values->data, x->data, y->data, y->shape[0]};
     kiln__parallel(0, (size_t)((p.rows + ROWS_A_PART - 1) / ROWS_A_PART), multiply_rows, &p);
     return KILN_OK;
@@ -206,7 +204,8 @@ kiln_status kiln__host_add_rest(void *user, kiln_call *call)
     uint64_t count = rows->dims == 1 ? rows->shape[0] : 0;
     if (!is_line(rows, KILN_u32) || !is_line(index, KILN_u32) || !is_line(values, KILN_f32) || !is_line(x, KILN_f32) ||
         !is_line(y, KILN_f32) || index->shape[0] != count || values->shape[0] != count)
-        return kiln_call_fail(call, "rows and index (u32) and values (f32) are lines of one length, x and y lines of f32");
+        return kiln_call_fail(call,
+                              "rows and index (u32) and values (f32) are lines of one length, x and y lines of f32");
     const uint32_t *row = rows->data, *column = index->data;
     const float *value = values->data, *from = x->data;
     float *to = y->data;

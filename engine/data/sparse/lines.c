@@ -16,10 +16,7 @@ void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char 
     pthread_mutex_init(&lines->mutex, NULL);
 }
 
-void kiln__lines_close(kiln__lines *lines)
-{
-    pthread_mutex_destroy(&lines->mutex);
-}
+void kiln__lines_close(kiln__lines *lines) { pthread_mutex_destroy(&lines->mutex); }
 
 size_t kiln__lines_parts(const kiln__lines *lines)
 {
@@ -38,10 +35,7 @@ static void fail_at(kiln__lines *lines, uint64_t place, const char *why, int num
     pthread_mutex_unlock(&lines->mutex);
 }
 
-void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why)
-{
-    fail_at(lines, place, why, 0);
-}
+void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why) { fail_at(lines, place, why, 0); }
 
 /* Bytes from `from`, at most `room`; fewer only at the end of the text or after a failure. */
 static size_t read_bytes(kiln__lines *lines, uint64_t from, char *to, size_t room)
@@ -86,7 +80,8 @@ void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void 
     end = end < lines->length ? end : lines->length;
     uint64_t read_from = part ? from - 1 : from; /* whether a line begins just here is seen by what is before */
     if (lines->text) {
-        const char *first = lines->text + read_from, *newline = part ? memchr(first, '\n', (size_t)(end - read_from)) : NULL;
+        const char *first = lines->text + read_from,
+                   *newline = part ? memchr(first, '\n', (size_t)(end - read_from)) : NULL;
         if (part && !newline)
             return;
         uint64_t place = part ? (uint64_t)(newline - lines->text) + 1 : from;
@@ -109,7 +104,9 @@ void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void 
 
 /* ---- failures ---- */
 
-typedef struct place { uint64_t line, column; } place;
+typedef struct place {
+    uint64_t line, column;
+} place;
 
 static place find_place(kiln__lines *lines, uint64_t offset)
 {

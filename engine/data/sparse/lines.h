@@ -16,15 +16,15 @@ enum {
 typedef struct kiln__lines {
     const kiln_allocator *mem;
     const char *name;
-    const char *text;     /* NULL: from fd */
+    const char *text; /* NULL: from fd */
     int fd;
     uint64_t length;
-    uint64_t begin;       /* where the first line is that counts */
+    uint64_t begin; /* where the first line is that counts */
     /* The first failure, by its place in the text, whichever thread found it. */
     pthread_mutex_t mutex;
-    uint64_t failed_at;   /* UINT64_MAX: none */
-    const char *failure;  /* a constant text */
-    int failed_errno;     /* of reading; 0: none */
+    uint64_t failed_at;  /* UINT64_MAX: none */
+    const char *failure; /* a constant text */
+    int failed_errno;    /* of reading; 0: none */
 } kiln__lines;
 
 void kiln__lines_init(kiln__lines *lines, const kiln_allocator *mem, const char *name, const char *text, int fd,
@@ -42,6 +42,6 @@ kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error);
 
 /* ---- numbers: what stands at *at, which moves past it and the blanks before it ---- */
 bool kiln__read_u64(const char **at, uint64_t *value);
-bool kiln__read_float(const char **at, float *value); /* finite */
+bool kiln__read_float(const char **at, float *value);  /* finite */
 bool kiln__read_end(const char **at, const char *end); /* nothing but blanks until there */
 #endif

@@ -16,14 +16,14 @@
 
 typedef struct market {
     kiln__lines lines;
-    bool edges;          /* an edge list: vertices from 0, no header */
-    bool array;          /* dense, column by column */
+    bool edges; /* an edge list: vertices from 0, no header */
+    bool array; /* dense, column by column */
     bool graph, symmetric, skew, pattern;
     uint64_t rows, columns;
-    uint64_t stated;     /* entries that the header announces */
+    uint64_t stated; /* entries that the header announces */
     size_t parts;
-    uint64_t *counts;    /* of each part: lines with an entry */
-    uint64_t *largest;   /* of each part of an edge list: one more than the largest vertex */
+    uint64_t *counts;  /* of each part: lines with an entry */
+    uint64_t *largest; /* of each part of an edge list: one more than the largest vertex */
 } market;
 
 /* ---- a line of an entry ---- */
@@ -33,7 +33,7 @@ typedef struct reader {
     kiln__entry_sink sink; /* NULL: only look */
     void *to;
     uint64_t count, largest;
-    uint64_t row, column;  /* of an array: the next entry's place */
+    uint64_t row, column; /* of an array: the next entry's place */
 } reader;
 
 static void fail(reader *r, uint64_t place, const char *line, const char *at, const char *why)
@@ -94,9 +94,9 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
         return;
     }
     if (row < 1 || row > m->rows || column < 1 || column > m->columns) {
-        fail(r, place, line, row < 1 || row > m->rows ? line : second + 1, row < 1 || row > m->rows
-             ? "there is no such row: rows count from 1 to what the size line says"
-             : "there is no such column: columns count from 1 to what the size line says");
+        fail(r, place, line, row < 1 || row > m->rows ? line : second + 1,
+             row < 1 || row > m->rows ? "there is no such row: rows count from 1 to what the size line says"
+                                      : "there is no such column: columns count from 1 to what the size line says");
         return;
     }
     if (!m->pattern && !kiln__read_float(&at, &value)) {
@@ -104,8 +104,9 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
         return;
     }
     if (!kiln__read_end(&at, end)) {
-        fail(r, place, line, at, m->pattern ? "behind row and column of a pattern stands nothing"
-                                            : "behind row, column and value stands nothing");
+        fail(r, place, line, at,
+             m->pattern ? "behind row and column of a pattern stands nothing"
+                        : "behind row, column and value stands nothing");
         return;
     }
     if ((m->symmetric || m->skew) && column > row) {
@@ -292,11 +293,17 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
     if (status != KILN_OK)
         return status;
     if (m->graph && m->rows != m->columns)
-        return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: a graph's matrix has as many columns as rows, not %" PRIu64
-                          " x %" PRIu64, m->lines.name, m->rows, m->columns);
-    kiln__entries entries = {.rows = m->rows, .columns = m->columns, .pattern = m->graph,
-                             .symmetric = m->symmetric || m->graph, .skew = m->skew && !m->graph,
-                             .chunks = m->array ? m->parts > 0 : m->parts, .walk = walk, .source = &m};
+        return kiln__fail(mem, error, KILN_ERROR_SPEC,
+                          "%s: a graph's matrix has as many columns as rows, not %" PRIu64 " x %" PRIu64, m->lines.name,
+                          m->rows, m->columns);
+    kiln__entries entries = {.rows = m->rows,
+                             .columns = m->columns,
+                             .pattern = m->graph,
+                             .symmetric = m->symmetric || m->graph,
+                             .skew = m->skew && !m->graph,
+                             .chunks = m->array ? m->parts > 0 : m->parts,
+                             .walk = walk,
+                             .source = &m};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
     status = kiln__lines_status(&m->lines, error); /* a line that is wrong says more than what became of it */
@@ -359,7 +366,8 @@ static kiln_status read_gzipped(const kiln_allocator *mem, const char *path, int
             break;
         have += (size_t)got;
     }
-    kiln_status status = have == length ? KILN_OK : kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
+    kiln_status status = have == length ? KILN_OK
+                                        : kiln__fail(mem, error, KILN_ERROR_IO, "%s: it cannot be read", path);
     if (status == KILN_OK) /* deflate packs at most some 1000 to 1, text of numbers 10 to 1 */
         status = kiln__gunzip(mem, path, packed, length, length > SIZE_MAX / 64 ? SIZE_MAX : length * 64, &text,
                               &text_length, &cut_off, error);

@@ -55,15 +55,16 @@ typedef enum kiln__matrix_kind {
 #define KILN_X(name) KILN__MATRIX_##name,
     KILN__MATRIX_KINDS(KILN_X)
 #undef KILN_X
-    KILN__MATRIX_KIND_COUNT
+        KILN__MATRIX_KIND_COUNT
 } kiln__matrix_kind;
 
 typedef struct kiln__generator {
     kiln__matrix_kind kind;
-    uint64_t rows, degree, seed; /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
-    uint64_t side;               /* of grids, set by kiln__generator_make() */
-    unsigned scale;              /* of rmat: 2^scale is the first power of two not below rows */
-    bool graph;                  /* no values; edges in both directions, none from a vertex to itself */
+    uint64_t rows, degree,
+        seed;       /* rows as asked for; degree: entries of a row in the mean, where the kind can choose */
+    uint64_t side;  /* of grids, set by kiln__generator_make() */
+    unsigned scale; /* of rmat: 2^scale is the first power of two not below rows */
+    bool graph;     /* no values; edges in both directions, none from a vertex to itself */
 } kiln__generator;
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
 /* What the generator makes; it must live as long as the entries are walked. rows may come out smaller than asked for:
@@ -97,7 +98,9 @@ void kiln__csr_statistics(const kiln__csr *matrix, kiln__row_statistics *statist
 
 /* What a search from a vertex meets: vertices with an edge on a way to it, itself included; edges between them, each
  * counted once; levels, the source's own included. The graph has each edge in both directions. */
-typedef struct kiln__graph_reach { uint64_t vertices, edges, levels; } kiln__graph_reach;
+typedef struct kiln__graph_reach {
+    uint64_t vertices, edges, levels;
+} kiln__graph_reach;
 /* The vertex to begin with: `source`, or where that is negative the one with the most edges, of equals the first. */
 uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
 /* levels[v]: edges of a shortest way from source to v, -1 where there is none. A source that is no vertex reaches

@@ -180,7 +180,8 @@ static kiln_status reserve(kiln__capture *c, uint64_t bytes, const char *what, k
     }
     return kiln__fail(c->plan->mem, error, KILN_ERROR_REFUSED,
                       "with %s (%" PRIu64 " bytes) the contents would be more than the %" PRIu64 " bytes that a "
-                      "capture may have; raise kiln_capture_options.limit or KILN_CAPTURE_LIMIT", what, bytes, c->order.limit);
+                      "capture may have; raise kiln_capture_options.limit or KILN_CAPTURE_LIMIT",
+                      what, bytes, c->order.limit);
 }
 
 static bool same_content(const kiln_array *a, const kiln_array *b, uint64_t bytes)
@@ -214,7 +215,8 @@ const char *kiln__capture_export_file(kiln__capture *c, size_t input, const kiln
 {
     const char *of = c->plan->variant->inputs[input].name;
     if (strspn(export->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
-            strlen(export->name) && strlen(export->name) < 100)
+            strlen(export->name) &&
+        strlen(export->name) < 100)
         return kiln__arena_printf(&c->arena, "%s.%s.npy", of, export->name);
     unsigned number = 0;
     for (const kiln__export *at = c->plan->inputs[input].entry->values; at && at != export; at = at->next)
@@ -454,10 +456,7 @@ kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **
     return KILN_OK;
 }
 
-const char *kiln_plan_captured(const kiln_plan *plan)
-{
-    return plan ? plan->captured : NULL;
-}
+const char *kiln_plan_captured(const kiln_plan *plan) { return plan ? plan->captured : NULL; }
 
 kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,
                                 kiln_error **error)

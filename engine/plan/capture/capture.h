@@ -5,28 +5,30 @@
 #include "plan_internal.h"
 
 typedef struct kiln__captured {
-    const char *file;            /* its content before the launch; NULL: what the spec says is right */
-    const char *want;            /* an output's content after it */
-    bool held;                   /* `before` is kept until it is known whether it matters */
+    const char *file; /* its content before the launch; NULL: what the spec says is right */
+    const char *want; /* an output's content after it */
+    bool held;        /* `before` is kept until it is known whether it matters */
     kiln_array before;
 } kiln__captured;
 
 /* What a value follows from: params, by way of lets and inputs. */
-typedef struct kiln__origins { bool *params, *lets, *inputs; } kiln__origins;
+typedef struct kiln__origins {
+    bool *params, *lets, *inputs;
+} kiln__origins;
 
 struct kiln__capture {
     kiln_plan *plan;
     kiln__arena arena;
     kiln__capture_order order;
-    const char *name;            /* the spec's, as the name of a file */
-    const char *work;            /* the folder while it is written */
-    uint64_t bytes;              /* of contents, also of those that are still to come */
-    kiln__captured *buffers;     /* variant->buffer_count */
-    bool *replaced;              /* inputs that become what they exported */
-    kiln__origins fixed;         /* params that what was captured holds for one value of */
-    const kiln__export **taken;  /* exports that have a buffer's content */
+    const char *name;           /* the spec's, as the name of a file */
+    const char *work;           /* the folder while it is written */
+    uint64_t bytes;             /* of contents, also of those that are still to come */
+    kiln__captured *buffers;    /* variant->buffer_count */
+    bool *replaced;             /* inputs that become what they exported */
+    kiln__origins fixed;        /* params that what was captured holds for one value of */
+    const kiln__export **taken; /* exports that have a buffer's content */
     size_t taken_count;
-    kiln__text notes;            /* lines at the head of the spec */
+    kiln__text notes; /* lines at the head of the spec */
 };
 
 /* The file of an input's export, and whether a buffer has been written there. */

@@ -8,10 +8,15 @@
 
 enum { SOURCE_LIMIT = 64 << 20, INPUT_ARGS = 255 }; /* arguments of an input that a spec may have */
 
+typedef struct source_folder {
+    const char *folder, *prefix;
+    struct source_folder *next;
+} source_folder;
+
 typedef struct writer {
     kiln__capture *c;
     kiln__edit *edit;
-    struct source_folder { const char *folder, *prefix; struct source_folder *next; } *folders;
+    source_folder *folders;
     unsigned folder_count;
 } writer;
 
@@ -52,10 +57,10 @@ static const char *plain_path(kiln__arena *arena, const char *path)
 /* Where the files of a source's folder go: the first ones' beside the spec, others' into folders of their own. */
 static const char *prefix_of(writer *w, const char *folder)
 {
-    for (struct source_folder *at = w->folders; at; at = at->next)
+    for (source_folder *at = w->folders; at; at = at->next)
         if (strcmp(at->folder, folder) == 0)
             return at->prefix;
-    struct source_folder *made = kiln__arena_alloc(&w->c->arena, sizeof *made);
+    source_folder *made = kiln__arena_alloc(&w->c->arena, sizeof *made);
     if (!made)
         return NULL;
     made->folder = folder;
@@ -84,8 +89,8 @@ static kiln_status copy_headers(writer *w, const char *path, const char *text, c
     kiln__arena *arena = &w->c->arena;
     const kiln__include *includes;
     size_t count, length = strlen(folder);
-    kiln_status status =
-        kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count, error);
+    kiln_status status = kiln__includes_collect(w->c->plan->mem, arena, path, text, &folder, 1, &includes, &count,
+                                                error);
     for (size_t i = 0; i < count && status == KILN_OK; i++) {
         const char *header = plain_path(arena, includes[i].path);
         if (!header)

@@ -43,8 +43,8 @@ static kiln_status failed(timer *t, CUresult result, const char *what)
 {
     kiln__text label = {.mem = t->plan->mem};
     kiln__config_print(t->plan->config, &label);
-    kiln_status status = kiln__limit_fail(t->plan, result, t->error, "%s while measuring %s %s", what, t->plan->spec->name,
-                                          kiln__text_get(&label));
+    kiln_status status = kiln__limit_fail(t->plan, result, t->error, "%s while measuring %s %s", what,
+                                          t->plan->spec->name, kiln__text_get(&label));
     kiln__text_free(&label);
     return status;
 }
@@ -142,10 +142,7 @@ const double *kiln__plan_times(const kiln_plan *plan, size_t *count)
     return plan->times;
 }
 
-static double seconds_since(uint64_t start)
-{
-    return (double)(kiln__now_ns() - start) * 1e-9;
-}
+static double seconds_since(uint64_t start) { return (double)(kiln__now_ns() - start) * 1e-9; }
 
 static bool is_clearly_slower(const double *samples, unsigned count, double spent, double bound)
 {

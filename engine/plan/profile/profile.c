@@ -8,13 +8,18 @@ struct kiln_profiling {
     const kiln_allocator *mem;
     kiln__arena arena;
     bool verified;
-    kiln_profiled_kernel *kernels; size_t kernel_count;
+    kiln_profiled_kernel *kernels;
+    size_t kernel_count;
     uint64_t *classes; /* of each kernel what was executed, then the lanes */
-    kiln_profiled_line *lines;     size_t line_count;
-    kiln_profiled_insn *insns;     size_t insn_count;
+    kiln_profiled_line *lines;
+    size_t line_count;
+    kiln_profiled_insn *insns;
+    size_t insn_count;
 };
 
-static const struct { const char *name, *text; } classes[] = {
+static const struct {
+    const char *name, *text;
+} classes[] = {
 #define KILN_X(name, text) {#name, text},
     KILN_CLASS_MAP(KILN_X)
 #undef KILN_X
@@ -39,8 +44,8 @@ typedef struct watcher { /* of kiln_trace() */
     kiln_trace_fn show;
     void *user;
     bool over;
-    uint64_t *steps;             /* by warp of the block */
-    char kernel[256];            /* that the steps count in */
+    uint64_t *steps;  /* by warp of the block */
+    char kernel[256]; /* that the steps count in */
 } watcher;
 enum { MOST_WARPS = 32 };
 
@@ -65,7 +70,8 @@ static kiln_status counted_run(kiln_plan *plan, unsigned flags, watcher *watch, 
     if (status != KILN_OK)
         return status;
     if (!simulator->count_begin(watch ? see : NULL, watch, block))
-        return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY, "no memory to count in, or the device counts for another");
+        return kiln__fail(plan->mem, error, KILN_ERROR_MEMORY,
+                          "no memory to count in, or the device counts for another");
     status = kiln__steps_enqueue(plan, false, NULL, error);
     CUresult done = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
     bool whole = simulator->count_end(arena, kernels, count);
@@ -87,7 +93,8 @@ static kiln_status simulated_only(kiln_engine *engine, kiln_error **error)
     kiln_status status = kiln__engine_device(engine, error);
     if (status == KILN_OK && !engine->driver.simulator)
         return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
-                          "instructions are counted on the simulated device alone: choose sim, not %s", engine->info.id);
+                          "instructions are counted on the simulated device alone: choose sim, not %s",
+                          engine->info.id);
     return status;
 }
 
@@ -171,8 +178,10 @@ static kiln__cubin_kernel *machine_code(kiln_plan *plan, size_t *count)
 static void set_occupancy(kiln_plan *plan, const kiln__sim_kernel *from, const kiln__cubin_kernel *cubin, size_t cubins,
                           kiln_profiled_kernel *to)
 {
-    kiln__cubin_kernel kernel = {.registers = (int)from->register_estimate, .static_shared = from->static_shared,
-                                 .max_threads = from->max_threads < 1024 ? (int)from->max_threads : 0, .barriers = 1};
+    kiln__cubin_kernel kernel = {.registers = (int)from->register_estimate,
+                                 .static_shared = from->static_shared,
+                                 .max_threads = from->max_threads < 1024 ? (int)from->max_threads : 0,
+                                 .barriers = 1};
     to->limited_by = "";
     for (size_t i = 0; i < cubins; i++)
         if (strcmp(cubin[i].symbol, from->symbol) == 0) {
@@ -209,12 +218,20 @@ static void add_insn(kiln_profiling *made, const kiln__sources *text, const kiln
     sums[from->what] += from->counters.executed;
     sums[KILN_CLASS_COUNT + from->what] += from->counters.lanes;
     sum->flops += (double)from->flops * (double)from->counters.lanes;
-    made->insns[made->insn_count++] = (kiln_profiled_insn){
-        .kernel = kernel, .file = from->file, .line = from->line, .ptx_line = from->ptx_line, .what = from->what,
-        .l1 = from->l1, .ptx = statement + strspn(statement, " \t"), .counters = from->counters};
-    made->lines[made->line_count++] = (kiln_profiled_line){
-        .kernel = kernel, .file = from->file, .line = from->line, .counters = from->counters,
-        .text = kiln__sources_line(text, from->file, from->line, &made->arena)};
+    made->insns[made->insn_count++] = (kiln_profiled_insn){.kernel = kernel,
+                                                           .file = from->file,
+                                                           .line = from->line,
+                                                           .ptx_line = from->ptx_line,
+                                                           .what = from->what,
+                                                           .l1 = from->l1,
+                                                           .ptx = statement + strspn(statement, " \t"),
+                                                           .counters = from->counters};
+    made->lines[made->line_count++] =
+        (kiln_profiled_line){.kernel = kernel,
+                             .file = from->file,
+                             .line = from->line,
+                             .counters = from->counters,
+                             .text = kiln__sources_line(text, from->file, from->line, &made->arena)};
 }
 
 static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__sim_kernel *kernels, size_t count,
@@ -236,10 +253,15 @@ static kiln_status collect(kiln_profiling *made, kiln_plan *plan, const kiln__si
     for (size_t k = 0; k < count; k++) {
         const kiln__sim_kernel *from = &kernels[k];
         kiln_profiled_kernel *to = &made->kernels[made->kernel_count++];
-        *to = (kiln_profiled_kernel){.name = name_of(plan, from->symbol, &made->arena), .symbol = from->symbol,
-                                     .launches = from->launches, .blocks = from->blocks, .warps = from->warps,
-                                     .static_shared = from->static_shared, .dynamic_shared = from->dynamic_shared,
-                                     .local_bytes = from->local_bytes, .class_count = KILN_CLASS_COUNT,
+        *to = (kiln_profiled_kernel){.name = name_of(plan, from->symbol, &made->arena),
+                                     .symbol = from->symbol,
+                                     .launches = from->launches,
+                                     .blocks = from->blocks,
+                                     .warps = from->warps,
+                                     .static_shared = from->static_shared,
+                                     .dynamic_shared = from->dynamic_shared,
+                                     .local_bytes = from->local_bytes,
+                                     .class_count = KILN_CLASS_COUNT,
                                      .class_executed = made->classes + k * 2 * KILN_CLASS_COUNT};
         memset(made->classes + k * 2 * KILN_CLASS_COUNT, 0, 2 * KILN_CLASS_COUNT * sizeof *made->classes);
         to->class_lanes = to->class_executed + KILN_CLASS_COUNT;
@@ -271,8 +293,8 @@ kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_
     kiln__sim_kernel *kernels = NULL;
     size_t count = 0;
     kiln_result result = {0};
-    kiln_status status =
-        run_plan(engine, spec, choice, &options, NULL, 0, &made->arena, &plan, &kernels, &count, &result, error);
+    kiln_status status = run_plan(engine, spec, choice, &options, NULL, 0, &made->arena, &plan, &kernels, &count,
+                                  &result, error);
     if (status == KILN_OK)
         status = collect(made, plan, kernels, count, error);
     made->verified = result.verified;
@@ -349,8 +371,13 @@ static void see(void *user, const kiln__sim_access *from)
         memset(watch->steps, 0, MOST_WARPS * sizeof *watch->steps);
         strncpy(watch->kernel, from->kernel, sizeof watch->kernel - 1);
     }
-    kiln_traced_access access = {.kernel = from->kernel, .file = from->file, .line = from->line, .space = from->space,
-                                 .reads = from->reads, .writes = from->writes, .bytes = from->bytes,
+    kiln_traced_access access = {.kernel = from->kernel,
+                                 .file = from->file,
+                                 .line = from->line,
+                                 .space = from->space,
+                                 .reads = from->reads,
+                                 .writes = from->writes,
+                                 .bytes = from->bytes,
                                  .step = watch->steps[from->warp]++};
     for (size_t i = 0; i < watch->plan->kernel_count; i++) {
         const char *symbol = kiln__code_symbol(&watch->plan->code, watch->plan->kernels[i].name);
@@ -388,8 +415,8 @@ kiln_status kiln_trace(kiln_engine *engine, const kiln_spec *spec, const kiln_ch
     kiln__sim_kernel *kernels = NULL;
     size_t count = 0;
     kiln_result result = {0};
-    kiln_status status =
-        run_plan(engine, spec, choice, &options, &watch, block, &arena, &plan, &kernels, &count, &result, error);
+    kiln_status status = run_plan(engine, spec, choice, &options, &watch, block, &arena, &plan, &kernels, &count,
+                                  &result, error);
     kiln_plan_close(plan);
     kiln__arena_free(&arena);
     return status;

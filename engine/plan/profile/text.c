@@ -25,7 +25,8 @@ kiln__sources kiln__sources_read(kiln_plan *plan, kiln__arena *arena)
         kiln__file_read_resolved(plan->mem, path, LIMIT, &text, &length, NULL) != KILN_OK)
         return found;
     const char *folders[] = {kiln__arena_folder(arena, path)};
-    if (!folders[0] || kiln__includes_collect(plan->mem, arena, path, text, folders, 1, &includes, &count, NULL) != KILN_OK)
+    if (!folders[0] ||
+        kiln__includes_collect(plan->mem, arena, path, text, folders, 1, &includes, &count, NULL) != KILN_OK)
         count = 0;
     found.files = kiln__arena_alloc(arena, (count + 1) * sizeof *found.files);
     char *kept = found.files ? kiln__arena_strndup(arena, text, length) : NULL;

@@ -50,8 +50,7 @@ static void make_pattern(vm_pattern *p, const vm_access *a, uint32_t insn)
     memset(p, 0, sizeof *p);
     p->lanes = a->lanes;
     p->bytes = a->bytes;
-    VM_EACH(lane, a->lanes)
-    {
+    VM_EACH(lane, a->lanes) {
         int64_t rel = (int64_t)(a->address[lane] - base);
         unsigned h = (unsigned)(((uint64_t)rel * 0x9e3779b97f4a7c15u) >> 58);
         wide |= rel != (int32_t)rel;
@@ -192,17 +191,17 @@ static void report_outside(look *k, uint32_t lane, uint32_t owner)
         const vm_module *module = k->w->runner->run->launch->module;
         const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
         int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
-        f->allocation =
-            at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
-                                    own_name(symbol->name), symbol->bytes)
-                   : vm_check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                                    (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
-                                    own_name(symbol->name), symbol->bytes);
+        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
+                                                own_name(symbol->name), symbol->bytes)
+                               : vm_check_print(k->check,
+                                                "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
+                                                own_name(symbol->name), symbol->bytes);
     } else {
         f->allocation = describe(k, lane);
     }
-    f->message =
-        vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address, f->allocation);
+    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
+                                f->allocation);
 }
 
 static void report_misaligned(look *k, uint32_t lane)
@@ -248,8 +247,7 @@ static bool bounds_of(const look *k, uint64_t address, uint32_t owner, uint64_t 
 static uint32_t refuse(look *k, uint32_t owner)
 {
     uint32_t bad = 0;
-    VM_EACH(lane, k->a->lanes)
-    {
+    VM_EACH(lane, k->a->lanes) {
         uint64_t low = 0, end = 0, at = k->a->address[lane];
         bool inside = bounds_of(k, at, owner, &low, &end) && at >= low && at < end && k->a->bytes <= end - at;
         bool skewed = at & (k->a->bytes - 1) && (k->a->bytes & (k->a->bytes - 1)) == 0;
@@ -303,10 +301,10 @@ static void report_race(look *k, const vm_mark *s, bool other_writes, uint32_t l
             k->check, "%s at %s address 0x%" PRIx64 " while a copy to it (cp.async) was not waited for, %s", f->at.what,
             f->space, f->address, f->allocation);
     else
-        f->message =
-            vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s", f->at.what,
-                           f->other.what, s->block != k->block ? "another block" : "another thread", f->space,
-                           f->address, note ? " (the value is the same)" : "", f->allocation);
+        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s, %s",
+                                    f->at.what, f->other.what,
+                                    s->block != k->block ? "another block" : "another thread", f->space, f->address,
+                                    note ? " (the value is the same)" : "", f->allocation);
 }
 
 /* One side of a cell that is newer than the limit. */
@@ -316,11 +314,11 @@ static __attribute__((noinline)) void conflict(look *k, const vm_mark *s, bool o
     if ((s->who & VM_STRONG_SIDE && k->strong) || k->told)
         return;
     VM_EACH(lane, lanes)
-    if (!vm_check_before(k->w, s, lane, k->shared)) {
-        k->told = true; /* one for each access, however many cells it has */
-        report_race(k, s, other_writes, lane, offset);
-        return;
-    }
+        if (!vm_check_before(k->w, s, lane, k->shared)) {
+            k->told = true; /* one for each access, however many cells it has */
+            report_race(k, s, other_writes, lane, offset);
+            return;
+        }
 }
 
 static inline bool same_group(const look *k, const vm_mark *a, const vm_mark *b)
@@ -377,7 +375,9 @@ static void publish(look *k, vm_cell *c)
 static void touch(look *k, vm_cell *c, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     bool many = lanes & (lanes - 1);
-    vm_mark me = {.stamp = k->now, .insn = k->insn, .block = k->block,
+    vm_mark me = {.stamp = k->now,
+                  .insn = k->insn,
+                  .block = k->block,
                   .who = (k->w->index * VM_LANES + lane) | (many ? VM_MANY : 0) | (k->strong ? VM_STRONG_SIDE : 0)};
     if (VM_UNLIKELY(k->strong))
         acquire(k, c);
@@ -423,12 +423,12 @@ static void check_one_store(look *k)
             continue;
         const uint32_t *slots = i->extra;
         for (uint32_t e = 0; e < i->count * (i->size == 16 ? 2u : 1u); e++) {
-            uint32_t slot = i->size == 16 ? (i->count == 1 ? i->d : slots[e / 2]) + (e % 2) * 8 * VM_LANES
-                                          : i->count == 1 ? i->d : slots[e];
+            uint32_t slot = i->size == 16   ? (i->count == 1 ? i->d : slots[e / 2]) + (e % 2) * 8 * VM_LANES
+                            : i->count == 1 ? i->d
+                                            : slots[e];
             uint32_t apart = 0;
             uint64_t mask = i->size < 8 ? ((uint64_t)1 << 8 * i->size) - 1 : UINT64_MAX;
-            VM_EACH(lane, lanes)
-            {
+            VM_EACH(lane, lanes) {
                 uint64_t x = i->flags & VM_REG64 ? vm_r64(k->w, slot)[lane] ^ vm_r64(k->w, slot)[first]
                                                  : vm_r32(k->w, slot)[lane] ^ vm_r32(k->w, slot)[first];
                 apart |= (uint32_t)((x & mask) != 0) << lane;
@@ -570,8 +570,8 @@ static void see_parts(look *k, vm_access *a)
             allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(k->w->runner->run->device, a->address[lane]);
         a->lanes = 1u << lane;
         VM_EACH(other, lanes)
-        if (!allocation || a->address[other] - allocation->base < allocation->bytes)
-            a->lanes |= 1u << other;
+            if (!allocation || a->address[other] - allocation->base < allocation->bytes)
+                a->lanes |= 1u << other;
         lanes &= ~a->lanes;
         make_pattern(&part, a, k->insn);
         if (allocation)
@@ -597,8 +597,8 @@ static uint32_t see(look *k, vm_access *a)
         k->copies = a->kind & VM_WRITE;
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
-    vm_pattern *p =
-        pattern_of(k->check, a, k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
+    vm_pattern *p = pattern_of(k->check, a,
+                               k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write)); /* two of one instruction */
     uint64_t base = a->address[__builtin_ctz(a->lanes)], low = 0, end = 0, generation = 0;
     uint64_t first = base + (uint64_t)p->low, last = base + (uint64_t)p->high + a->bytes;
     vm_allocation *allocation = NULL;
@@ -646,8 +646,7 @@ static void poison(const vm_warp *w, const vm_code *i, unsigned see, uint32_t la
     uint32_t count = see == VM_SEE_LOAD ? i->count : see == VM_SEE_ATOMIC && i->d ? 1 : 0, half = i->size == 16 ? 2 : 1;
     for (uint32_t k = 0; k < count * half; k++) {
         uint32_t slot = (see == VM_SEE_ATOMIC || i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
-        VM_EACH(lane, lanes)
-        {
+        VM_EACH(lane, lanes) {
             if (i->flags & VM_REG64)
                 vm_r64(w, slot)[lane] = (uint64_t)POISON32 << 32 | POISON32;
             else
@@ -730,8 +729,13 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
 
 bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a)
 {
-    look k = {.check = w->runner->run->device->check, .w = w, .code = i, .in = &w->frame->function->ptx->insns[i->insn],
-              .insn = vm_insn_of(w, i), .see = VM_SEE_OTHER, .clock = &w->block->check->warps[w->index],
+    look k = {.check = w->runner->run->device->check,
+              .w = w,
+              .code = i,
+              .in = &w->frame->function->ptx->insns[i->insn],
+              .insn = vm_insn_of(w, i),
+              .see = VM_SEE_OTHER,
+              .clock = &w->block->check->warps[w->index],
               .block = (uint32_t)w->block->number};
     k.now = k.check->time;
     k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
@@ -760,8 +764,7 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;
     uint32_t good = m;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_argument(w, call, lane, 0);
         const vm_allocation *a = address ? vm_allocation_of(device, address) : NULL;
         bool right = a && a->base == address && !a->name && (!a->shadow || a->shadow->by_kernel);
@@ -797,24 +800,18 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return m;
     const ptx_insn *in = &function->ptx->insns[i->insn];
     switch ((enum vm_check_see)kind) {
-    case VM_SEE_COMMIT:
-        vm_check_commit(w, m);
-        return m;
-    case VM_SEE_WAIT:
-        vm_check_wait(w, in, m);
-        return m;
-    case VM_SEE_BARRIER:
-        vm_check_barrier(w, i, m);
-        return m;
-    case VM_SEE_FENCE:
-        vm_check_fence(w, in);
-        return m;
-    case VM_SEE_CALL:
-        return vm_check_free_call(w, i, m);
-    case VM_SEE_ASYNC:
-        return vm_check_async(w, i, in, m);
-    case VM_SEE_LOAD: case VM_SEE_STORE: case VM_SEE_ATOMIC: case VM_SEE_COPY: case VM_SEE_OTHER: case VM_SEE_NOTHING:
-        break;
+    case VM_SEE_COMMIT: vm_check_commit(w, m); return m;
+    case VM_SEE_WAIT: vm_check_wait(w, in, m); return m;
+    case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
+    case VM_SEE_FENCE: vm_check_fence(w, in); return m;
+    case VM_SEE_CALL: return vm_check_free_call(w, i, m);
+    case VM_SEE_ASYNC: return vm_check_async(w, i, in, m);
+    case VM_SEE_LOAD:
+    case VM_SEE_STORE:
+    case VM_SEE_ATOMIC:
+    case VM_SEE_COPY:
+    case VM_SEE_OTHER:
+    case VM_SEE_NOTHING: break;
     }
     return vm_check_access(w, i, m, kind); /* what is VM_SEE_SPECIAL is one, too */
 }

@@ -17,7 +17,9 @@ static bool stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space,
         address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
     }
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
-        vm_access a = {.space = (uint8_t)space, .kind = (uint8_t)kind, .lanes = 1u << lane,
+        vm_access a = {.space = (uint8_t)space,
+                       .kind = (uint8_t)kind,
+                       .lanes = 1u << lane,
                        .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
         a.address[lane] = address + at;
         good = vm_check_one(w, i, &a);
@@ -41,8 +43,7 @@ static bool barrier(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space,
 static uint32_t see_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t good = m;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         bool fine;
         if (i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL)
@@ -61,8 +62,7 @@ static uint32_t see_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect ef
 {
     const vm_bulk *b = i->extra;
     uint32_t good = m;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t bytes = effect == PTX_EFFECT_BULK_STORE ? vm_r64(w, i->a)[lane]
                          : effect == PTX_EFFECT_REMOTE   ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count
                                                          : vm_r32(w, i->a)[lane];
@@ -83,15 +83,14 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_COPY_ARRIVE: /* the lane's copies so far complete on it */
         vm_check_complete(w, m);
         return see_mbarrier(w, i, m);
-    case PTX_EFFECT_CLUSTER_ARRIVE:
-        vm_check_arrive(w, VM_BARRIERS);
-        return m;
+    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_arrive(w, VM_BARRIERS); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
         if (!(w->cluster_arrived & m)) /* it has opened already: all that has come is known */
             vm_check_know_all(w);
         return m;
-    case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE: case PTX_EFFECT_REMOTE:
-        return see_bulk(w, i, m, ptx_effect_of(in));
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE: return see_bulk(w, i, m, ptx_effect_of(in));
     default: /* MBARRIER: see_of() says what comes here */
         return i->masked == vm_op_mbarrier ? see_mbarrier(w, i, m) : m;
     }

@@ -134,8 +134,14 @@ static vm_found *look_up(vm_check *check, const vm_module *module, kiln_check_ki
     vm_found *made = &check->found[check->found_count++];
     *made = (vm_found){.module = module, .insn = insn, .other = other};
     kiln_check_side empty = {.file = none, .inlined = none, .text = none};
-    made->finding = (kiln_check_finding){.kind = kind, .note = note, .kernel = none, .message = none, .at = empty,
-                                         .other = empty, .space = none, .allocation = none};
+    made->finding = (kiln_check_finding){.kind = kind,
+                                         .note = note,
+                                         .kernel = none,
+                                         .message = none,
+                                         .at = empty,
+                                         .other = empty,
+                                         .space = none,
+                                         .allocation = none};
     return made;
 }
 
@@ -197,8 +203,8 @@ void vm_check_end(vm_run_state *run)
     if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
         return;
     bool known;
-    vm_found *found =
-        look_up(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1, &known);
+    vm_found *found = look_up(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
+                              &known);
     if (!found)
         return;
     found->finding.count++;
@@ -207,9 +213,14 @@ void vm_check_end(vm_run_state *run)
     kiln_check_finding *f = &found->finding;
     f->kernel = vm_check_print(check, "%s", fault->kernel);
     f->message = vm_check_print(check, "%s", fault->message);
-    f->at = (kiln_check_side){.what = "end of the launch", .file = vm_check_print(check, "%s", fault->file),
-                              .inlined = none, .text = none, .line = fault->file_line, .ptx_line = fault->ptx_line,
-                              .has_block = 1, .has_thread = 1};
+    f->at = (kiln_check_side){.what = "end of the launch",
+                              .file = vm_check_print(check, "%s", fault->file),
+                              .inlined = none,
+                              .text = none,
+                              .line = fault->file_line,
+                              .ptx_line = fault->ptx_line,
+                              .has_block = 1,
+                              .has_thread = 1};
     memcpy(f->at.block, fault->block, sizeof f->at.block);
     memcpy(f->at.thread, fault->thread, sizeof f->at.thread);
     f->address = fault->address;
@@ -264,8 +275,8 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     f->bytes = missing;
     f->space = "global";
     f->at.what = "read by the host";
-    f->allocation =
-        vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first, a->bytes);
+    f->allocation = vm_check_print(check, "at offset %" PRIu64 " of an allocation of %" PRIu64 " bytes", first,
+                                   a->bytes);
     f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that nothing has written, the first %s",
                                 missing, f->allocation);
 }

@@ -9,34 +9,38 @@
 static enum vm_check_see see_of(const ptx_insn *in)
 {
     switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD:
-        return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
-    case PTX_EFFECT_STORE:
-        return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_STORE;
-    case PTX_EFFECT_ATOMIC: case PTX_EFFECT_REDUCTION:
-        return VM_SEE_ATOMIC;
-    case PTX_EFFECT_COPY:
-        return VM_SEE_COPY;
-    case PTX_EFFECT_COMMIT:
-        return VM_SEE_COMMIT;
-    case PTX_EFFECT_WAIT:
-        return VM_SEE_WAIT;
-    case PTX_EFFECT_BARRIER:
-        return VM_SEE_BARRIER;
-    case PTX_EFFECT_FENCE:
-        return VM_SEE_FENCE;
-    case PTX_EFFECT_CALL:
-        return VM_SEE_CALL;
-    case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE:
-        return VM_SEE_OTHER;
-    case PTX_EFFECT_MBARRIER: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE: case PTX_EFFECT_CLUSTER_ARRIVE: case PTX_EFFECT_CLUSTER_WAIT:
-        return VM_SEE_ASYNC;
-    case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
-    case PTX_EFFECT_TEXTURE: /* not checked: CHECKS.md */
-    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_PROXY_FENCE:
-    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_LEAVE:
-        return VM_SEE_NOTHING;
+    case PTX_EFFECT_LOAD: return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_LOAD;
+    case PTX_EFFECT_STORE: return in->space == PTX_SPACE_PARAM ? VM_SEE_NOTHING : VM_SEE_STORE;
+    case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_REDUCTION: return VM_SEE_ATOMIC;
+    case PTX_EFFECT_COPY: return VM_SEE_COPY;
+    case PTX_EFFECT_COMMIT: return VM_SEE_COMMIT;
+    case PTX_EFFECT_WAIT: return VM_SEE_WAIT;
+    case PTX_EFFECT_BARRIER: return VM_SEE_BARRIER;
+    case PTX_EFFECT_FENCE: return VM_SEE_FENCE;
+    case PTX_EFFECT_CALL: return VM_SEE_CALL;
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE: return VM_SEE_OTHER;
+    case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT: return VM_SEE_ASYNC;
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WHOLE_WARP: /* by vm_check_met() */
+    case PTX_EFFECT_TEXTURE:    /* not checked: CHECKS.md */
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_BRANCH:
+    case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_LEAVE: return VM_SEE_NOTHING;
     }
     return VM_SEE_NOTHING;
 }
@@ -54,10 +58,7 @@ static uint32_t join(uint32_t a, uint32_t b)
     return a == NOTHING_YET ? b : b == NOTHING_YET || a == b ? a : ANYTHING;
 }
 
-static bool is_owner(uint32_t a)
-{
-    return a != NOTHING_YET && a != ANYTHING;
-}
+static bool is_owner(uint32_t a) { return a != NOTHING_YET && a != ANYTHING; }
 
 static uint32_t owner_of(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
 {
@@ -86,18 +87,15 @@ static uint32_t result_of(const ptx_module *ptx, const uint32_t *regs, const ptx
     for (unsigned n = 1; n < in->operand_count; n++)
         source[n] = owner_of(ptx, regs, &in->operands[n]);
     switch (in->op) {
-    case PTX_OP_MOV: case PTX_OP_CVTA: case PTX_OP_CVT:
-        return source[1];
-    case PTX_OP_SELP:
-        return join(source[1], source[2]);
-    case PTX_OP_ADD:
-        return sum_of(source[1], source[2]);
-    case PTX_OP_SUB:
-        return is_owner(source[2]) ? ANYTHING : sum_of(source[1], source[2]);
+    case PTX_OP_MOV:
+    case PTX_OP_CVTA:
+    case PTX_OP_CVT: return source[1];
+    case PTX_OP_SELP: return join(source[1], source[2]);
+    case PTX_OP_ADD: return sum_of(source[1], source[2]);
+    case PTX_OP_SUB: return is_owner(source[2]) ? ANYTHING : sum_of(source[1], source[2]);
     case PTX_OP_MAD: /* a * b + c: the pointer is c */
         return is_owner(source[1]) || is_owner(source[2]) ? ANYTHING : sum_of(ANYTHING, source[3]);
-    default:
-        return ANYTHING;
+    default: return ANYTHING;
     }
 }
 

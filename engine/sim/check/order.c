@@ -136,10 +136,12 @@ static void join_lanes(vm_warp *w, uint32_t mask)
     }
     uint32_t all[VM_LANES] = {0};
     VM_EACH(lane, mask)
-    for (uint32_t k = 0; k < VM_LANES; k++)
-        all[k] = larger(all[k], c->lanes[lane * VM_LANES + k]);
-    VM_EACH(member, mask) all[member] = now;
-    VM_EACH(lane, mask) memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
+        for (uint32_t k = 0; k < VM_LANES; k++)
+            all[k] = larger(all[k], c->lanes[lane * VM_LANES + k]);
+    VM_EACH(member, mask)
+        all[member] = now;
+    VM_EACH(lane, mask)
+        memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
 }
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
@@ -148,8 +150,7 @@ static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *members, uint32_t lanes)
 {
     vm_check *check = check_of(w);
-    VM_EACH(lane, lanes)
-    {
+    VM_EACH(lane, lanes) {
         kiln_check_finding *f = NULL;
         if (!(members[lane] >> lane & 1)) {
             f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
@@ -158,7 +159,8 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
                                             op_name(in), lane, members[lane]);
         } else {
             uint32_t apart = 0;
-            VM_EACH(other, members[lane] & lanes) apart |= (uint32_t)(members[other] != members[lane]) << other;
+            VM_EACH(other, members[lane] & lanes)
+                apart |= (uint32_t)(members[other] != members[lane]) << other;
             if (!apart)
                 continue;
             uint32_t other = (uint32_t)__builtin_ctz(apart);
@@ -177,8 +179,7 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
 static void check_shuffle(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t insn, uint32_t lanes)
 {
     const vm_u32 *b = vm_r32(w, i->b), *c = vm_r32(w, i->c), *members = vm_r32(w, (uint32_t)i->imm);
-    VM_EACH(lane, lanes)
-    {
+    VM_EACH(lane, lanes) {
         uint32_t bval = b[lane] & 31, cval = c[lane] & 31, seg = c[lane] >> 8 & 31;
         uint32_t most = (lane & seg) | (cval & ~seg & 31), least = lane & seg, j = 0;
         bool inside = false;
@@ -229,10 +230,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t lanes)
 
 /* ---- barriers of a block ---- */
 
-static bool is_aligned(const ptx_insn *in)
-{
-    return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED);
-}
+static bool is_aligned(const ptx_insn *in) { return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED); }
 
 void vm_check_arrive(vm_warp *w, uint32_t id)
 {
@@ -292,10 +290,7 @@ static uint32_t waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path 
     return lanes;
 }
 
-static uint32_t insn_at(const vm_path *path)
-{
-    return (uint32_t)(path->frame->function->first_tally + path->pc->insn);
-}
+static uint32_t insn_at(const vm_path *path) { return (uint32_t)(path->frame->function->first_tally + path->pc->insn); }
 
 /* All lanes of a warp must come to an aligned barrier, and to the same one. */
 static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path *first, bool apart)
@@ -317,9 +312,9 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
         found->message = vm_check_print(check_of(w), "lanes of one warp meet barrier %u at different places", id);
     else {
         found->other.what = NULL;
-        found->message =
-            vm_check_print(check_of(w), "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come",
-                           id, lanes, ~(lanes | w->dead));
+        found->message = vm_check_print(check_of(w),
+                                        "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not come",
+                                        id, lanes, ~(lanes | w->dead));
     }
 }
 
@@ -423,9 +418,9 @@ void vm_check_deadlock(vm_block *block)
             const vm_path *path = &w->paths[p];
             const ptx_function *f = path->frame->function->ptx;
             bool barrier = path->state == VM_PATH_BARRIER;
-            kiln_check_finding *found =
-                vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, insn_at(path), VM_NO_INSN,
-                              (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
+            kiln_check_finding *found = vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false,
+                                                      insn_at(path), VM_NO_INSN, (uint32_t)__builtin_ctz(path->arrived),
+                                                      (unsigned)__builtin_popcount(path->arrived));
             if (!found)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
@@ -453,15 +448,13 @@ void vm_check_release(vm_warp *w, bool block)
         c->released = now;
 }
 
-void vm_check_fence(vm_warp *w, const ptx_insn *in)
-{
-    vm_check_release(w, ptx_has(in, PTX_MOD_CTA));
-}
+void vm_check_fence(vm_warp *w, const ptx_insn *in) { vm_check_release(w, ptx_has(in, PTX_MOD_CTA)); }
 
 void vm_check_commit(vm_warp *w, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    VM_EACH(lane, m) c->groups[lane]++;
+    VM_EACH(lane, m)
+        c->groups[lane]++;
 }
 
 /* A copy that is not waited for is an access that is never ordered. */

@@ -4,10 +4,7 @@
 
 #include "vm_checks_internal.h"
 
-static size_t page_count(uint64_t bytes)
-{
-    return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-}
+static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE); }
 
 vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
@@ -141,9 +138,19 @@ static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
 }
 
 const struct vm_hooks vm_check_hooks = {
-    .begin = vm_check_begin, .end = vm_check_end, .block_new = vm_check_block_new, .block_free = vm_check_block_free,
-    .block_start = vm_check_block_start, .barrier = vm_check_open, .stuck = vm_check_stuck,
-    .deadlock = vm_check_deadlock, .children = vm_check_children, .insn = vm_check_insn, .met = vm_check_met,
-    .malloced = vm_check_malloced, .shadow_new = shadow_new, .shadow_free = shadow_free,
+    .begin = vm_check_begin,
+    .end = vm_check_end,
+    .block_new = vm_check_block_new,
+    .block_free = vm_check_block_free,
+    .block_start = vm_check_block_start,
+    .barrier = vm_check_open,
+    .stuck = vm_check_stuck,
+    .deadlock = vm_check_deadlock,
+    .children = vm_check_children,
+    .insn = vm_check_insn,
+    .met = vm_check_met,
+    .malloced = vm_check_malloced,
+    .shadow_new = shadow_new,
+    .shadow_free = shadow_free,
     .shadow_write = vm_shadow_write,
 };

@@ -13,7 +13,7 @@
 typedef struct vm_check vm_check;
 
 vm_check *vm_check_new(const kiln_allocator *mem);
-void vm_check_free(vm_check *check);             /* NULL is fine; not while a device has it */
+void vm_check_free(vm_check *check); /* NULL is fine; not while a device has it */
 /* The device's allocations are shadowed from now on; what it has already counts as written. NULL: no more. */
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
@@ -24,66 +24,82 @@ bool vm_check_starved(const vm_check *check);     /* memory for the shadow was s
 /* ---- for the driver ---- */
 void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes); /* device to device */
 void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
-void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);           /* counts as never written */
-void vm_check_host_free(vm_device *device, uint64_t address);                        /* one that was refused */
+void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes); /* counts as never written */
+void vm_check_host_free(vm_device *device, uint64_t address);              /* one that was refused */
 /* Before the device goes; `all`: also what the host has allocated. */
 void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
 /* What happened at an address; `who`: the thread's number in its block, and the flags. */
-typedef struct vm_mark { uint32_t stamp, who, insn, block; } vm_mark;
+typedef struct vm_mark {
+    uint32_t stamp, who, insn, block;
+} vm_mark;
 enum { VM_WHO = 1023, VM_MANY = 1024, VM_STRONG_SIDE = 2048, VM_PENDING = 4096 };
 /* The last write and the last reads of a granule: two, by different warps (shared) or blocks (global) where there are
  * several that are not ordered. */
 typedef struct vm_cell {
     vm_mark w, r1, r2;
-    uint32_t constant, constant_insn;   /* the last read as read-only data (ld.global.nc) */
-    uint32_t published, published_cta;  /* what a thread knows that reads this as a flag */
+    uint32_t constant, constant_insn;  /* the last read as read-only data (ld.global.nc) */
+    uint32_t published, published_cta; /* what a thread knows that reads this as a flag */
 } vm_cell;
 _Static_assert(sizeof(vm_cell) == 64, "a cell is one cache line");
 
 typedef struct vm_shadow {
-    uint64_t *written;                  /* a bit a byte; NULL: all */
-    uint64_t unwritten;                 /* bytes */
-    vm_cell **pages;                    /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
-    unsigned shift;                     /* a cell stands for 1 << shift bytes */
-    bool by_kernel;                     /* malloc in device code */
-    const struct vm_module *module;     /* whose instruction `insn` made it; only compared */
-    kiln_check_side made;               /* by_kernel: where */
+    uint64_t *written;              /* a bit a byte; NULL: all */
+    uint64_t unwritten;             /* bytes */
+    vm_cell **pages;                /* each of VM_SHADOW_PAGE bytes of memory; NULL until touched */
+    unsigned shift;                 /* a cell stands for 1 << shift bytes */
+    bool by_kernel;                 /* malloc in device code */
+    const struct vm_module *module; /* whose instruction `insn` made it; only compared */
+    kiln_check_side made;           /* by_kernel: where */
 } vm_shadow;
 #define VM_SHADOW_PAGE 4096u
 
 /* What is known of a module's instructions, made when it is launched under checks first. */
 typedef struct vm_check_code {
-    uint8_t *kind;                      /* vm_check_see, by tally index */
-    uint32_t *owner;                    /* of shared accesses: the one variable they can mean + 1, or 0 */
-    unsigned shift;                     /* no access is smaller than 1 << shift bytes */
+    uint8_t *kind;   /* vm_check_see, by tally index */
+    uint32_t *owner; /* of shared accesses: the one variable they can mean + 1, or 0 */
+    unsigned shift;  /* no access is smaller than 1 << shift bytes */
 } vm_check_code;
 enum vm_check_see {
-    VM_SEE_NOTHING, VM_SEE_LOAD, VM_SEE_STORE, VM_SEE_ATOMIC, VM_SEE_COPY, VM_SEE_COMMIT, VM_SEE_WAIT, VM_SEE_BARRIER,
-    VM_SEE_FENCE, VM_SEE_CALL, VM_SEE_ASYNC, VM_SEE_OTHER
+    VM_SEE_NOTHING,
+    VM_SEE_LOAD,
+    VM_SEE_STORE,
+    VM_SEE_ATOMIC,
+    VM_SEE_COPY,
+    VM_SEE_COMMIT,
+    VM_SEE_WAIT,
+    VM_SEE_BARRIER,
+    VM_SEE_FENCE,
+    VM_SEE_CALL,
+    VM_SEE_ASYNC,
+    VM_SEE_OTHER
 };
-#define VM_SEE_SPECIAL 64u              /* a flag: a load or store that is ordered, or reads read-only data */
+#define VM_SEE_SPECIAL 64u /* a flag: a load or store that is ordered, or reads read-only data */
 
-typedef struct vm_pending { uint32_t cell, count, lane, group; } vm_pending;
+typedef struct vm_pending {
+    uint32_t cell, count, lane, group;
+} vm_pending;
 /* What a warp knows. Accesses stamped up to `fast` by threads of the block, and up to `horizon` by anyone, happened
  * before whatever it does next. */
 typedef struct vm_clock {
     uint32_t fast, horizon, full, synced, released, released_cta;
-    uint32_t know[VM_LANES];            /* by warp of the block */
-    uint32_t *lanes;                    /* [lane][other lane], NULL until lanes synchronise in parts */
-    uint32_t groups[VM_LANES];          /* cp.async: committed by each lane */
+    uint32_t know[VM_LANES];   /* by warp of the block */
+    uint32_t *lanes;           /* [lane][other lane], NULL until lanes synchronise in parts */
+    uint32_t groups[VM_LANES]; /* cp.async: committed by each lane */
     vm_pending *pending;
     size_t pending_count, pending_capacity;
 } vm_clock;
-typedef struct vm_gate { uint32_t know[VM_LANES], horizon; } vm_gate;
+typedef struct vm_gate {
+    uint32_t know[VM_LANES], horizon;
+} vm_gate;
 typedef struct vm_check_block {
-    uint32_t base;                      /* the time it started */
+    uint32_t base; /* the time it started */
     unsigned shift;
     vm_clock *warps;
-    vm_gate gates[VM_BARRIERS + 1];     /* the last one: of the cluster, which is this block */
-    vm_cell *cells;                     /* of shared memory */
+    vm_gate gates[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
+    vm_cell *cells;                 /* of shared memory */
     size_t cell_count;
 } vm_check_block;
 

@@ -10,18 +10,18 @@ typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn + 1; count: of different addresses */
     uint32_t rel[VM_LANES], live[VM_LANES];
     int64_t low, high;
-    uint64_t bits;                      /* of all differences: alignment */
+    uint64_t bits; /* of all differences: alignment */
     int64_t at[VM_LANES];
-    uint32_t who[VM_LANES];             /* the lanes at each of them */
-    uint8_t lane[VM_LANES];             /* the first of them */
-    const vm_allocation *allocation;    /* that they lay in last */
+    uint32_t who[VM_LANES];          /* the lanes at each of them */
+    uint8_t lane[VM_LANES];          /* the first of them */
+    const vm_allocation *allocation; /* that they lay in last */
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 512u
 
 typedef struct vm_found {
-    kiln_check_finding finding;         /* its texts are in the arena */
-    const vm_module *module;            /* only compared */
+    kiln_check_finding finding; /* its texts are in the arena */
+    const vm_module *module;    /* only compared */
     uint32_t insn, other;
 } vm_found;
 #define VM_FOUND_MOST 256u
@@ -30,15 +30,15 @@ struct vm_check {
     const kiln_allocator *mem;
     kiln__arena arena;
     vm_device *device;
-    uint32_t time, launch;              /* launch: the time the running one started */
+    uint32_t time, launch; /* launch: the time the running one started */
     vm_found *found;
     size_t found_count;
     uint64_t dropped;
     vm_pattern *patterns[VM_PATTERNS]; /* made when one is needed */
-    vm_pattern spare;                   /* where there is no memory for one */
+    vm_pattern spare;                  /* where there is no memory for one */
     size_t cell_bytes;
     bool starved;
-    bool told;                          /* why the launch ends has been told in more detail */
+    bool told; /* why the launch ends has been told in more detail */
 };
 
 #define VM_NO_INSN UINT32_MAX
@@ -76,7 +76,7 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
 /* ---- order.c ---- */
 /* True if what `s` says happened before what the lane does now. */
 bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
-void vm_check_arrive(vm_warp *w, uint32_t barrier);  /* what the warp knows is handed in */
+void vm_check_arrive(vm_warp *w, uint32_t barrier); /* what the warp knows is handed in */
 void vm_check_know_all(vm_warp *w);                 /* whatever was before now happened before what it does next */
 void vm_check_release(vm_warp *w, bool block);      /* a fence; block: for the block alone */
 void vm_check_complete(vm_warp *w, uint32_t m);     /* the lanes' asynchronous copies are done */

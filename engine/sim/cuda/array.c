@@ -19,7 +19,9 @@ bool sim_format(CUarray_format format, vm_format *out)
 /* ---- how large it may be ---- */
 
 #define ATTRIBUTES(a, b, c)                                                                                            \
-    {CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c}
+    {                                                                                                                  \
+        CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
+    }
 /* Of an array's kind: the limits of width, height, and depth or layers. A kind without a height or layers repeats
  * another limit, which 1 never exceeds. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
@@ -211,16 +213,15 @@ CUresult sim_cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *descript
 {
     if (!descriptor)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_ARRAY3D_DESCRIPTOR wide = {.Width = descriptor->Width, .Height = descriptor->Height,
-                                    .Format = descriptor->Format, .NumChannels = descriptor->NumChannels,
+    CUDA_ARRAY3D_DESCRIPTOR wide = {.Width = descriptor->Width,
+                                    .Height = descriptor->Height,
+                                    .Format = descriptor->Format,
+                                    .NumChannels = descriptor->NumChannels,
                                     .Flags = 0};
     return sim_cuArray3DCreate(array, &wide);
 }
 
-CUresult sim_cuArrayDestroy(CUarray array)
-{
-    return array_destroy(array, false);
-}
+CUresult sim_cuArrayDestroy(CUarray array) { return array_destroy(array, false); }
 
 CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
 {
@@ -233,10 +234,7 @@ CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_
     return result;
 }
 
-CUresult sim_cuMipmappedArrayDestroy(CUmipmappedArray array)
-{
-    return array_destroy(array, true);
-}
+CUresult sim_cuMipmappedArrayDestroy(CUmipmappedArray array) { return array_destroy(array, true); }
 
 /* ---- looking at one ---- */
 

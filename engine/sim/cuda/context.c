@@ -108,8 +108,9 @@ static bool limit_exists(CUlimit limit)
     /* Kernels cannot wait for what they launched from compute capability 9.0 on. */
     if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
         return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
-    return limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT || limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
-           limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
+    return limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT || limit == CU_LIMIT_STACK_SIZE ||
+           limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE ||
+           limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY;
 }
 
 CUresult sim_cuCtxGetLimit(size_t *value, CUlimit limit)
@@ -188,7 +189,7 @@ CUresult sim_cuCtxSetSharedMemConfig(CUsharedconfig config)
     if (result != CUDA_SUCCESS)
         return result;
     return sim_end((unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
-                                                                                  : CUDA_ERROR_INVALID_VALUE);
+                                                                                 : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
@@ -252,7 +253,4 @@ CUresult sim_cuProfilerStart(void)
     return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
 }
 
-CUresult sim_cuProfilerStop(void)
-{
-    return sim_cuProfilerStart();
-}
+CUresult sim_cuProfilerStop(void) { return sim_cuProfilerStart(); }

@@ -5,13 +5,13 @@
 #include "vm_count.h"
 
 struct sim_count {
-    struct sim_count *next;      /* in the order of their first launch */
+    struct sim_count *next; /* in the order of their first launch */
     const sim_module *module;
     int kernel;
     vm_profile *profile;
     vm_resources resources;
     uint64_t launches, blocks, warps, dynamic_shared;
-    uint32_t grid[3], block[3];  /* of the first launch */
+    uint32_t grid[3], block[3]; /* of the first launch */
 };
 
 struct sim_counting {
@@ -27,14 +27,20 @@ struct sim_counting {
 static void show(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count)
 {
     const struct sim_counting *counting = user;
-    static const char *const spaces[] = {[PTX_SPACE_GLOBAL] = "global", [PTX_SPACE_SHARED] = "shared",
-                                         [PTX_SPACE_LOCAL] = "local", [PTX_SPACE_CONST] = "constant"};
+    static const char *const spaces[] = {[PTX_SPACE_GLOBAL] = "global",
+                                         [PTX_SPACE_SHARED] = "shared",
+                                         [PTX_SPACE_LOCAL] = "local",
+                                         [PTX_SPACE_CONST] = "constant"};
     if (w->block->number != counting->block)
         return;
     vm_fault place = {0};
     vm_fault_at(w, w->frame, i, &place);
-    kiln__sim_access access = {.kernel = place.kernel, .file = place.file, .line = place.file_line,
-                               .ptx_line = place.ptx_line, .warp = w->index, .threads = w->tid};
+    kiln__sim_access access = {.kernel = place.kernel,
+                               .file = place.file,
+                               .line = place.file_line,
+                               .ptx_line = place.ptx_line,
+                               .warp = w->index,
+                               .threads = w->tid};
     memcpy(access.block, w->block->id, sizeof access.block);
     for (unsigned k = 0; k < count; k++) {
         access.space = list[k].space < KILN__COUNT(spaces) && spaces[list[k].space] ? spaces[list[k].space] : "other";
@@ -66,7 +72,8 @@ static struct sim_count *count_of(sim_context *context, const sim_function *func
     return *at = made;
 }
 
-bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch)
+bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
+                      struct vm_watch *watch)
 {
     if (!context->counting)
         return true;
@@ -130,8 +137,8 @@ void sim_count_stop(sim_context *context)
 
 static bool is_cached(const ptx_insn *in)
 {
-    static const ptx_mod past[] = {PTX_MOD_CG, PTX_MOD_CV, PTX_MOD_LU, PTX_MOD_VOLATILE, PTX_MOD_RELAXED, PTX_MOD_ACQUIRE,
-                                   PTX_MOD_MMIO, PTX_MOD_L1_NO_ALLOCATE};
+    static const ptx_mod past[] = {PTX_MOD_CG,      PTX_MOD_CV,      PTX_MOD_LU,   PTX_MOD_VOLATILE,
+                                   PTX_MOD_RELAXED, PTX_MOD_ACQUIRE, PTX_MOD_MMIO, PTX_MOD_L1_NO_ALLOCATE};
     for (size_t k = 0; k < KILN__COUNT(past); k++)
         if (ptx_has(in, past[k]))
             return false;
@@ -157,11 +164,15 @@ static bool describe(const struct sim_count *count, kiln__arena *arena, kiln__si
 {
     const ptx_module *ptx = vm_module_ptx(count->module->vm);
     const vm_profile *profile = count->profile;
-    *out = (kiln__sim_kernel){
-        .symbol = kiln__arena_strdup(arena, ptx->functions[count->kernel].name), .launches = count->launches,
-        .blocks = count->blocks, .warps = count->warps, .dynamic_shared = count->dynamic_shared,
-        .static_shared = count->resources.static_shared, .local_bytes = count->resources.local_bytes,
-        .register_estimate = count->resources.register_estimate, .max_threads = count->resources.max_threads};
+    *out = (kiln__sim_kernel){.symbol = kiln__arena_strdup(arena, ptx->functions[count->kernel].name),
+                              .launches = count->launches,
+                              .blocks = count->blocks,
+                              .warps = count->warps,
+                              .dynamic_shared = count->dynamic_shared,
+                              .static_shared = count->resources.static_shared,
+                              .local_bytes = count->resources.local_bytes,
+                              .register_estimate = count->resources.register_estimate,
+                              .max_threads = count->resources.max_threads};
     memcpy(out->grid, count->grid, sizeof out->grid);
     memcpy(out->block, count->block, sizeof out->block);
     size_t used = 0;

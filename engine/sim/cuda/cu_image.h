@@ -9,20 +9,23 @@
 typedef struct sim_text {
     char *data;
     size_t length;
-    char *name;                 /* for messages */
-    bool lazy;                  /* of a library: linked only if it is needed */
+    char *name; /* for messages */
+    bool lazy;  /* of a library: linked only if it is needed */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* of one image, or of what is linked together */
 typedef struct sim_texts {
     const kiln_allocator *mem;
     sim_text *items;
     size_t count, capacity;
-    uint64_t unpacked;          /* bytes that all packed ones came to, against SIM_UNPACKED_MOST */
-    bool linked;                /* they belong together: cuLinkComplete's, or a program's parts */
+    uint64_t unpacked; /* bytes that all packed ones came to, against SIM_UNPACKED_MOST */
+    bool linked;       /* they belong together: cuLinkComplete's, or a program's parts */
 } sim_texts;
 
 typedef enum sim_image_result {
-    SIM_IMAGE_OK, SIM_IMAGE_INVALID, SIM_IMAGE_NO_BINARY /* nothing in it for the device */, SIM_IMAGE_MEMORY
+    SIM_IMAGE_OK,
+    SIM_IMAGE_INVALID,
+    SIM_IMAGE_NO_BINARY /* nothing in it for the device */,
+    SIM_IMAGE_MEMORY
 } sim_image_result;
 
 /* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. Says in `log`

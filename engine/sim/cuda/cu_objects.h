@@ -60,10 +60,10 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
 
 typedef struct sim_profile {
     const char *name, *title;
-    uint64_t memory;                   /* bytes; the host may allow less */
-    const sim_attribute *attributes;   /* its own; what it leaves out is looked up in those that all share */
+    uint64_t memory;                 /* bytes; the host may allow less */
+    const sim_attribute *attributes; /* its own; what it leaves out is looked up in those that all share */
     size_t attribute_count;
-    const struct sim_model *model;     /* NULL: nothing is known of its speed */
+    const struct sim_model *model; /* NULL: nothing is known of its speed */
 } sim_profile;
 #define SIM_PROFILES_MOST 64
 extern sim_profile sim_profiles[SIM_PROFILES_MOST]; /* those built in, then those that were read; never taken out */
@@ -74,9 +74,24 @@ int sim_profile_int(const sim_profile *profile, CUdevice_attribute attribute); /
 /* ---- objects ---- */
 
 typedef enum sim_kind {
-    SIM_CONTEXT = 1, SIM_MODULE, SIM_FUNCTION, SIM_STREAM, SIM_EVENT, SIM_LIBRARY, SIM_HOST, SIM_ARRAY,
-    SIM_TEXTURE, SIM_LINK,
-    SIM_GRAPH, SIM_NODE, SIM_EXEC, SIM_CAPTURE, SIM_USER, SIM_POOL, SIM_RANGE, SIM_PHYSICAL
+    SIM_CONTEXT = 1,
+    SIM_MODULE,
+    SIM_FUNCTION,
+    SIM_STREAM,
+    SIM_EVENT,
+    SIM_LIBRARY,
+    SIM_HOST,
+    SIM_ARRAY,
+    SIM_TEXTURE,
+    SIM_LINK,
+    SIM_GRAPH,
+    SIM_NODE,
+    SIM_EXEC,
+    SIM_CAPTURE,
+    SIM_USER,
+    SIM_POOL,
+    SIM_RANGE,
+    SIM_PHYSICAL
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;
@@ -85,7 +100,7 @@ typedef struct sim_context sim_context;
 typedef struct sim_object {
     sim_kind kind;
     uint64_t handle;
-    struct sim_context *context;       /* that it was made in and can be used with */
+    struct sim_context *context; /* that it was made in and can be used with */
     struct sim_object *next, *previous;
     /* Frees what the object holds besides itself, when it is freed; NULL: nothing. Other objects may be gone by then. */
     void (*drop)(struct sim_object *object);
@@ -95,65 +110,68 @@ typedef struct sim_object {
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
-    uint64_t limit;                    /* 0: none */
-    int reuse[3];                      /* kept and reported */
+    uint64_t limit; /* 0: none */
+    int reuse[3];   /* kept and reported */
 } sim_pool;
 
 struct sim_context {
     sim_object object;
-    unsigned retained;                 /* 0: not active; its handle stays the same for the life of the process */
-    CUresult sticky;                   /* the fault that ended it, CUDA_SUCCESS while it is whole */
+    unsigned retained; /* 0: not active; its handle stays the same for the life of the process */
+    CUresult sticky;   /* the fault that ended it, CUDA_SUCCESS while it is whole */
     vm_device *device;
     sim_object *objects;
-    uint64_t clock_ns;                 /* host time that the device's work took: the clock that events read */
-    uint64_t memory;                   /* bytes of device memory */
-    uint64_t steps;                    /* that a launch may take, 0: as many as the interpreter has by default */
-    char fault[1024];                  /* in one sentence, "" if there was none */
-    struct sim_context *next;          /* among those that cuCtxCreate made */
-    struct sim_counting *counting;     /* count.c; NULL: launches are not counted */
-    struct vm_check *check;            /* check.c; NULL: nothing is checked */
-    bool check_shown;                  /* what it finds goes to standard error: the environment asked for it */
+    uint64_t clock_ns;             /* host time that the device's work took: the clock that events read */
+    uint64_t memory;               /* bytes of device memory */
+    uint64_t steps;                /* that a launch may take, 0: as many as the interpreter has by default */
+    char fault[1024];              /* in one sentence, "" if there was none */
+    struct sim_context *next;      /* among those that cuCtxCreate made */
+    struct sim_counting *counting; /* count.c; NULL: launches are not counted */
+    struct vm_check *check;        /* check.c; NULL: nothing is checked */
+    bool check_shown;              /* what it finds goes to standard error: the environment asked for it */
     uint64_t id;
-    unsigned flags, attached;          /* attached: by cuCtxAttach, beyond the first use */
-    size_t limits[CU_LIMIT_MAX];       /* kept and reported; of what they limit only the heap of malloc() and
+    unsigned flags, attached;    /* attached: by cuCtxAttach, beyond the first use */
+    size_t limits[CU_LIMIT_MAX]; /* kept and reported; of what they limit only the heap of malloc() and
                                           what waits for the device runtime goes by them */
     CUfunc_cache cache_config;
-    sim_pool pool;                     /* the default one */
-    uint64_t pool_current;             /* handle of the one that cuMemAllocAsync takes from; 0: the default one */
-    uint64_t graph_used, graph_most;   /* bytes that nodes of graphs have allocated */
-    size_t captures;                   /* of its streams, under way */
+    sim_pool pool;                   /* the default one */
+    uint64_t pool_current;           /* handle of the one that cuMemAllocAsync takes from; 0: the default one */
+    uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
+    size_t captures;                 /* of its streams, under way */
 };
 
 typedef struct sim_module {
     sim_object object;
     vm_module *vm;
     struct sim_function *functions;
-    struct sim_library *library;       /* that it belongs to, or NULL */
+    struct sim_library *library; /* that it belongs to, or NULL */
 } sim_module;
 typedef struct sim_function {
     sim_object object;
     sim_module *module;
-    struct sim_function *sibling;      /* in the module */
+    struct sim_function *sibling; /* in the module */
     int kernel;
     vm_resources resources;
-    int dynamic_limit;                 /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
-    unsigned char *old_params;         /* of cuParamSet* and cuLaunch; made at the first use */
+    unsigned char *old_params; /* of cuParamSet* and cuLaunch; made at the first use */
     unsigned old_param_bytes, old_shared, old_block[3];
 } sim_function;
-typedef struct sim_library { sim_object object; sim_module *module; } sim_library;
-#define SIM_PRIORITY (-5)              /* the greatest: priorities go down to it from 0 */
+typedef struct sim_library {
+    sim_object object;
+    sim_module *module;
+} sim_library;
+#define SIM_PRIORITY (-5) /* the greatest: priorities go down to it from 0 */
 typedef struct sim_stream {
     sim_object object;
     unsigned flags;
     int priority;
-    struct sim_capture *capture;       /* that it takes part in */
-    struct sim_node **tips;            /* what the next captured node will depend on */
+    struct sim_capture *capture; /* that it takes part in */
+    struct sim_node **tips;      /* what the next captured node will depend on */
     size_t tip_count, tip_capacity;
-    CUgraphNode *shown;                /* as cuStreamGetCaptureInfo last handed them out */
+    CUgraphNode *shown; /* as cuStreamGetCaptureInfo last handed them out */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;
-    CUaccessPolicyWindow window;       /* attributes: kept and reported */
+    CUaccessPolicyWindow window; /* attributes: kept and reported */
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
@@ -167,19 +185,19 @@ typedef struct sim_host {
     size_t bytes;
     unsigned flags;
 } sim_host;
-typedef struct sim_array {             /* a CUarray or a CUmipmappedArray */
+typedef struct sim_array { /* a CUarray or a CUmipmappedArray */
     sim_object object;
     bool mipmapped;
     CUDA_ARRAY3D_DESCRIPTOR descriptor; /* as it was asked for */
     vm_image image;
-    void *storage;                     /* NULL: a level of `parent`, which goes with it */
+    void *storage; /* NULL: a level of `parent`, which goes with it */
     uint64_t bytes;
     struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: those that were asked for */
 } sim_array;
-typedef struct sim_texture {           /* a CUtexObject or a CUsurfObject */
+typedef struct sim_texture { /* a CUtexObject or a CUsurfObject */
     sim_object object;
     bool surface, has_view;
-    const sim_array *array;            /* whose texels it shows, or NULL */
+    const sim_array *array; /* whose texels it shows, or NULL */
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC sampling;
     CUDA_RESOURCE_VIEW_DESC view;
@@ -189,8 +207,8 @@ typedef struct sim_event {
     unsigned flags;
     bool recorded;
     uint64_t clock_ns;
-    uint64_t capture;                  /* that it was last recorded in, 0: in none */
-    uint64_t *tips;                    /* and the nodes that it stands for */
+    uint64_t capture; /* that it was last recorded in, 0: in none */
+    uint64_t *tips;   /* and the nodes that it stands for */
     size_t tip_count, tip_capacity;
 } sim_event;
 
@@ -207,16 +225,13 @@ bool sim_stream_known(const sim_context *context, CUstream stream);
 /* The object behind the handle; the per-thread stream has one once it is needed (`make`). NULL: the legacy stream, a
  * handle of nothing, or no memory. */
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
-static inline bool sim_is_legacy(CUstream stream)
-{
-    return !stream || stream == CU_STREAM_LEGACY;
-}
+static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == CU_STREAM_LEGACY; }
 
 /* ---- entering and leaving a call ---- */
 
 /* CUDA_SUCCESS with the state lock held and the calling thread's current context, else the error and no lock. */
 CUresult sim_begin(sim_context **context);
-CUresult sim_end(CUresult result);             /* drops the lock, returns `result` */
+CUresult sim_end(CUresult result); /* drops the lock, returns `result` */
 /* The same for a call that makes the device do something; notes how long it took on the context's clock. */
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* the same also where a fault has ended the context */
@@ -232,7 +247,7 @@ void sim_pause(void);
 void sim_resume(void);
 /* Driver calls that need no context: CUDA_SUCCESS with the state lock held if cuInit was called. */
 CUresult sim_begin_bare(void);
-const sim_profile *sim_current_profile(void);  /* under the state lock */
+const sim_profile *sim_current_profile(void); /* under the state lock */
 const kiln_allocator *sim_memory(void);
 /* Tests only: the allocator of everything to come; NULL: malloc. Not while the primary context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
@@ -240,8 +255,15 @@ void sim_set_memory(const kiln_allocator *mem);
 /* ---- modules ---- */
 
 /* JIT options, as far as they do something here: logs and the time that it took. */
-typedef struct sim_jit_log { char *buffer; size_t size; void **written; } sim_jit_log; /* size in, bytes written out */
-typedef struct sim_jit { sim_jit_log info, error; void **wall_time; } sim_jit;
+typedef struct sim_jit_log {
+    char *buffer;
+    size_t size;
+    void **written;
+} sim_jit_log; /* size in, bytes written out */
+typedef struct sim_jit {
+    sim_jit_log info, error;
+    void **wall_time;
+} sim_jit;
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit);
 void sim_jit_log_put(const sim_jit_log *log, const char *text);
 void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
@@ -249,16 +271,16 @@ void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
 CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
 CUresult sim_ptx_result(ptx_result result);
 CUresult sim_image_error(sim_image_result result);
-bool sim_is_builtin(const char *function);     /* a function that the device has */
-int sim_device_cc(void);                       /* 90: 9.0; under the state lock */
+bool sim_is_builtin(const char *function); /* a function that the device has */
+int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
 /* Loads `image` into the current context under its JIT options; *module only on success. `length` is SIZE_MAX if it is
  * not known. Under both locks. */
-CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count, const CUjit_option *options,
-                         void **values, sim_module **module);
+CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
+                         const CUjit_option *options, void **values, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 CUresult sim_file_read(const char *path, char **data, size_t *length);
-void sim_link_drop(sim_object *link);         /* what it holds; the object itself stays */
+void sim_link_drop(sim_object *link);                            /* what it holds; the object itself stays */
 void sim_module_close(sim_context *context, sim_module *module); /* with its functions; under both locks */
 /* The error if a call that may wait for the device is not allowed because of a capture (and ends the capture), as
  * cuThreadExchangeStreamCaptureMode describes it. Under the state lock. */
@@ -273,10 +295,15 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 /* Owners of allocations (vm_info) that are no handles. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t bytes);
-#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10) /* the default one is not in the table: it comes before contexts */
+/* the default one is not in the table: it comes before contexts */
+#define SIM_POOL_HANDLE ((uint64_t)0x52u << 56 | 0x10)
 sim_context *sim_current(void); /* the thread's current context, whole or not; NULL: none. Under the state lock */
 /* A destructor of the host's, to be called under no lock. */
-typedef struct sim_end_of { void (*destroy)(void *); void *pointer; struct sim_end_of *next; } sim_end_of;
+typedef struct sim_end_of {
+    void (*destroy)(void *);
+    void *pointer;
+    struct sim_end_of *next;
+} sim_end_of;
 void sim_bury(sim_end_of *end); /* puts it on the list */
 void sim_bury_users(void);      /* under no lock: calls those on the list */
 void sim_user_release(sim_context *context, uint64_t user, unsigned count);
@@ -287,7 +314,7 @@ bool sim_environment(const char *name, uint64_t *value);
 /* One side of a copy: a host pointer, an address of `context`, or whichever of them it is (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;
-    bool write;                        /* what is copied goes there */
+    bool write; /* what is copied goes there */
     uint64_t address;
     sim_context *context;
 } sim_side;
@@ -301,11 +328,12 @@ bool sim_format(CUarray_format format, vm_format *out);
 /* Begins a call that asks `device` something and hands results through `out`. */
 CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. Under both locks. */
-bool sim_check_wanted(void);                        /* by the environment */
+bool sim_check_wanted(void); /* by the environment */
 bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* to standard error, where the environment asked for it */
 /* Lets the launch be watched, if the context counts. False: out of memory. Then what it came to. Under both locks. */
-bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch, struct vm_watch *watch);
+bool sim_count_launch(sim_context *context, const sim_function *function, const vm_launch *launch,
+                      struct vm_watch *watch);
 void sim_count_ran(sim_context *context, const sim_function *function, const vm_counters *counters);
 void sim_count_forget(sim_context *context, const sim_module *module);
 void sim_count_stop(sim_context *context);
@@ -314,12 +342,12 @@ bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: K
 
 /* ---- the estimate of a launch's time: estimate.c ---- */
 
-typedef struct sim_estimate {          /* of one launch; all zero where none is wanted */
+typedef struct sim_estimate { /* of one launch; all zero where none is wanted */
     struct vm_trace *trace;
     struct vm_cost *cost;
-    uint32_t resident;                 /* blocks on an SM */
+    uint32_t resident; /* blocks on an SM */
     uint64_t blocks;
-    double shared;                     /* bytes of a block */
+    double shared; /* bytes of a block */
 } sim_estimate;
 /* Before and after the launch. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, const vm_launch *launch,

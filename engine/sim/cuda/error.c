@@ -70,7 +70,10 @@
     X(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size")                                                         \
     X(CUDA_ERROR_UNKNOWN, "unknown error")
 
-static const struct { CUresult error; const char *name, *text; } errors[] = {
+static const struct {
+    CUresult error;
+    const char *name, *text;
+} errors[] = {
 #define X(name, text) {name, #name, text},
     ERROR_MAP(X)
 #undef X
@@ -89,12 +92,6 @@ static CUresult look_up(CUresult error, const char **out, bool name)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult sim_cuGetErrorName(CUresult error, const char **text)
-{
-    return look_up(error, text, true);
-}
+CUresult sim_cuGetErrorName(CUresult error, const char **text) { return look_up(error, text, true); }
 
-CUresult sim_cuGetErrorString(CUresult error, const char **text)
-{
-    return look_up(error, text, false);
-}
+CUresult sim_cuGetErrorString(CUresult error, const char **text) { return look_up(error, text, false); }

@@ -6,8 +6,8 @@
 #include "cu_objects.h"
 #include "vm_time.h"
 
-#define INSNS_MOST 400000u   /* that are recorded and replayed of a launch */
-#define WARP_LEAST 512u      /* of a warp, however many there are */
+#define INSNS_MOST 400000u /* that are recorded and replayed of a launch */
+#define WARP_LEAST 512u    /* of a warp, however many there are */
 
 /* Of the calling thread: an estimate belongs to who asks for it, not to the device. */
 typedef struct asking {
@@ -60,7 +60,8 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, const 
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
     estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
     estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
-    if (!estimate->trace) { /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+    /* too large a module, or out of memory: the kernel runs, but nobody knows how long it takes */
+    if (!estimate->trace) {
         sim_estimate_drop(estimate);
         mine.failed++;
         return;
@@ -87,8 +88,12 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole)
     bool failed = !whole;
     for (size_t k = 0; k < (size_t)estimate->trace->block_count * estimate->trace->warps_per_block; k++)
         failed |= estimate->trace->warps[k].failed;
-    vm_time_launch launch = {.model = model, .trace = estimate->trace, .cost = estimate->cost, .device = context->device,
-                             .block_count = estimate->blocks, .resident = estimate->resident,
+    vm_time_launch launch = {.model = model,
+                             .trace = estimate->trace,
+                             .cost = estimate->cost,
+                             .device = context->device,
+                             .block_count = estimate->blocks,
+                             .resident = estimate->resident,
                              .shared_bytes = estimate->shared};
     vm_time_result result = {0};
     if (!failed && vm_time_estimate(sim_memory(), &launch, &result))

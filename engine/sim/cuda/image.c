@@ -19,10 +19,15 @@
 enum { FATBIN_HEADER = 16, ENTRY_LEAST = 64, KIND_PTX = 1, FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
 /* An entry's header, in bytes from its start. */
 enum {
-    ENTRY_KIND = 0, ENTRY_HEADER = 4, ENTRY_SIZE = 8, ENTRY_COMPRESSED = 16, ENTRY_ARCH = 28, ENTRY_FLAGS = 40,
+    ENTRY_KIND = 0,
+    ENTRY_HEADER = 4,
+    ENTRY_SIZE = 8,
+    ENTRY_COMPRESSED = 16,
+    ENTRY_ARCH = 28,
+    ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28)   /* bytes of one text, unpacked */
+#define TEXT_MOST ((uint64_t)1 << 28) /* bytes of one text, unpacked */
 
 static uint64_t get(const unsigned char *p, unsigned bytes)
 {
@@ -153,7 +158,7 @@ static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, si
 static sim_image_result read_text(sim_texts *texts, const unsigned char *p, size_t length, const char *name, bool lazy)
 {
     return sim_texts_add(texts, (const char *)p, strnlen((const char *)p, length), name, lazy) ? SIM_IMAGE_OK
-                                                                                              : SIM_IMAGE_MEMORY;
+                                                                                               : SIM_IMAGE_MEMORY;
 }
 
 /* ---- fat binaries ---- */
@@ -173,7 +178,8 @@ static sim_image_result read_packed(sim_texts *texts, const unsigned char *data,
         return SIM_IMAGE_INVALID;
     }
     if (unpacked > SIM_UNPACKED_MOST - texts->unpacked) {
-        kiln__text_printf(log, "error   : the PTX up to '%s' has more than %" PRIu64 " bytes unpacked, which is the limit\n",
+        kiln__text_printf(log,
+                          "error   : the PTX up to '%s' has more than %" PRIu64 " bytes unpacked, which is the limit\n",
                           name, SIM_UNPACKED_MOST);
         return SIM_IMAGE_INVALID;
     }
@@ -259,11 +265,13 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     if (best)
         return read_entry(texts, best, name, lazy, log);
     if (later)
-        kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name,
-                          later, cc);
+        kiln__text_printf(log, "the PTX in '%s' is for sm_%" PRIu64 ", later than the device's sm_%d\n", name, later,
+                          cc);
     else
-        kiln__text_printf(log, "'%s' has %" PRIu64 " images of machine code (cubins) and no PTX; the simulated device "
-                               "runs PTX only: compile for compute_NN as well as sm_NN\n", name, entries);
+        kiln__text_printf(log,
+                          "'%s' has %" PRIu64 " images of machine code (cubins) and no PTX; the simulated device "
+                          "runs PTX only: compile for compute_NN as well as sm_NN\n",
+                          name, entries);
     return SIM_IMAGE_NO_BINARY;
 }
 
@@ -289,8 +297,10 @@ static sim_image_result read_fatbins(sim_texts *texts, const unsigned char *p, s
 
 static sim_image_result refuse_cubin(const char *name, kiln__text *log)
 {
-    kiln__text_printf(log, "'%s' is machine code (a cubin); the simulated device runs PTX only: compile for compute_NN "
-                           "rather than sm_NN\n", name);
+    kiln__text_printf(log,
+                      "'%s' is machine code (a cubin); the simulated device runs PTX only: compile for compute_NN "
+                      "rather than sm_NN\n",
+                      name);
     return SIM_IMAGE_NO_BINARY;
 }
 
@@ -409,7 +419,11 @@ size_t sim_image_extent(const void *image)
 sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
     /* As nvcc writes it; with version 2 the array is of the parts of a program that are not linked yet. */
-    typedef struct wrapper { uint32_t magic, version; const void *data; const void *const *parts; } wrapper;
+    typedef struct wrapper {
+        uint32_t magic, version;
+        const void *data;
+        const void *const *parts;
+    } wrapper;
     enum { PARTS_APART = 2 };
     static const unsigned char magic[] = {0xb1, 0x43, 0x62, 0x46};
     if (strncmp(image, ELFMAG, SELFMAG) == 0) /* whose length no one says */

@@ -38,8 +38,8 @@ CUresult sim_cuModuleLoad(CUmodule *module, const char *path)
 
 /* ---- libraries ---- */
 
-static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options,
-                             void **values, unsigned count, CUlibraryOption *library_options, void **library_values,
+static CUresult load_library(CUlibrary *library, const void *image, size_t length, CUjit_option *options, void **values,
+                             unsigned count, CUlibraryOption *library_options, void **library_values,
                              unsigned library_count)
 {
     sim_context *context = NULL;
@@ -325,13 +325,10 @@ CUresult sim_cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config)
     if (result != CUDA_SUCCESS)
         return result;
     return sim_end((unsigned)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
-                                                                                  : CUDA_ERROR_INVALID_VALUE);
+                                                                                 : CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUfunction function_of(CUkernel kernel)
-{
-    return (CUfunction)(uintptr_t)kernel;
-}
+static CUfunction function_of(CUkernel kernel) { return (CUfunction)(uintptr_t)kernel; }
 
 CUresult sim_cuKernelGetFunction(CUfunction *out, CUkernel kernel)
 {
@@ -367,10 +364,7 @@ CUresult sim_cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset,
     return sim_cuFuncGetParamInfo(function_of(kernel), index, offset, size);
 }
 
-static bool other_device(CUdevice device)
-{
-    return device < 0 || (size_t)device >= sim_profile_count;
-}
+static bool other_device(CUdevice device) { return device < 0 || (size_t)device >= sim_profile_count; }
 
 CUresult sim_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device)
 {

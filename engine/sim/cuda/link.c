@@ -9,13 +9,13 @@ typedef struct sim_link {
     sim_object object;
     sim_jit jit;
     uint64_t nanoseconds;
-    kiln__text errors, notes;        /* of all calls so far */
+    kiln__text errors, notes; /* of all calls so far */
     sim_texts texts;
-    ptx_input *inputs;               /* of the texts, by the same index */
+    ptx_input *inputs; /* of the texts, by the same index */
     size_t input_count, input_capacity;
     unsigned added;
-    unsigned char *image;            /* NULL until it is complete */
-    bool failed;                     /* to be complete: its inputs are gone */
+    unsigned char *image; /* NULL until it is complete */
+    bool failed;          /* to be complete: its inputs are gone */
 } sim_link;
 
 void sim_link_drop(sim_object *object)
@@ -109,8 +109,8 @@ static CUresult add(sim_context *context, sim_link *link, CUjitInputType type, c
     }
     if (!suits(type, data, size)) {
         kiln__text_printf(&log, "error   : '%s' is not of the type that it is said to be\n", name);
-        return report(context, link, &log, start, type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX
-                                                                           : CUDA_ERROR_INVALID_IMAGE);
+        return report(context, link, &log, start,
+                      type == CU_JIT_INPUT_PTX ? CUDA_ERROR_INVALID_PTX : CUDA_ERROR_INVALID_IMAGE);
     }
     size_t before = link->texts.count;
     result = sim_image_error(sim_image_read(&link->texts, data, size, name, sim_device_cc(), &log));
@@ -154,10 +154,7 @@ CUresult sim_cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *p
     return result;
 }
 
-bool sim_is_builtin(const char *function)
-{
-    return vm_is_builtin(function);
-}
+bool sim_is_builtin(const char *function) { return vm_is_builtin(function); }
 
 CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
 {

@@ -21,23 +21,17 @@ CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
         switch (options[i]) {
-        case CU_JIT_INFO_LOG_BUFFER:
-            jit->info.buffer = values[i];
-            break;
+        case CU_JIT_INFO_LOG_BUFFER: jit->info.buffer = values[i]; break;
         case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
             jit->info.size = (size_t)(uintptr_t)values[i];
             jit->info.written = &values[i];
             break;
-        case CU_JIT_ERROR_LOG_BUFFER:
-            jit->error.buffer = values[i];
-            break;
+        case CU_JIT_ERROR_LOG_BUFFER: jit->error.buffer = values[i]; break;
         case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
             jit->error.size = (size_t)(uintptr_t)values[i];
             jit->error.written = &values[i];
             break;
-        case CU_JIT_WALL_TIME:
-            jit->wall_time = &values[i];
-            break;
+        case CU_JIT_WALL_TIME: jit->wall_time = &values[i]; break;
         default:
             if ((int)options[i] < 0 || options[i] >= CU_JIT_NUM_OPTIONS)
                 return CUDA_ERROR_INVALID_VALUE;
@@ -68,13 +62,10 @@ enum { PTX_MAJOR = 9 };
 CUresult sim_ptx_result(ptx_result result)
 {
     switch (result) {
-    case PTX_OK:
-        return CUDA_SUCCESS;
+    case PTX_OK: return CUDA_SUCCESS;
     case PTX_INVALID:
-    case PTX_UNSUPPORTED: /* an instruction that is not simulated; the log names it */
-        return CUDA_ERROR_INVALID_PTX;
-    case PTX_MEMORY:
-        break;
+    case PTX_UNSUPPORTED: /* an instruction that is not simulated; the log names it */ return CUDA_ERROR_INVALID_PTX;
+    case PTX_MEMORY: break;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -82,14 +73,10 @@ CUresult sim_ptx_result(ptx_result result)
 CUresult sim_image_error(sim_image_result result)
 {
     switch (result) {
-    case SIM_IMAGE_OK:
-        return CUDA_SUCCESS;
-    case SIM_IMAGE_INVALID:
-        return CUDA_ERROR_INVALID_IMAGE;
-    case SIM_IMAGE_NO_BINARY:
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    case SIM_IMAGE_MEMORY:
-        break;
+    case SIM_IMAGE_OK: return CUDA_SUCCESS;
+    case SIM_IMAGE_INVALID: return CUDA_ERROR_INVALID_IMAGE;
+    case SIM_IMAGE_NO_BINARY: return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case SIM_IMAGE_MEMORY: break;
     }
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -110,8 +97,10 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     }
     long major = strtol(version + strlen(".version"), NULL, 10);
     if (major > PTX_MAJOR) {
-        kiln__text_printf(log, "ptxas application ptx input; fatal   : Unsupported .version %ld; the simulated device "
-                               "reads PTX up to %d\n", major, PTX_MAJOR);
+        kiln__text_printf(log,
+                          "ptxas application ptx input; fatal   : Unsupported .version %ld; the simulated device "
+                          "reads PTX up to %d\n",
+                          major, PTX_MAJOR);
         return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     }
     CUresult result = sim_ptx_result(ptx_parse(sim_memory(), text, length, ptx, log));
@@ -119,15 +108,19 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
         return result;
     int cc = sim_device_cc();
     if ((*ptx)->target > cc) {
-        kiln__text_printf(log, "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "
-                               "sm_%d\n", (*ptx)->target, cc);
+        kiln__text_printf(log,
+                          "ptxas application ptx input; fatal   : the .target sm_%d is newer than the device's "
+                          "sm_%d\n",
+                          (*ptx)->target, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
     enum { NO_WAITING = 90 }; /* from this compute capability on kernels cannot wait for what they launched */
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
-            kiln__text_printf(log, "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d "
-                                   "does not have\n", cc);
+            kiln__text_printf(log,
+                              "error   : the module calls cudaDeviceSynchronize from device code, which sm_%d "
+                              "does not have\n",
+                              cc);
             result = CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC;
         }
     if (result != CUDA_SUCCESS) {
@@ -170,9 +163,8 @@ static CUresult load(sim_context *context, const void *image, size_t length, sim
     sim_texts texts = {.mem = sim_memory()};
     ptx_module *ptx = NULL;
     int cc = sim_device_cc();
-    CUresult result = sim_image_error(length == SIZE_MAX
-                                          ? sim_image_load(&texts, image, cc, log)
-                                          : sim_image_read(&texts, image, length, "image", cc, log));
+    CUresult result = sim_image_error(length == SIZE_MAX ? sim_image_load(&texts, image, cc, log)
+                                                         : sim_image_read(&texts, image, length, "image", cc, log));
     if (result == CUDA_SUCCESS)
         result = parse_all(&texts, &ptx, log);
     sim_texts_free(&texts);
@@ -306,8 +298,8 @@ sim_function *sim_function_of(sim_context *context, sim_module *module, int kern
     made->carveout = -1;
     vm_kernel_resources(module->vm, kernel, &made->resources);
     int most = sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-    made->dynamic_limit = made->resources.static_shared < (uint64_t)most
-                              ? most - (int)made->resources.static_shared : 0;
+    made->dynamic_limit = made->resources.static_shared < (uint64_t)most ? most - (int)made->resources.static_shared
+                                                                         : 0;
     made->sibling = module->functions;
     module->functions = made;
     return made;
@@ -334,60 +326,30 @@ CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const ch
     return sim_end(CUDA_SUCCESS);
 }
 
-static int clamp_int(uint64_t value)
-{
-    return value > INT32_MAX ? INT32_MAX : (int)value;
-}
+static int clamp_int(uint64_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
 
 static bool function_attribute(const sim_function *function, CUfunction_attribute attribute, int *value)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
     const ptx_function *source = &ptx->functions[function->kernel];
     switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = clamp_int(function->resources.max_threads);
-        return true;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        *value = clamp_int(function->resources.static_shared);
-        return true;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        *value = clamp_int(function->resources.const_bytes);
-        return true;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        *value = clamp_int(function->resources.local_bytes);
-        return true;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        *value = clamp_int(function->resources.register_estimate);
-        return true;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = clamp_int(function->resources.max_threads); return true;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = clamp_int(function->resources.static_shared); return true;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = clamp_int(function->resources.const_bytes); return true;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = clamp_int(function->resources.local_bytes); return true;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = clamp_int(function->resources.register_estimate); return true;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* of the virtual architecture, not of the language */
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = ptx->target;
-        return true;
-    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-        *value = 0;
-        return true;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = function->dynamic_limit;
-        return true;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        *value = function->carveout;
-        return true;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-        *value = clamp_int(source->req_cluster[0]);
-        return true;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-        *value = clamp_int(source->req_cluster[1]);
-        return true;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        *value = clamp_int(source->req_cluster[2]);
-        return true;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = ptx->target; return true;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return true;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_limit; return true;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = function->carveout; return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = clamp_int(source->req_cluster[0]); return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = clamp_int(source->req_cluster[1]); return true;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = clamp_int(source->req_cluster[2]); return true;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        *value = 0;
-        return true;
-    default:
-        return false;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = 0; return true;
+    default: return false;
     }
 }
 
@@ -418,8 +380,7 @@ static CUresult set_attribute(sim_function *function, CUfunction_attribute attri
             return CUDA_ERROR_INVALID_VALUE;
         function->carveout = value;
         return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 

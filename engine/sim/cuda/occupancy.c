@@ -25,13 +25,13 @@ static fit fit_of(const sim_profile *profile, const vm_resources *kernel, int dy
         .regsPerMultiprocessor = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
         .warpSize = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_WARP_SIZE),
         .sharedMemPerBlock = (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
-        .sharedMemPerMultiprocessor =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .sharedMemPerMultiprocessor = (size_t)sim_profile_int(profile,
+                                                              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
         .numSms = sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-        .sharedMemPerBlockOptin =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-        .reservedSharedMemPerBlock =
-            (size_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
+        .sharedMemPerBlockOptin = (size_t)sim_profile_int(profile,
+                                                          CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        .reservedSharedMemPerBlock = (size_t)sim_profile_int(profile,
+                                                             CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK),
     };
     made.function = (cudaOccFuncAttributes){
         .maxThreadsPerBlock = (int)kernel->max_threads,

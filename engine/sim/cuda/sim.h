@@ -18,10 +18,10 @@ void kiln__sim_totals(double *seconds, uint64_t *warp_instructions);
 /* Selects the profile ("generic", NULL). False if there is none of that name, or if the device is in use with another
  * one: it can change only while its primary context is not retained. */
 bool kiln__sim_profile(const char *name);
-const char *kiln__sim_profile_name(void);           /* the selected one */
+const char *kiln__sim_profile_name(void); /* the selected one */
 /* Adds the profile of a text (profile.c); what is wrong with it goes to `log`. A name stands for its first text. */
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log);
-const char *kiln__sim_profile_at(size_t index);     /* of CUdevice `index`; NULL past the last */
+const char *kiln__sim_profile_at(size_t index); /* of CUdevice `index`; NULL past the last */
 /* True for a CUcontext of the simulated device (it is no pointer that libcuda could have made). */
 bool kiln__sim_has_context(const void *context);
 
@@ -36,8 +36,8 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
 /* From now on the kernels that the calling thread launches are timed by the model of the selected profile. False: it has
  * none. `sampled`: only the blocks that are looked at run, so that what kernels leave in memory is not whole. */
-bool kiln__sim_has_model(void);                     /* the selected profile */
-void kiln__sim_model_print(kiln__text *out);        /* all that its estimates follow from; nothing where it has none */
+bool kiln__sim_has_model(void);              /* the selected profile */
+void kiln__sim_model_print(kiln__text *out); /* all that its estimates follow from; nothing where it has none */
 bool kiln__sim_estimate_begin(bool sampled);
 /* Ends it: seconds of all launches since, one after the other; negative if one of them could not be timed. */
 double kiln__sim_estimate_end(uint64_t *launches);

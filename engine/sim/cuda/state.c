@@ -12,7 +12,11 @@
 #include "profile.h"
 #include "vm_checks.h"
 
-typedef struct slot { sim_object *object; uint32_t generation; uint32_t next_free; } slot;
+typedef struct slot {
+    sim_object *object;
+    uint32_t generation;
+    uint32_t next_free;
+} slot;
 
 #define NO_SLOT UINT32_MAX
 #define SLOT_BITS 24
@@ -26,21 +30,26 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation;        /* never reused, so that a stale handle does not name a newer object */
+    uint32_t generation; /* never reused, so that a stale handle does not name a newer object */
     sim_context primary;
-    sim_context *made;          /* by cuCtxCreate */
-    uint64_t serial;            /* of contexts */
+    sim_context *made; /* by cuCtxCreate */
+    uint64_t serial;   /* of contexts */
     unsigned primary_flags;
-    uint64_t work_start;        /* under `work` */
-    unsigned outside;           /* threads in a function of the host */
-    pthread_cond_t idle;        /* with `state`: one of them is back */
-} sim = {.work = PTHREAD_MUTEX_INITIALIZER, .state = PTHREAD_MUTEX_INITIALIZER, .free_slot = NO_SLOT,
+    uint64_t work_start; /* under `work` */
+    unsigned outside;    /* threads in a function of the host */
+    pthread_cond_t idle; /* with `state`: one of them is back */
+} sim = {.work = PTHREAD_MUTEX_INITIALIZER,
+         .state = PTHREAD_MUTEX_INITIALIZER,
+         .free_slot = NO_SLOT,
          .idle = PTHREAD_COND_INITIALIZER};
 
 static atomic_ullong total_ns, total_instructions;
 
 /* The thread's stack of current contexts. Fixed depth: a thread that ends leaves nothing behind. */
-static _Thread_local struct { CUcontext contexts[STACK_DEPTH]; unsigned depth; } stack;
+static _Thread_local struct {
+    CUcontext contexts[STACK_DEPTH];
+    unsigned depth;
+} stack;
 static _Thread_local bool called_out; /* the thread is in a function of the host that a stream called */
 
 /* Handles of contexts are not in the table: the primary one's must stay the same when it is made again. Others have a
@@ -51,10 +60,7 @@ static _Thread_local bool called_out; /* the thread is in a function of the host
 #define CONTEXT_MARK ((uint64_t)SIM_MARK << 56)
 #define PRIMARY_HANDLE (CONTEXT_MARK | 0x10)
 
-const kiln_allocator *sim_memory(void)
-{
-    return sim.mem;
-}
+const kiln_allocator *sim_memory(void) { return sim.mem; }
 
 void sim_set_memory(const kiln_allocator *mem)
 {
@@ -135,10 +141,7 @@ void sim_object_free(sim_context *context, void *pointer)
 
 /* ---- calls ---- */
 
-const sim_profile *sim_current_profile(void)
-{
-    return sim.profile ? sim.profile : &sim_profiles[0];
-}
+const sim_profile *sim_current_profile(void) { return sim.profile ? sim.profile : &sim_profiles[0]; }
 
 CUresult sim_begin_bare(void)
 {
@@ -225,10 +228,7 @@ CUresult sim_end_work(sim_context *context, CUresult result)
     return result;
 }
 
-uint64_t sim_clock(const sim_context *context)
-{
-    return context->clock_ns + (kiln__now_ns() - sim.work_start);
-}
+uint64_t sim_clock(const sim_context *context) { return context->clock_ns + (kiln__now_ns() - sim.work_start); }
 
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user)
 {
@@ -257,15 +257,9 @@ void sim_wait_idle(void)
     pthread_mutex_unlock(&sim.state);
 }
 
-void sim_pause(void)
-{
-    pthread_mutex_unlock(&sim.state);
-}
+void sim_pause(void) { pthread_mutex_unlock(&sim.state); }
 
-void sim_resume(void)
-{
-    pthread_mutex_lock(&sim.state);
-}
+void sim_resume(void) { pthread_mutex_lock(&sim.state); }
 
 /* ---- initialisation ---- */
 
@@ -303,7 +297,10 @@ bool kiln__sim_profile(const char *name)
 }
 
 /* A profile that was read stays for the life of the process, since contexts may use it. */
-typedef struct read_profile { sim_profile_data data; char name[256]; } read_profile;
+typedef struct read_profile {
+    sim_profile_data data;
+    char name[256];
+} read_profile;
 
 kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t length, kiln__text *log)
 {
@@ -311,7 +308,8 @@ kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t
     if (!made)
         return strlen(name) < sizeof made->name ? KILN__SIM_NO_ROOM : KILN__SIM_BAD_PROFILE;
     snprintf(made->name, sizeof made->name, "%s", name);
-    kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED : KILN__SIM_BAD_PROFILE;
+    kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED
+                                                                                    : KILN__SIM_BAD_PROFILE;
     pthread_mutex_lock(&sim.state);
     for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
         if (strcmp(sim_profiles[i].name, name) != 0)
@@ -321,9 +319,9 @@ kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t
     if (result == KILN__SIM_ADDED && sim_profile_count == SIM_PROFILES_MOST)
         result = KILN__SIM_NO_ROOM;
     if (result == KILN__SIM_ADDED) {
-        sim_profiles[sim_profile_count] =
-            (sim_profile){made->name, made->data.title, made->data.memory, made->data.attributes, SIM_PROFILE_ATTRIBUTES,
-                          &made->data.model};
+        sim_profiles[sim_profile_count] = (sim_profile){
+            made->name,       made->data.title, made->data.memory, made->data.attributes, SIM_PROFILE_ATTRIBUTES,
+            &made->data.model};
         __atomic_store_n(&sim_profile_count, sim_profile_count + 1, __ATOMIC_RELEASE);
     } else {
         kiln__free(NULL, made);
@@ -462,10 +460,16 @@ static CUresult context_open(sim_context *made, uint64_t handle, unsigned flags)
     vm_device *device = vm_device_new(sim.mem, &limits);
     if (!device)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle}, .device = device,
-                          .memory = limits.memory, .steps = limits.step_budget, .id = ++sim.serial, .flags = flags,
-                          .limits = {[CU_LIMIT_STACK_SIZE] = 1024, [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
-                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20, [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
+    *made = (sim_context){.object = {.kind = SIM_CONTEXT, .handle = handle},
+                          .device = device,
+                          .memory = limits.memory,
+                          .steps = limits.step_budget,
+                          .id = ++sim.serial,
+                          .flags = flags,
+                          .limits = {[CU_LIMIT_STACK_SIZE] = 1024,
+                                     [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+                                     [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
+                                     [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
                                      [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
                                      [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64}};
     pool_init(&made->pool);
@@ -680,15 +684,9 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
 /* ---- the thread's current context ---- */
 
 /* The primary context may be made current while it is not retained, as with libcuda. */
-static bool is_context(CUcontext context)
-{
-    return (uintptr_t)context == PRIMARY_HANDLE || sim_context_find(context);
-}
+static bool is_context(CUcontext context) { return (uintptr_t)context == PRIMARY_HANDLE || sim_context_find(context); }
 
-bool kiln__sim_has_context(const void *context)
-{
-    return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK;
-}
+bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }
 
 CUresult sim_cuCtxGetCurrent(CUcontext *context)
 {

@@ -55,8 +55,7 @@ static CUresult image_of(sim_context *context, const CUDA_RESOURCE_DESC *r, vm_i
         *image = (*array)->image;
         return CUDA_SUCCESS;
     case CU_RESOURCE_TYPE_LINEAR:
-    case CU_RESOURCE_TYPE_PITCH2D:
-        return linear_image(r, image);
+    case CU_RESOURCE_TYPE_PITCH2D: return linear_image(r, image);
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
@@ -144,7 +143,7 @@ static CUresult apply_sampling(const CUDA_TEXTURE_DESC *d, const CUDA_RESOURCE_D
 /* ---- objects ---- */
 
 static CUresult texture_make(sim_context *context, const vm_texture *what, const sim_array *array,
-                     const CUDA_RESOURCE_DESC *resource, sim_texture **out)
+                             const CUDA_RESOURCE_DESC *resource, sim_texture **out)
 {
     sim_texture *made = sim_object_new(context, SIM_TEXTURE, sizeof *made);
     if (!made)
@@ -216,10 +215,7 @@ CUresult sim_cuTexObjectCreate(CUtexObject *object, const CUDA_RESOURCE_DESC *re
     return sim_end_work(context, result);
 }
 
-CUresult sim_cuTexObjectDestroy(CUtexObject object)
-{
-    return texture_destroy(object, false);
-}
+CUresult sim_cuTexObjectDestroy(CUtexObject object) { return texture_destroy(object, false); }
 
 CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource)
 {
@@ -242,10 +238,7 @@ CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *
     return sim_end_work(context, result);
 }
 
-CUresult sim_cuSurfObjectDestroy(CUsurfObject object)
-{
-    return texture_destroy(object, true);
-}
+CUresult sim_cuSurfObjectDestroy(CUsurfObject object) { return texture_destroy(object, true); }
 
 /* ---- looking at one ---- */
 
@@ -283,7 +276,8 @@ CUresult sim_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *resource, CUsurfObj
     return texture_look(object, true, resource, offsetof(sim_texture, resource), sizeof *resource, false);
 }
 
-CUresult sim_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels, CUdevice device)
+CUresult sim_cuDeviceGetTexture1DLinearMaxWidth(size_t *width, CUarray_format format, unsigned channels,
+                                                CUdevice device)
 {
     vm_format known;
     CUresult result = sim_begin_device(device, width);

@@ -7,7 +7,9 @@
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
 /* One handler for each integer type, in this order; b types as unsigned ones. */
-typedef struct by_type { vm_handler_id u16, s16, u32, s32, u64, s64; } by_type;
+typedef struct by_type {
+    vm_handler_id u16, s16, u32, s32, u64, s64;
+} by_type;
 #define BY_TYPE(name)                                                                                                  \
     ((by_type){VM_H_##name##_u16, VM_H_##name##_s16, VM_H_##name##_u32, VM_H_##name##_s32, VM_H_##name##_u64,          \
                VM_H_##name##_s64})
@@ -18,10 +20,12 @@ typedef struct by_type { vm_handler_id u16, s16, u32, s32, u64, s64; } by_type;
 static vm_handler_id pick(unsigned type, by_type table)
 {
     switch (type) {
-    case PTX_U16: case PTX_B16: return table.u16;
+    case PTX_U16:
+    case PTX_B16: return table.u16;
     case PTX_S16: return table.s16;
     case PTX_S32: return table.s32;
-    case PTX_U64: case PTX_B64: return table.u64;
+    case PTX_U64:
+    case PTX_B64: return table.u64;
     case PTX_S64: return table.s64;
     default: return table.u32;
     }
@@ -141,8 +145,11 @@ void vm_decode_mul(vm_decoder *d)
         return;
     if (d->in->op == PTX_OP_MUL24) {
         bool sign = type == PTX_S32;
-        plain(d, HAS(HI) ? (sign ? VM_H_mul24hi_s32 : VM_H_mul24hi_u32) : sign ? VM_H_mul24lo_s32 : VM_H_mul24lo_u32, NULL,
-              2, 4);
+        plain(d,
+              HAS(HI) ? (sign ? VM_H_mul24hi_s32 : VM_H_mul24hi_u32)
+              : sign  ? VM_H_mul24lo_s32
+                      : VM_H_mul24lo_u32,
+              NULL, 2, 4);
     } else if (vm_is_half(type)) {
         half(d, VM_MUL, 2);
     } else if (type == PTX_F32 || type == PTX_F64) {
@@ -170,10 +177,12 @@ void vm_decode_mad(vm_decoder *d)
         carry(d, 8u | (op == PTX_OP_MADC ? 1u : 0), 3);
     } else if (op == PTX_OP_MAD24) {
         bool sign = type == PTX_S32;
-        plain(d, HAS(SAT)  ? VM_H_mad24hi_sat_s32
-                 : HAS(HI) ? (sign ? VM_H_mad24hi_s32 : VM_H_mad24hi_u32)
-                 : sign    ? VM_H_mad24lo_s32
-                           : VM_H_mad24lo_u32, NULL, 3, 4);
+        plain(d,
+              HAS(SAT)  ? VM_H_mad24hi_sat_s32
+              : HAS(HI) ? (sign ? VM_H_mad24hi_s32 : VM_H_mad24hi_u32)
+              : sign    ? VM_H_mad24lo_s32
+                        : VM_H_mad24lo_u32,
+              NULL, 3, 4);
     } else if (vm_is_half(type)) {
         half(d, VM_FMA, 3);
     } else if (type == PTX_F32 || type == PTX_F64) {
@@ -194,10 +203,7 @@ void vm_decode_mad(vm_decoder *d)
     }
 }
 
-void vm_decode_sad(vm_decoder *d)
-{
-    plain(d, pick(TYPE(0), BY_TYPE(sad)), NULL, 3, vm_container(TYPE(0)));
-}
+void vm_decode_sad(vm_decoder *d) { plain(d, pick(TYPE(0), BY_TYPE(sad)), NULL, 3, vm_container(TYPE(0))); }
 
 void vm_decode_div(vm_decoder *d)
 {
@@ -228,10 +234,15 @@ void vm_decode_minmax(vm_decoder *d)
     unsigned type = TYPE(0);
     uint8_t flags = vm_flags(d->in);
     if (type == PTX_F32 && d->in->operand_count == 4) {
-        plain(d, max ? VM_H_max3_f32 : VM_H_min3_f32, NULL, 3, 4)->flags = (uint8_t)(flags | (HAS(ABS) ? VM_ABSOLUTE : 0));
+        plain(d, max ? VM_H_max3_f32 : VM_H_min3_f32, NULL, 3, 4)->flags = (uint8_t)(flags |
+                                                                                     (HAS(ABS) ? VM_ABSOLUTE : 0));
     } else if (type == PTX_F32) {
-        plain(d, flags ? (max ? VM_H_maxx_f32 : VM_H_minx_f32) : max ? VM_H_max_f32 : VM_H_min_f32, NULL, 2, 4)->flags =
-            flags;
+        plain(d,
+              flags ? (max ? VM_H_maxx_f32 : VM_H_minx_f32)
+              : max ? VM_H_max_f32
+                    : VM_H_min_f32,
+              NULL, 2, 4)
+            ->flags = flags;
     } else if (type == PTX_F64) {
         plain(d, max ? VM_H_max_f64 : VM_H_min_f64, NULL, 2, 8);
     } else if (vm_is_half(type)) {
@@ -270,8 +281,10 @@ void vm_decode_bits(vm_decoder *d)
     else if (d->in->op == PTX_OP_CLZ)
         id = wide ? VM_H_clz_b64 : VM_H_clz_b32;
     else
-        id = type == PTX_U32 ? VM_H_bfind_u32 : type == PTX_S32 ? VM_H_bfind_s32 : type == PTX_U64 ? VM_H_bfind_u64
-                                                                                                    : VM_H_bfind_s64;
+        id = type == PTX_U32   ? VM_H_bfind_u32
+             : type == PTX_S32 ? VM_H_bfind_s32
+             : type == PTX_U64 ? VM_H_bfind_u64
+                               : VM_H_bfind_s64;
     vm_code *i = vm_emit(d, id);
     i->d = to, i->a = a;
     i->flags = HAS(SHIFTAMT);
@@ -294,8 +307,10 @@ void vm_decode_bitfield(vm_decoder *d)
     case PTX_OP_BFE:
         b = vm_source(d, OPERAND(2), 4);
         c = vm_source(d, OPERAND(3), 4);
-        id = TYPE(0) == PTX_U32 ? VM_H_bfe_u32 : TYPE(0) == PTX_S32 ? VM_H_bfe_s32 : TYPE(0) == PTX_U64 ? VM_H_bfe_u64
-                                                                                                         : VM_H_bfe_s64;
+        id = TYPE(0) == PTX_U32   ? VM_H_bfe_u32
+             : TYPE(0) == PTX_S32 ? VM_H_bfe_s32
+             : TYPE(0) == PTX_U64 ? VM_H_bfe_u64
+                                  : VM_H_bfe_s64;
         break;
     case PTX_OP_FNS:
         b = vm_source(d, OPERAND(2), 4);
@@ -331,7 +346,10 @@ void vm_decode_logic(vm_decoder *d)
     unsigned op = d->in->op, bytes = vm_container(TYPE(0));
     bool wide = bytes == 8;
     if (TYPE(0) == PTX_PRED) {
-        pred_logic(d, op == PTX_OP_AND ? PTX_MOD_AND : op == PTX_OP_OR ? PTX_MOD_OR : op == PTX_OP_XOR ? PTX_MOD_XOR : 0);
+        pred_logic(d, op == PTX_OP_AND   ? PTX_MOD_AND
+                      : op == PTX_OP_OR  ? PTX_MOD_OR
+                      : op == PTX_OP_XOR ? PTX_MOD_XOR
+                                         : 0);
         return;
     }
     switch (op) {
@@ -379,7 +397,10 @@ void vm_decode_shift(vm_decoder *d)
 
 void vm_decode_shf(vm_decoder *d)
 {
-    plain(d, HAS(L) ? (HAS(WRAP) ? VM_H_shf_l_wrap : VM_H_shf_l_clamp) : HAS(WRAP) ? VM_H_shf_r_wrap : VM_H_shf_r_clamp,
+    plain(d,
+          HAS(L)      ? (HAS(WRAP) ? VM_H_shf_l_wrap : VM_H_shf_l_clamp)
+          : HAS(WRAP) ? VM_H_shf_r_wrap
+                      : VM_H_shf_r_clamp,
           NULL, 3, 4);
 }
 
@@ -418,7 +439,10 @@ void vm_decode_approx(vm_decoder *d)
     plain(d, id, NULL, 1, 4)->flags = vm_flags(d->in);
 }
 
-void vm_decode_rcp(vm_decoder *d) { real(d, VM_RCP, 1, VM_H_rcp_f32, VM_H_rcp_f32, HAS(FTZ) ? VM_H_rcpx_f64 : VM_H_rcp_f64); }
+void vm_decode_rcp(vm_decoder *d)
+{
+    real(d, VM_RCP, 1, VM_H_rcp_f32, VM_H_rcp_f32, HAS(FTZ) ? VM_H_rcpx_f64 : VM_H_rcp_f64);
+}
 void vm_decode_sqrt(vm_decoder *d) { real(d, VM_SQRT, 1, VM_H_sqrt_f32, VM_H_sqrt_f32, VM_H_sqrt_f64); }
 
 void vm_decode_copysign(vm_decoder *d)
@@ -458,22 +482,32 @@ static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
 
 void vm_decode_video(vm_decoder *d)
 {
-    static const struct { uint8_t op, lanes; } table[PTX_OP_COUNT] = {
-        [PTX_OP_VADD] = {VM_VIDEO_ADD, 1}, [PTX_OP_VADD2] = {VM_VIDEO_ADD, 2}, [PTX_OP_VADD4] = {VM_VIDEO_ADD, 4},
-        [PTX_OP_VSUB] = {VM_VIDEO_SUB, 1}, [PTX_OP_VSUB2] = {VM_VIDEO_SUB, 2}, [PTX_OP_VSUB4] = {VM_VIDEO_SUB, 4},
-        [PTX_OP_VABSDIFF] = {VM_VIDEO_ABSDIFF, 1}, [PTX_OP_VABSDIFF2] = {VM_VIDEO_ABSDIFF, 2},
-        [PTX_OP_VABSDIFF4] = {VM_VIDEO_ABSDIFF, 4}, [PTX_OP_VMIN] = {VM_VIDEO_MIN, 1},
-        [PTX_OP_VMIN2] = {VM_VIDEO_MIN, 2}, [PTX_OP_VMIN4] = {VM_VIDEO_MIN, 4}, [PTX_OP_VMAX] = {VM_VIDEO_MAX, 1},
-        [PTX_OP_VMAX2] = {VM_VIDEO_MAX, 2}, [PTX_OP_VMAX4] = {VM_VIDEO_MAX, 4}, [PTX_OP_VAVRG2] = {VM_VIDEO_AVERAGE, 2},
-        [PTX_OP_VAVRG4] = {VM_VIDEO_AVERAGE, 4}, [PTX_OP_VSET] = {VM_VIDEO_SET, 1}, [PTX_OP_VSET2] = {VM_VIDEO_SET, 2},
-        [PTX_OP_VSET4] = {VM_VIDEO_SET, 4}, [PTX_OP_VSHL] = {VM_VIDEO_SHL, 1}, [PTX_OP_VSHR] = {VM_VIDEO_SHR, 1},
-        [PTX_OP_VMAD] = {VM_VIDEO_MAD, 1}};
+    static const struct {
+        uint8_t op, lanes;
+    } table[PTX_OP_COUNT] = {[PTX_OP_VADD] = {VM_VIDEO_ADD, 1},          [PTX_OP_VADD2] = {VM_VIDEO_ADD, 2},
+                             [PTX_OP_VADD4] = {VM_VIDEO_ADD, 4},         [PTX_OP_VSUB] = {VM_VIDEO_SUB, 1},
+                             [PTX_OP_VSUB2] = {VM_VIDEO_SUB, 2},         [PTX_OP_VSUB4] = {VM_VIDEO_SUB, 4},
+                             [PTX_OP_VABSDIFF] = {VM_VIDEO_ABSDIFF, 1},  [PTX_OP_VABSDIFF2] = {VM_VIDEO_ABSDIFF, 2},
+                             [PTX_OP_VABSDIFF4] = {VM_VIDEO_ABSDIFF, 4}, [PTX_OP_VMIN] = {VM_VIDEO_MIN, 1},
+                             [PTX_OP_VMIN2] = {VM_VIDEO_MIN, 2},         [PTX_OP_VMIN4] = {VM_VIDEO_MIN, 4},
+                             [PTX_OP_VMAX] = {VM_VIDEO_MAX, 1},          [PTX_OP_VMAX2] = {VM_VIDEO_MAX, 2},
+                             [PTX_OP_VMAX4] = {VM_VIDEO_MAX, 4},         [PTX_OP_VAVRG2] = {VM_VIDEO_AVERAGE, 2},
+                             [PTX_OP_VAVRG4] = {VM_VIDEO_AVERAGE, 4},    [PTX_OP_VSET] = {VM_VIDEO_SET, 1},
+                             [PTX_OP_VSET2] = {VM_VIDEO_SET, 2},         [PTX_OP_VSET4] = {VM_VIDEO_SET, 4},
+                             [PTX_OP_VSHL] = {VM_VIDEO_SHL, 1},          [PTX_OP_VSHR] = {VM_VIDEO_SHR, 1},
+                             [PTX_OP_VMAD] = {VM_VIDEO_MAD, 1}};
     static const ptx_mod compares[] = {PTX_MOD_EQ, PTX_MOD_NE, PTX_MOD_LT, PTX_MOD_LE, PTX_MOD_GT, PTX_MOD_GE};
     vm_video *v = vm_keep(d, sizeof *v);
     if (!v)
         return;
-    *v = (vm_video){.op = table[d->in->op].op, .lanes = table[d->in->op].lanes, .sat = HAS(SAT), .wrap = HAS(WRAP),
-                    .plus_one = HAS(PO), .scale = HAS(SHR7) ? 7 : HAS(SHR15) ? 15 : 0};
+    *v = (vm_video){.op = table[d->in->op].op,
+                    .lanes = table[d->in->op].lanes,
+                    .sat = HAS(SAT),
+                    .wrap = HAS(WRAP),
+                    .plus_one = HAS(PO),
+                    .scale = HAS(SHR7)    ? 7
+                             : HAS(SHR15) ? 15
+                                          : 0};
     unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* of the types of a and b */
     v->d_signed = first && TYPE(0) == PTX_S32;
     v->a_signed = TYPE(first) == PTX_S32;
@@ -492,11 +526,13 @@ void vm_decode_video(vm_decoder *d)
         vm_decode_fail(d, "part of a register that the instruction does not have");
     if (v->op != VM_VIDEO_MAD && (v->a_negate || v->b_negate || v->c_negate))
         vm_decode_fail(d, "negated operand");
-    if (v->op == VM_VIDEO_MAD && (v->a_negate + v->b_negate + v->c_negate > 1 || (v->plus_one && (v->a_negate || v->b_negate || v->c_negate))))
+    if (v->op == VM_VIDEO_MAD &&
+        (v->a_negate + v->b_negate + v->c_negate > 1 || (v->plus_one && (v->a_negate || v->b_negate || v->c_negate))))
         vm_decode_fail(d, "more than one of a negated factor, a negated addend and .po");
     if (v->lanes == 1 && third && !v->d_select && !v->second && v->op != VM_VIDEO_MAD)
         vm_decode_fail(d, "third operand without an operation on it");
-    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4), c = third ? vm_source(d, OPERAND(3), 4) : 0;
+    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4),
+             c = third ? vm_source(d, OPERAND(3), 4) : 0;
     uint32_t to = vm_dest(d, OPERAND(0), 4);
     vm_code *i = vm_emit_op(d, vm_op_video);
     i->d = to, i->a = a, i->b = b, i->c = c;

@@ -41,7 +41,9 @@ void vm_decode_mbarrier(vm_decoder *d)
 void vm_decode_mbarrier_arrive(vm_decoder *d)
 {
     bool drop = d->in->op == PTX_OP_MBARRIER_ARRIVE_DROP;
-    unsigned what = HAS(EXPECT_TX) ? (drop ? VM_BAR_DROP_EXPECT : VM_BAR_ARRIVE_EXPECT) : drop ? VM_BAR_DROP : VM_BAR_ARRIVE;
+    unsigned what = HAS(EXPECT_TX) ? (drop ? VM_BAR_DROP_EXPECT : VM_BAR_ARRIVE_EXPECT)
+                    : drop         ? VM_BAR_DROP
+                                   : VM_BAR_ARRIVE;
     uint32_t n = d->in->operand_count > 2 ? vm_source(d, OPERAND(2), 4) : 0;
     uint32_t to = OPERAND(0)->kind == PTX_OPERAND_SINK ? 0 : vm_dest(d, OPERAND(0), 8);
     vm_code *i = at_barrier(d, OPERAND(1), what);
@@ -78,8 +80,8 @@ void vm_decode_cp_async_arrive(vm_decoder *d)
 
 static unsigned operation(const vm_decoder *d)
 {
-    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND, PTX_MOD_OR, PTX_MOD_XOR,
-                                         PTX_MOD_INC, PTX_MOD_DEC};
+    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,
+                                         PTX_MOD_OR,  PTX_MOD_XOR, PTX_MOD_INC, PTX_MOD_DEC};
     for (unsigned k = 0; k < KILN__COUNT(operations); k++)
         if (ptx_has(d->in, operations[k]))
             return operations[k];
@@ -113,8 +115,10 @@ void vm_decode_remote(vm_decoder *d)
     vm_bulk *b = vm_keep(d, sizeof *b);
     if (!b)
         return;
-    *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space), .bar = side(d, OPERAND(2), d->in->space),
-                   .type = TYPE(0), .op = (uint8_t)(d->in->op == PTX_OP_RED_ASYNC ? operation(d) : 0),
+    *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space),
+                   .bar = side(d, OPERAND(2), d->in->space),
+                   .type = TYPE(0),
+                   .op = (uint8_t)(d->in->op == PTX_OP_RED_ASYNC ? operation(d) : 0),
                    .count = (uint8_t)(value->kind == PTX_OPERAND_VECTOR ? value->count : 1)};
     for (uint32_t k = 0; k < b->count && k < KILN__COUNT(b->slots); k++)
         b->slots[k] = vm_source(d, value->kind == PTX_OPERAND_VECTOR ? &d->f->elements[value->index + k] : value,
@@ -142,7 +146,8 @@ void vm_decode_st_bulk(vm_decoder *d)
 void vm_decode_mapa(vm_decoder *d)
 {
     unsigned bytes = vm_container(TYPE(0));
-    uint32_t a = vm_source(d, OPERAND(1), bytes), rank = vm_source(d, OPERAND(2), 4), to = vm_dest(d, OPERAND(0), bytes);
+    uint32_t a = vm_source(d, OPERAND(1), bytes), rank = vm_source(d, OPERAND(2), 4),
+             to = vm_dest(d, OPERAND(0), bytes);
     vm_code *i = vm_emit_op(d, vm_op_mapa);
     i->d = to, i->a = a, i->b = rank;
     i->flags = bytes == 8 ? VM_REG64 : 0;

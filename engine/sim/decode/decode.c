@@ -20,14 +20,12 @@ void vm_decode_fail(vm_decoder *d, const char *what)
 {
     if (!d->failed)
         kiln__text_printf(d->log, "ptxas application ptx input, line %u; error   : %s in '%s', instruction '%s'\n",
-                          d->in ? d->in->line : d->f->line, what, d->f->name, d->in ? ptx_op_name((ptx_op)d->in->op) : "");
+                          d->in ? d->in->line : d->f->line, what, d->f->name,
+                          d->in ? ptx_op_name((ptx_op)d->in->op) : "");
     d->failed = true;
 }
 
-static void no_memory(vm_decoder *d)
-{
-    d->failed = d->out_of_memory = true;
-}
+static void no_memory(vm_decoder *d) { d->failed = d->out_of_memory = true; }
 
 void *vm_keep(vm_decoder *d, size_t bytes)
 {
@@ -154,8 +152,7 @@ uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
         i->a = slot;
         return i->d = temp;
     }
-    case PTX_OPERAND_IMM:
-        return vm_constant_slot(d, o->imm, bytes);
+    case PTX_OPERAND_IMM: return vm_constant_slot(d, o->imm, bytes);
     case PTX_OPERAND_SREG: {
         vm_code *i = vm_step_op(d, vm_op_special);
         uint32_t temp = vm_temp(d);
@@ -163,13 +160,9 @@ uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
         i->flags = bytes == 8 ? VM_REG64 : 0;
         return i->d = temp;
     }
-    case PTX_OPERAND_SYMBOL:
-        return symbol_source(d, o->index, o->imm, bytes);
-    case PTX_OPERAND_FUNCTION:
-        return vm_constant_slot(d, VM_CODE_BASE + 16 * (uint64_t)o->index, bytes);
-    default:
-        vm_decode_fail(d, "operand of a kind that is not supported here");
-        return 1;
+    case PTX_OPERAND_SYMBOL: return symbol_source(d, o->index, o->imm, bytes);
+    case PTX_OPERAND_FUNCTION: return vm_constant_slot(d, VM_CODE_BASE + 16 * (uint64_t)o->index, bytes);
+    default: vm_decode_fail(d, "operand of a kind that is not supported here"); return 1;
     }
 }
 
@@ -213,15 +206,9 @@ uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o)
     return i->d = temp;
 }
 
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o)
-{
-    return o->pred ? d->fn->reg_slot[o->pred - 1] : 0;
-}
+uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o) { return o->pred ? d->fn->reg_slot[o->pred - 1] : 0; }
 
-uint32_t vm_cache_slot(vm_decoder *d)
-{
-    return d->module->cache_count++;
-}
+uint32_t vm_cache_slot(vm_decoder *d) { return d->module->cache_count++; }
 
 vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want)
 {
@@ -278,8 +265,8 @@ static bool lay_out_registers(vm_decoder *d)
 /* Lanes do not wait for each other where all that is left to do is to leave. */
 static bool leaves(const vm_decoder *d, uint32_t at)
 {
-    return at >= d->f->insn_count ||
-           ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) && d->f->insns[at].guard == PTX_NO_PRED);
+    return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
+                                      d->f->insns[at].guard == PTX_NO_PRED);
 }
 
 /* Marks where paths meet: the post-dominators of branches. */
@@ -348,8 +335,11 @@ static void move_home(vm_decoder *d)
 
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {
-    vm_decoder d = {.module = module, .fn = &module->functions[index], .f = &module->ptx->functions[index],
-                    .table = table, .log = log};
+    vm_decoder d = {.module = module,
+                    .fn = &module->functions[index],
+                    .f = &module->ptx->functions[index],
+                    .table = table,
+                    .log = log};
     bool *meet = NULL;
     if (!lay_out_registers(&d) || !(meet = meeting_points(&d)))
         goto done;

@@ -93,7 +93,8 @@ void vm_decode_call(vm_decoder *d)
             return;
         call->builtin = f->defined ? 0 : vm_builtin_find(f->name);
         if (!f->defined && !call->builtin) {
-            kiln__text_printf(d->log, "ptxas application ptx input, line %u; fatal   : Unresolved extern function '%s'\n",
+            kiln__text_printf(d->log,
+                              "ptxas application ptx input, line %u; fatal   : Unresolved extern function '%s'\n",
                               d->in->line, f->name);
             d->failed = true;
             return;

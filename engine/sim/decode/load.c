@@ -5,7 +5,7 @@
 
 #include "vm_decode.h"
 
-#define STACK_FRAMES 64u        /* frames of every function that a recursive kernel's local memory has room for */
+#define STACK_FRAMES 64u /* frames of every function that a recursive kernel's local memory has room for */
 #define ALLOCA_BYTES 16384u
 
 /* The best that the host can run; KILN_SIM_ISA may ask for less, so that one host can test all. */
@@ -15,8 +15,8 @@ const vm_handlers *vm_table(void)
     bool avx2 = !asked || strcmp(asked, "base") != 0, avx512 = avx2 && (!asked || strcmp(asked, "avx2") != 0);
     (void)avx2, (void)avx512;
 #if defined(VM_HAVE_AVX512)
-    if (avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+    if (avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return vm_table_avx512;
 #endif
 #if defined(VM_HAVE_AVX2)
@@ -30,12 +30,16 @@ const vm_handlers *vm_table(void)
 
 /* What a kernel reaches. A walk in depth without recursion: chains of calls may be as long as the text. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
+typedef struct reach_place {
+    uint32_t function, insn;
+} reach_place;
+
 typedef struct reach_set {
-    uint8_t *functions;             /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
+    uint8_t *functions; /* reach_state; REACH_OPEN: on the stack, so that a call to it is recursion */
     bool *symbols;
     bool indirect, recursive, alloca_used;
-    struct { uint32_t function, insn; } *stack;
-    uint32_t depth, next;           /* next: the function that indirect calls make reachable */
+    reach_place *stack;
+    uint32_t depth, next; /* next: the function that indirect calls make reachable */
 } reach_set;
 
 static void reach_open(reach_set *set, uint32_t index)
@@ -53,7 +57,8 @@ static void reach_operand(const vm_module *module, reach_set *set, const ptx_ope
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
         set->symbols[o->index] = true;
-    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry) /* a kernel is launched, not called */
+    /* a kernel is launched, not called */
+    if (o->kind == PTX_OPERAND_FUNCTION && !module->ptx->functions[o->index].entry)
         reach_open(set, o->index);
 }
 
@@ -225,9 +230,10 @@ static bool place_globals(vm_module *module)
         if ((symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST) || symbol->linkage == PTX_EXTERN)
             continue;
         const char *name = kiln__arena_strdup(&module->arena, symbol->name);
-        vm_allocation *made = !name            ? NULL
-                              : symbol->managed ? vm_allocate_shared(module->device, symbol->bytes + !symbol->bytes, name)
-                                                : vm_allocate(module->device, symbol->bytes + !symbol->bytes, name);
+        vm_allocation *made = !name ? NULL
+                              : symbol->managed
+                                  ? vm_allocate_shared(module->device, symbol->bytes + !symbol->bytes, name)
+                                  : vm_allocate(module->device, symbol->bytes + !symbol->bytes, name);
         if (!made)
             return false;
         module->storage[s] = made;

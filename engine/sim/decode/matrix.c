@@ -8,14 +8,28 @@
 
 /* X(mod, m, n, k) */
 #define SHAPE_MAP(X)                                                                                                   \
-    X(M8N8K4, 8, 8, 4) X(M8N8K16, 8, 8, 16) X(M8N8K32, 8, 8, 32) X(M8N8K128, 8, 8, 128) X(M16N8K4, 16, 8, 4)           \
-    X(M16N8K8, 16, 8, 8) X(M16N8K16, 16, 8, 16) X(M16N8K32, 16, 8, 32) X(M16N8K64, 16, 8, 64)                          \
-    X(M16N8K128, 16, 8, 128) X(M16N8K256, 16, 8, 256) X(M16N16K16, 16, 16, 16) X(M8N32K16, 8, 32, 16)                  \
-    X(M32N8K16, 32, 8, 16) X(M16N16K8, 16, 16, 8)
+    X(M8N8K4, 8, 8, 4)                                                                                                 \
+    X(M8N8K16, 8, 8, 16)                                                                                               \
+    X(M8N8K32, 8, 8, 32)                                                                                               \
+    X(M8N8K128, 8, 8, 128)                                                                                             \
+    X(M16N8K4, 16, 8, 4)                                                                                               \
+    X(M16N8K8, 16, 8, 8)                                                                                               \
+    X(M16N8K16, 16, 8, 16)                                                                                             \
+    X(M16N8K32, 16, 8, 32)                                                                                             \
+    X(M16N8K64, 16, 8, 64)                                                                                             \
+    X(M16N8K128, 16, 8, 128)                                                                                           \
+    X(M16N8K256, 16, 8, 256)                                                                                           \
+    X(M16N16K16, 16, 16, 16)                                                                                           \
+    X(M8N32K16, 8, 32, 16)                                                                                             \
+    X(M32N8K16, 32, 8, 16)                                                                                             \
+    X(M16N16K8, 16, 16, 8)
 
 static vm_matrix *new_matrix(vm_decoder *d)
 {
-    static const struct { ptx_mod mod; uint16_t m, n, k; } shapes[] = {
+    static const struct {
+        ptx_mod mod;
+        uint16_t m, n, k;
+    } shapes[] = {
 #define X(name, rows, columns, depth) {PTX_MOD_##name, rows, columns, depth},
         SHAPE_MAP(X)
 #undef X
@@ -116,7 +130,10 @@ static void wmma_move(vm_decoder *d)
     if (!x)
         return;
     fragment(d, &x->d, OPERAND(store ? 1 : 0), type,
-             which == 'a' ? x->m * x->k : which == 'b' ? x->k * x->n : (unsigned)x->m * x->n, !store);
+             which == 'a'   ? x->m * x->k
+             : which == 'b' ? x->k * x->n
+                            : (unsigned)x->m * x->n,
+             !store);
     uint32_t stride = d->in->operand_count > 2 ? vm_source(d, OPERAND(2), 4) : 0;
     vm_code *i = addressed(d, store ? vm_op_wmma_store : vm_op_wmma_load, OPERAND(store ? 0 : 1), x);
     i->b = stride;

@@ -18,19 +18,24 @@ static vm_handler_id fast(unsigned space, unsigned type, bool load)
         return VM_H_COUNT;
     switch (ptx_type_bytes((ptx_type)type)) {
     case 1:
-        return !load ? (shared ? VM_H_st_shared_u8 : VM_H_st_global_u8)
+        return !load    ? (shared ? VM_H_st_shared_u8 : VM_H_st_global_u8)
                : shared ? (sign ? VM_H_ld_shared_s8 : VM_H_ld_shared_u8)
-                        : sign ? VM_H_ld_global_s8 : VM_H_ld_global_u8;
+               : sign   ? VM_H_ld_global_s8
+                        : VM_H_ld_global_u8;
     case 2:
-        return !load ? (shared ? VM_H_st_shared_u16 : VM_H_st_global_u16)
+        return !load    ? (shared ? VM_H_st_shared_u16 : VM_H_st_global_u16)
                : shared ? (sign ? VM_H_ld_shared_s16 : VM_H_ld_shared_u16)
-                        : sign ? VM_H_ld_global_s16 : VM_H_ld_global_u16;
+               : sign   ? VM_H_ld_global_s16
+                        : VM_H_ld_global_u16;
     case 4:
-        return !load ? (shared ? VM_H_st_shared_u32 : VM_H_st_global_u32) : shared ? VM_H_ld_shared_u32 : VM_H_ld_global_u32;
+        return !load    ? (shared ? VM_H_st_shared_u32 : VM_H_st_global_u32)
+               : shared ? VM_H_ld_shared_u32
+                        : VM_H_ld_global_u32;
     case 8:
-        return !load ? (shared ? VM_H_st_shared_u64 : VM_H_st_global_u64) : shared ? VM_H_ld_shared_u64 : VM_H_ld_global_u64;
-    default:
-        return VM_H_COUNT;
+        return !load    ? (shared ? VM_H_st_shared_u64 : VM_H_st_global_u64)
+               : shared ? VM_H_ld_shared_u64
+                        : VM_H_ld_global_u64;
+    default: return VM_H_COUNT;
     }
 }
 
@@ -39,15 +44,19 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
     return o->kind == PTX_OPERAND_VECTOR ? &d->f->elements[o->index + k] : o;
 }
 
-static bool is_register(const ptx_operand *o)
-{
-    return o->kind == PTX_OPERAND_REG;
-}
+static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
 /* Where loaded elements go: registers of the loaded width, through temporaries where a register is wider; `after` lists
  * what must be extended behind the load. */
-typedef struct widening { uint32_t from, to; vm_handler_id id; } widening;
-typedef struct landing { uint32_t *slots; widening after[8]; unsigned after_count; } landing;
+typedef struct widening {
+    uint32_t from, to;
+    vm_handler_id id;
+} widening;
+typedef struct landing {
+    uint32_t *slots;
+    widening after[8];
+    unsigned after_count;
+} landing;
 
 static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned type, landing *out)
 {
@@ -67,9 +76,10 @@ static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned t
         bool short_register = reg == 2 && type == PTX_S8;
         out->slots[k] = have != bytes ? vm_temp(d) : slot;
         if (have != bytes || short_register)
-            out->after[out->after_count++] = (widening){
-                out->slots[k], slot,
-                short_register ? VM_H_ext32_u16 : vm_is_signed(type) ? VM_H_ext64_s32 : VM_H_ext64_u32};
+            out->after[out->after_count++] = (widening){out->slots[k], slot,
+                                                        short_register       ? VM_H_ext32_u16
+                                                        : vm_is_signed(type) ? VM_H_ext64_s32
+                                                                             : VM_H_ext64_u32};
     }
     return true;
 }
@@ -93,7 +103,8 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
 }
 
 /* Kernel parameters, parameters of functions and the variables of calls: their places are known here. */
-static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type, bool write)
+static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type,
+                  bool write)
 {
     if (address->kind != PTX_OPERAND_ADDRESS || address->base != PTX_BASE_SYMBOL)
         return false;
@@ -145,7 +156,8 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
  * space through a register reads there. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
-    bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL && d->module->home[address->index];
+    bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL &&
+                d->module->home[address->index];
     bool pointer = d->in->space == PTX_SPACE_PARAM && address->base == PTX_BASE_REG && !d->f->entry;
     return home || pointer ? PTX_SPACE_LOCAL : d->in->space;
 }
@@ -188,8 +200,8 @@ void vm_decode_st(vm_decoder *d)
 
 void vm_decode_atom(vm_decoder *d)
 {
-    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND, PTX_MOD_OR, PTX_MOD_XOR,
-                                         PTX_MOD_INC, PTX_MOD_DEC, PTX_MOD_EXCH, PTX_MOD_CAS};
+    static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,
+                                         PTX_MOD_XOR, PTX_MOD_INC, PTX_MOD_DEC, PTX_MOD_EXCH, PTX_MOD_CAS};
     bool red = d->in->op == PTX_OP_RED;
     unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), bytes = vm_container(type), op = PTX_MOD_ADD;
     const ptx_operand *to = red ? NULL : OPERAND(0), *address = OPERAND(red ? 0 : 1), *b = OPERAND(red ? 1 : 2);
@@ -243,7 +255,8 @@ void vm_decode_cp_async(vm_decoder *d)
     uint64_t size = OPERAND(2)->imm;
     i->size = (uint8_t)size;
     if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
-        vm_decode_fail(d, HAS(CG) ? "cp.async.cg of a size that is not 16" : "cp.async of a size that is not 4, 8 or 16");
+        vm_decode_fail(d,
+                       HAS(CG) ? "cp.async.cg of a size that is not 16" : "cp.async of a size that is not 4, 8 or 16");
 }
 
 void vm_decode_cp_async_group(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }

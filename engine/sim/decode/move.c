@@ -14,7 +14,10 @@ static unsigned comparison(const ptx_insn *in)
 }
 
 /* The handlers that exist, and whether the operands swap or the result inverts. */
-typedef struct compare_form { vm_handler_id id; bool swap, invert; } compare_form;
+typedef struct compare_form {
+    vm_handler_id id;
+    bool swap, invert;
+} compare_form;
 
 static compare_form compare_float(unsigned mod, bool wide)
 {
@@ -50,9 +53,12 @@ static compare_form compare_int(unsigned mod, unsigned type)
     switch (mod) {
     case PTX_MOD_EQ: return (compare_form){eq, false, false};
     case PTX_MOD_NE: return (compare_form){eq, false, true};
-    case PTX_MOD_LT: case PTX_MOD_LO: return (compare_form){lt, false, false};
-    case PTX_MOD_LE: case PTX_MOD_LS: return (compare_form){lt, true, true};
-    case PTX_MOD_GT: case PTX_MOD_HI: return (compare_form){lt, true, false};
+    case PTX_MOD_LT:
+    case PTX_MOD_LO: return (compare_form){lt, false, false};
+    case PTX_MOD_LE:
+    case PTX_MOD_LS: return (compare_form){lt, true, true};
+    case PTX_MOD_GT:
+    case PTX_MOD_HI: return (compare_form){lt, true, false};
     default: return (compare_form){lt, false, true};
     }
 }
@@ -108,7 +114,8 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         i->flags = negated ? 2 : 0;
         return;
     }
-    compare_form form = type == PTX_F32 || type == PTX_F64 ? compare_float(mod, type == PTX_F64) : compare_int(mod, type);
+    compare_form form = type == PTX_F32 || type == PTX_F64 ? compare_float(mod, type == PTX_F64)
+                                                           : compare_int(mod, type);
     if (HAS(FTZ) && type == PTX_F32)
         a = flushed(d, a), b = flushed(d, b);
     vm_code *i = step ? vm_step(d, form.id) : vm_emit(d, form.id);
@@ -138,9 +145,9 @@ void vm_decode_set(vm_decoder *d)
         i->imm = to == PTX_F16X2 ? 0x3c00 : to == PTX_BF16X2 ? 0x3f80 : 0xffff;
         return;
     }
-    uint64_t one = to == PTX_F32    ? 0x3f800000u
-                   : to == PTX_F16  ? 0x3c00
-                   : to == PTX_BF16 ? 0x3f80
+    uint64_t one = to == PTX_F32                    ? 0x3f800000u
+                   : to == PTX_F16                  ? 0x3c00
+                   : to == PTX_BF16                 ? 0x3f80
                    : to == PTX_U16 || to == PTX_S16 ? 0xffff
                                                     : VM_ALL;
     uint32_t yes = vm_constant_slot(d, one, 4), no = vm_constant_slot(d, 0, 4);
@@ -166,8 +173,9 @@ void vm_decode_slct(vm_decoder *d)
     bool real = TYPE(1) == PTX_F32;
     uint32_t a = vm_source(d, OPERAND(1), bytes), b = vm_source(d, OPERAND(2), bytes), c = vm_source(d, OPERAND(3), 4);
     uint32_t to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = vm_emit(d, real ? (bytes == 8 ? VM_H_slct_b64_f32 : VM_H_slct_b32_f32)
-                                 : bytes == 8 ? VM_H_slct_b64_s32 : VM_H_slct_b32_s32);
+    vm_code *i = vm_emit(d, real         ? (bytes == 8 ? VM_H_slct_b64_f32 : VM_H_slct_b32_f32)
+                            : bytes == 8 ? VM_H_slct_b64_s32
+                                         : VM_H_slct_b32_s32);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->flags = vm_flags(d->in);
 }
@@ -189,7 +197,8 @@ void vm_decode_mov(vm_decoder *d)
     if (type == PTX_PRED) {
         bool negated;
         ptx_operand never = {.kind = PTX_OPERAND_IMM}; /* %is_explicit_cluster */
-        uint32_t a = vm_pred_plain(d, from->kind == PTX_OPERAND_SREG ? &never : from, &negated), dest = vm_dest(d, to, 0);
+        uint32_t a = vm_pred_plain(d, from->kind == PTX_OPERAND_SREG ? &never : from, &negated),
+                 dest = vm_dest(d, to, 0);
         vm_code *i = vm_emit_op(d, vm_op_pred_logic);
         i->d = dest, i->a = i->b = a;
         i->flags = negated;
@@ -230,9 +239,11 @@ void vm_decode_mov(vm_decoder *d)
 static vm_handler_id extension32(unsigned type)
 {
     switch (type) {
-    case PTX_U8: case PTX_B8: return VM_H_ext32_u8;
+    case PTX_U8:
+    case PTX_B8: return VM_H_ext32_u8;
     case PTX_S8: return VM_H_ext32_s8;
-    case PTX_U16: case PTX_B16: return VM_H_ext32_u16;
+    case PTX_U16:
+    case PTX_B16: return VM_H_ext32_u16;
     case PTX_S16: return VM_H_ext32_s16;
     default: return VM_H_mov_b32;
     }
@@ -241,11 +252,14 @@ static vm_handler_id extension32(unsigned type)
 /* Integers without saturation: cut to the narrower type, extended by its sign; then to the width of the register. */
 static void convert_int(vm_decoder *d, unsigned to, unsigned from)
 {
-    struct { vm_handler_id id; } chain[4];
+    struct {
+        vm_handler_id id;
+    } chain[4];
     unsigned count = 0, to_bytes = ptx_type_bytes((ptx_type)to), from_bytes = ptx_type_bytes((ptx_type)from);
     unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[OPERAND(0)->index].type);
     unsigned have = OPERAND(1)->kind == PTX_OPERAND_REG ? vm_reg_bytes(d, OPERAND(1)) : vm_container(from);
-    uint32_t slot = vm_source(d, OPERAND(1), have), dest = vm_dest(d, OPERAND(0), vm_container(d->f->regs[OPERAND(0)->index].type));
+    uint32_t slot = vm_source(d, OPERAND(1), have),
+             dest = vm_dest(d, OPERAND(0), vm_container(d->f->regs[OPERAND(0)->index].type));
     if (have == 8 && !(from_bytes == 8 && to_bytes == 8))
         chain[count++].id = VM_H_low_b32;
     unsigned narrow = to_bytes <= from_bytes ? to : from;
@@ -254,8 +268,9 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     if (to_bytes == 2 && from_bytes == 1 && vm_is_signed(from) && !(reg == 2))
         chain[count++].id = extension32(to);
     if (reg == 8 && !(from_bytes == 8 && to_bytes == 8))
-        chain[count++].id = to_bytes == 8 ? (vm_is_signed(from) ? VM_H_ext64_s32 : VM_H_ext64_u32)
-                            : vm_is_signed(to) ? VM_H_ext64_s32 : VM_H_ext64_u32;
+        chain[count++].id = to_bytes == 8      ? (vm_is_signed(from) ? VM_H_ext64_s32 : VM_H_ext64_u32)
+                            : vm_is_signed(to) ? VM_H_ext64_s32
+                                               : VM_H_ext64_u32;
     else if (reg == 2)
         chain[count++].id = VM_H_ext32_u16;
     if (count == 0)
@@ -331,11 +346,15 @@ void vm_decode_cvt(vm_decoder *d)
     if (flags == 0 && dest_bytes == vm_container(to) && have == vm_container(from)) {
         bool nearest = rounding == PTX_MOD_RN, zero = rounding == PTX_MOD_RZI;
         if (to == PTX_F32 && nearest)
-            id = from == PTX_S32 ? VM_H_cvt_f32_s32 : from == PTX_U32 ? VM_H_cvt_f32_u32
-                                                    : from == PTX_F64 ? VM_H_cvt_f32_f64 : VM_H_COUNT;
+            id = from == PTX_S32   ? VM_H_cvt_f32_s32
+                 : from == PTX_U32 ? VM_H_cvt_f32_u32
+                 : from == PTX_F64 ? VM_H_cvt_f32_f64
+                                   : VM_H_COUNT;
         else if (to == PTX_F64 && nearest)
-            id = from == PTX_S32 ? VM_H_cvt_f64_s32 : from == PTX_U32 ? VM_H_cvt_f64_u32
-                                                    : from == PTX_F32 ? VM_H_cvt_f64_f32 : VM_H_COUNT;
+            id = from == PTX_S32   ? VM_H_cvt_f64_s32
+                 : from == PTX_U32 ? VM_H_cvt_f64_u32
+                 : from == PTX_F32 ? VM_H_cvt_f64_f32
+                                   : VM_H_COUNT;
         else if (from == PTX_F32 && zero)
             id = to == PTX_S32 ? VM_H_cvt_s32_f32 : to == PTX_U32 ? VM_H_cvt_u32_f32 : VM_H_COUNT;
     }

@@ -6,14 +6,18 @@
 
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
-typedef struct vm_constant { uint64_t value; uint32_t slot; uint8_t bytes; } vm_constant;
+typedef struct vm_constant {
+    uint64_t value;
+    uint32_t slot;
+    uint8_t bytes;
+} vm_constant;
 
 typedef struct vm_decoder {
     vm_module *module;
     vm_function *fn;
     const ptx_function *f;
     const ptx_insn *in;
-    uint32_t at;                    /* index of `in` */
+    uint32_t at; /* index of `in` */
     const vm_handlers *table;
     kiln__text *log;
     vm_code *code;
@@ -23,7 +27,7 @@ typedef struct vm_decoder {
     uint32_t constant_bytes, known[256]; /* known: index + 1 by hash */
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch;                /* written to when there is no memory for code */
+    vm_code scratch; /* written to when there is no memory for code */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -48,19 +52,23 @@ uint32_t vm_temp(vm_decoder *d);
 uint32_t vm_temp_pred(vm_decoder *d);
 uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* negation applied */
 uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o); /* of p|q, 0 if absent */
+uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);     /* of p|q, 0 if absent */
 unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o); /* container of a register operand */
 unsigned vm_container(unsigned type);
 void *vm_keep(vm_decoder *d, size_t bytes); /* lives with the module; NULL only after failure */
 uint32_t vm_cache_slot(vm_decoder *d);
 /* Sets a, imm, e and VM_ADDR32 for a memory operand. want: 4 or 8 bytes of address, 0: either. */
-typedef struct vm_place { uint32_t slot; int64_t offset; bool addr32; } vm_place;
+typedef struct vm_place {
+    uint32_t slot;
+    int64_t offset;
+    bool addr32;
+} vm_place;
 vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want);
 
 static inline unsigned vm_rounding(const ptx_insn *in)
 {
-    static const unsigned mods[] = {PTX_MOD_RZ, PTX_MOD_RM, PTX_MOD_RP, PTX_MOD_RNA, PTX_MOD_RNI, PTX_MOD_RZI,
-                                    PTX_MOD_RMI, PTX_MOD_RPI};
+    static const unsigned mods[] = {PTX_MOD_RZ,  PTX_MOD_RM,  PTX_MOD_RP,  PTX_MOD_RNA,
+                                    PTX_MOD_RNI, PTX_MOD_RZI, PTX_MOD_RMI, PTX_MOD_RPI};
     for (unsigned k = 0; k < sizeof mods / sizeof *mods; k++)
         if (ptx_has(in, (ptx_mod)mods[k]))
             return mods[k];

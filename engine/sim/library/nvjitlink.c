@@ -14,11 +14,29 @@
 
 /* The numbers of nvJitLink.h. */
 typedef enum result {
-    SUCCESS, UNRECOGNIZED_OPTION, MISSING_ARCH, INVALID_INPUT, PTX_COMPILE, NVVM_COMPILE, INTERNAL, THREADPOOL,
-    UNRECOGNIZED_INPUT, FINALIZE, NULL_INPUT, INCOMPATIBLE_OPTIONS, INCORRECT_INPUT_TYPE
+    SUCCESS,
+    UNRECOGNIZED_OPTION,
+    MISSING_ARCH,
+    INVALID_INPUT,
+    PTX_COMPILE,
+    NVVM_COMPILE,
+    INTERNAL,
+    THREADPOOL,
+    UNRECOGNIZED_INPUT,
+    FINALIZE,
+    NULL_INPUT,
+    INCOMPATIBLE_OPTIONS,
+    INCORRECT_INPUT_TYPE
 } result;
 enum {
-    INPUT_CUBIN = 1, INPUT_PTX, INPUT_LTOIR, INPUT_FATBIN, INPUT_OBJECT, INPUT_LIBRARY, INPUT_INDEX, INPUT_ANY = 10
+    INPUT_CUBIN = 1,
+    INPUT_PTX,
+    INPUT_LTOIR,
+    INPUT_FATBIN,
+    INPUT_OBJECT,
+    INPUT_LIBRARY,
+    INPUT_INDEX,
+    INPUT_ANY = 10
 };
 enum { MAJOR = 13, MINOR = 0 };
 
@@ -36,13 +54,14 @@ typedef struct compiler {
 } compiler;
 
 typedef struct jit_link {
-    int cc;                   /* 90 */
-    char **options; uint32_t option_count;
-    compiler lto;             /* of what is added as LTO-IR */
+    int cc; /* 90 */
+    char **options;
+    uint32_t option_count;
+    compiler lto; /* of what is added as LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
-    unsigned char *image;     /* once it is complete */
+    unsigned char *image; /* once it is complete */
     size_t length;
 } jit_link;
 
@@ -215,13 +234,10 @@ result nvJitLinkCreate(jit_link **handle, uint32_t count, const char **options)
 static result image_result(sim_image_result from)
 {
     switch (from) {
-    case SIM_IMAGE_OK:
-        return SUCCESS;
+    case SIM_IMAGE_OK: return SUCCESS;
     case SIM_IMAGE_INVALID:
-    case SIM_IMAGE_NO_BINARY:
-        return INVALID_INPUT;
-    case SIM_IMAGE_MEMORY:
-        break;
+    case SIM_IMAGE_NO_BINARY: return INVALID_INPUT;
+    case SIM_IMAGE_MEMORY: break;
     }
     return INTERNAL;
 }
@@ -321,10 +337,7 @@ result nvJitLinkGetLinkedPtxSize(jit_link *link, size_t *size)
     return link && size ? INCOMPATIBLE_OPTIONS : NULL_INPUT;
 }
 
-result nvJitLinkGetLinkedPtx(jit_link *link, char *ptx)
-{
-    return link && ptx ? INCOMPATIBLE_OPTIONS : NULL_INPUT;
-}
+result nvJitLinkGetLinkedPtx(jit_link *link, char *ptx) { return link && ptx ? INCOMPATIBLE_OPTIONS : NULL_INPUT; }
 
 result nvJitLinkGetErrorLogSize(jit_link *link, size_t *size)
 {
@@ -369,7 +382,16 @@ result nvJitLinkVersion(unsigned *major, unsigned *minor)
 
 /* What nvJitLink.h of CUDA 13.0 makes of the names. */
 #define VERSIONED(name) extern __typeof__(name) __##name##_13_0 __attribute__((alias(#name), visibility("default")));
-VERSIONED(nvJitLinkCreate) VERSIONED(nvJitLinkDestroy) VERSIONED(nvJitLinkAddData) VERSIONED(nvJitLinkAddFile)
-VERSIONED(nvJitLinkComplete) VERSIONED(nvJitLinkGetLinkedCubinSize) VERSIONED(nvJitLinkGetLinkedCubin)
-VERSIONED(nvJitLinkGetLinkedPtxSize) VERSIONED(nvJitLinkGetLinkedPtx) VERSIONED(nvJitLinkGetErrorLogSize)
-VERSIONED(nvJitLinkGetErrorLog) VERSIONED(nvJitLinkGetInfoLogSize) VERSIONED(nvJitLinkGetInfoLog)
+VERSIONED(nvJitLinkCreate)
+VERSIONED(nvJitLinkDestroy)
+VERSIONED(nvJitLinkAddData)
+VERSIONED(nvJitLinkAddFile)
+VERSIONED(nvJitLinkComplete)
+VERSIONED(nvJitLinkGetLinkedCubinSize)
+VERSIONED(nvJitLinkGetLinkedCubin)
+VERSIONED(nvJitLinkGetLinkedPtxSize)
+VERSIONED(nvJitLinkGetLinkedPtx)
+VERSIONED(nvJitLinkGetErrorLogSize)
+VERSIONED(nvJitLinkGetErrorLog)
+VERSIONED(nvJitLinkGetInfoLogSize)
+VERSIONED(nvJitLinkGetInfoLog)

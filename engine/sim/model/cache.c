@@ -6,7 +6,10 @@
 /* ---- L1 ---- */
 
 enum { WAYS = 16 };
-typedef struct way { uint32_t line, used, at; uint8_t sectors; } way;
+typedef struct way {
+    uint32_t line, used, at;
+    uint8_t sectors;
+} way;
 struct vm_cache {
     const kiln_allocator *mem;
     uint32_t sets, clock;
@@ -84,8 +87,15 @@ void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 
 /* ---- what has been touched: lines with their sectors ---- */
 
-typedef struct touched { uint32_t line; uint8_t sectors; } touched;
-typedef struct lines { touched *items; size_t count, room; bool failed; } lines; /* room: a power of two */
+typedef struct touched {
+    uint32_t line;
+    uint8_t sectors;
+} touched;
+typedef struct lines {
+    touched *items;
+    size_t count, room;
+    bool failed;
+} lines; /* room: a power of two */
 
 static bool widen(const kiln_allocator *mem, lines *set)
 {
@@ -127,10 +137,10 @@ static uint32_t add(const kiln_allocator *mem, lines *set, uint32_t line, uint32
 
 #define ALLOCATIONS 64
 #define BUSY_LINES 4096
-#define BUSY_REGION 16u /* lines that one slice of the L2 has: 2 KiB */
-typedef struct part { /* of device memory that the launch touches */
-    uint32_t first, end;       /* lines */
-    double each, together;     /* sectors that the traced blocks touch, counted for each of them and once */
+#define BUSY_REGION 16u    /* lines that one slice of the L2 has: 2 KiB */
+typedef struct part {      /* of device memory that the launch touches */
+    uint32_t first, end;   /* lines */
+    double each, together; /* sectors that the traced blocks touch, counted for each of them and once */
     double share;
     bool shared;
 } part;
@@ -139,8 +149,11 @@ struct vm_footprint {
     lines seen;
     part parts[ALLOCATIONS];
     unsigned part_count;
-    uint32_t granule;          /* sectors that memory hands out together */
-    struct { uint32_t line; double hits; } busy[BUSY_LINES]; /* of atomics: lines, by a hash; who comes first stays */
+    uint32_t granule; /* sectors that memory hands out together */
+    struct {
+        uint32_t line;
+        double hits;
+    } busy[BUSY_LINES]; /* of atomics: lines, by a hash; who comes first stays */
     double hottest;
 };
 
@@ -157,7 +170,6 @@ static void add_hits(vm_footprint *f, uint32_t line, double hits)
 
 double vm_footprint_hottest(const vm_footprint *f) { return f->hottest; }
 
-
 static part *part_of(vm_footprint *f, vm_device *device, uint32_t line)
 {
     for (unsigned k = 0; k < f->part_count; k++)
@@ -169,7 +181,8 @@ static part *part_of(vm_footprint *f, vm_device *device, uint32_t line)
         return NULL;
     part *made = &f->parts[f->part_count++];
     uint64_t first = (base - VM_GLOBAL_BASE) / VM_TRACE_LINE_BYTES;
-    *made = (part){.first = (uint32_t)first, .share = 1,
+    *made = (part){.first = (uint32_t)first,
+                   .share = 1,
                    .end = (uint32_t)(first + (bytes + VM_TRACE_LINE_BYTES - 1) / VM_TRACE_LINE_BYTES)};
     return made;
 }
@@ -183,7 +196,8 @@ static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
     return sectors;
 }
 
-static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own, double scale)
+static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own,
+                        double scale)
 {
     for (size_t at = 0; at + 2 <= t->count;) {
         uint32_t insn = t->words[at], left = t->words[at + 1];

@@ -15,9 +15,9 @@
 typedef struct builder {
     vm_cost *cost;
     const ptx_function *f;
-    bool *wide;                 /* by register: all 64 bits of it are used */
-    uint32_t *uses;             /* by register: how often it is read */
-    uint32_t *writer;           /* by register: the one instruction that writes it, or ANY_REGISTER */
+    bool *wide;       /* by register: all 64 bits of it are used */
+    uint32_t *uses;   /* by register: how often it is read */
+    uint32_t *writer; /* by register: the one instruction that writes it, or ANY_REGISTER */
     bool failed;
 } builder;
 
@@ -34,18 +34,38 @@ static void visit_vector(builder *b, uint32_t k, const ptx_operand *o, bool resu
 static bool has_result(const ptx_insn *in)
 {
     switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_STORE: case PTX_EFFECT_REDUCTION: case PTX_EFFECT_COPY: case PTX_EFFECT_WARP_BARRIER:
-    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
-        return false;
-    case PTX_EFFECT_BARRIER:
-        return ptx_has(in, PTX_MOD_RED);
-    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_LOAD: case PTX_EFFECT_ATOMIC: case PTX_EFFECT_TEXTURE:
-    case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE:
-    case PTX_EFFECT_COMMIT: case PTX_EFFECT_WAIT: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK:
-    case PTX_EFFECT_BULK_STORE: case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER:
-    case PTX_EFFECT_FENCE: case PTX_EFFECT_PROXY_FENCE: case PTX_EFFECT_CLUSTER_ARRIVE: case PTX_EFFECT_CLUSTER_WAIT:
-    case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP:
-        return true;
+    case PTX_EFFECT_STORE:
+    case PTX_EFFECT_REDUCTION:
+    case PTX_EFFECT_COPY:
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_BRANCH:
+    case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_CALL:
+    case PTX_EFFECT_LEAVE: return false;
+    case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_RED);
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_LOAD:
+    case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE:
+    case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WHOLE_WARP: return true;
     }
     return true;
 }
@@ -93,7 +113,8 @@ static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
         const ptx_operand *address = &in->operands[loads ? 1 : 0];
         b->wide[reg] = !(address->kind == PTX_OPERAND_ADDRESS && address->index == reg);
     } else {
-        b->wide[reg] = !(keeps && is_wide_integer(in->types[0]) && first->kind == PTX_OPERAND_REG && !b->wide[first->index]);
+        b->wide[reg] = !(keeps && is_wide_integer(in->types[0]) && first->kind == PTX_OPERAND_REG &&
+                         !b->wide[first->index]);
     }
 }
 
@@ -125,7 +146,11 @@ static bool analyse(builder *b, const kiln_allocator *mem)
 
 /* ---- costs ---- */
 
-typedef struct price { vm_unit unit; unsigned issue; unsigned latency; } price;
+typedef struct price {
+    vm_unit unit;
+    unsigned issue;
+    unsigned latency;
+} price;
 
 static double lanes_of(const sim_model *m, vm_unit unit)
 {
@@ -191,7 +216,8 @@ static price conversion(const ptx_insn *in)
         return to == PTX_F64 || from == PTX_F64 || to_float != from_float ? (price){VM_UNIT_SFU, 1, 0}
                                                                           : (price){VM_UNIT_ALU, 1, 0};
     if (is_wide_integer(to)) /* the upper half is a zero register, or the sign */
-        return (price){from == PTX_S32 || from == PTX_S16 ? VM_UNIT_ALU : VM_UNIT_NONE, from == PTX_S32 || from == PTX_S16, 0};
+        return (price){from == PTX_S32 || from == PTX_S16 ? VM_UNIT_ALU : VM_UNIT_NONE,
+                       from == PTX_S32 || from == PTX_S16, 0};
     return ptx_type_bytes((ptx_type)to) >= 4 || ptx_type_bytes((ptx_type)from) == 4 ? (price){VM_UNIT_NONE, 0, 0}
                                                                                     : (price){VM_UNIT_ALU, 1, 0};
 }
@@ -233,10 +259,9 @@ static bool is_taken_in(const builder *b, uint32_t k)
         return false;
     for (uint32_t next = k + 1; next < b->f->insn_count && next <= k + 8; next++) {
         const ptx_insn *user = &b->f->insns[next];
-        if (user->op == PTX_OP_ADD && ((user->operands[1].kind == PTX_OPERAND_REG &&
-                                        user->operands[1].index == in->operands[0].index) ||
-                                       (user->operands[2].kind == PTX_OPERAND_REG &&
-                                        user->operands[2].index == in->operands[0].index)))
+        if (user->op == PTX_OP_ADD &&
+            ((user->operands[1].kind == PTX_OPERAND_REG && user->operands[1].index == in->operands[0].index) ||
+             (user->operands[2].kind == PTX_OPERAND_REG && user->operands[2].index == in->operands[0].index)))
             return true;
     }
     return false;
@@ -249,7 +274,8 @@ static price price_of(const builder *b, uint32_t k)
     unsigned type = in->types[0], wide = is_wide_integer(type);
     switch (ptx_cost_of(in)) {
     case PTX_COST_FREE: return none;
-    case PTX_COST_ALU: case PTX_COST_COARSE: return (price){VM_UNIT_ALU, 1, 0};
+    case PTX_COST_ALU:
+    case PTX_COST_COARSE: return (price){VM_UNIT_ALU, 1, 0};
     case PTX_COST_MULTIPLY: return (price){VM_UNIT_MULTIPLY, 1, 0};
     case PTX_COST_SFU: return (price){VM_UNIT_SFU, 1, 0};
     case PTX_COST_SHUFFLE: return (price){VM_UNIT_SHUFFLE, 1, 0};
@@ -266,7 +292,8 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
     case PTX_COST_PAIR: return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
     case PTX_COST_COMPARE: /* set has the result's type first, which is never wide */
-        return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0} : (price){VM_UNIT_ALU, 1 + wide, 0};
+        return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0}
+                                                          : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MOVE: return move(in);
     case PTX_COST_CONVERT: return conversion(in);
     case PTX_COST_FUNCTION: return function(in, 1);
@@ -300,19 +327,36 @@ static vm_act act_of(const ptx_insn *in)
     switch (ptx_effect_of(in)) {
     case PTX_EFFECT_LOAD: return param ? VM_ACT_PLAIN : VM_ACT_LOAD;
     case PTX_EFFECT_STORE: return param ? VM_ACT_PLAIN : VM_ACT_STORE;
-    case PTX_EFFECT_ATOMIC: case PTX_EFFECT_REDUCTION: return VM_ACT_ATOMIC;
+    case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_REDUCTION: return VM_ACT_ATOMIC;
     case PTX_EFFECT_COPY: return VM_ACT_COPY;
     case PTX_EFFECT_WAIT: return VM_ACT_WAIT_COPIES;
     case PTX_EFFECT_BARRIER: return ptx_has(in, PTX_MOD_ARRIVE) ? VM_ACT_PLAIN : VM_ACT_BARRIER;
-    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
-        return VM_ACT_BRANCH;
-    case PTX_EFFECT_FENCE: case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_COMMIT: return VM_ACT_FENCE;
-    case PTX_EFFECT_TEXTURE: case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE: case PTX_EFFECT_FRAGMENT_LOAD:
-    case PTX_EFFECT_FRAGMENT_STORE: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER: case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT: case PTX_EFFECT_PROXY_FENCE:
-        return VM_ACT_PLAIN; /* coarsely: their memory costs nothing, and nobody waits */
-    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
+    case PTX_EFFECT_BRANCH:
+    case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_CALL:
+    case PTX_EFFECT_LEAVE: return VM_ACT_BRANCH;
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_COMMIT: return VM_ACT_FENCE;
+    case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_PROXY_FENCE: return VM_ACT_PLAIN; /* coarsely: their memory costs nothing, and nobody waits */
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WHOLE_WARP: return VM_ACT_PLAIN;
     }
     return VM_ACT_PLAIN;
 }
@@ -320,7 +364,8 @@ static vm_act act_of(const ptx_insn *in)
 static void add_register(builder *b, uint32_t reg)
 {
     vm_cost *cost = b->cost;
-    if (!kiln__grow(cost->mem, &cost->registers, &cost->operand_capacity, cost->operand_count + 1, sizeof *cost->registers))
+    if (!kiln__grow(cost->mem, &cost->registers, &cost->operand_capacity, cost->operand_count + 1,
+                    sizeof *cost->registers))
         b->failed = true;
     else
         cost->registers[cost->operand_count++] = reg;
@@ -347,7 +392,8 @@ static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out
         c->act = (uint8_t)act_of(&b->f->insns[k]);
         c->issue = (uint8_t)p.issue;
         c->latency = (uint16_t)(p.latency ? p.latency : latency_of(model, p.unit));
-        c->traced.memory = c->act == VM_ACT_LOAD || c->act == VM_ACT_STORE || c->act == VM_ACT_ATOMIC || c->act == VM_ACT_COPY;
+        c->traced.memory = c->act == VM_ACT_LOAD || c->act == VM_ACT_STORE || c->act == VM_ACT_ATOMIC ||
+                           c->act == VM_ACT_COPY;
         c->traced.atomic = c->act == VM_ACT_ATOMIC;
         c->traced.merge_count = 1;
         c->traced.merge_lead = true;
@@ -404,7 +450,8 @@ vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const s
     cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
     bool ok = cost->insns && cost->order && cost->place;
     for (uint32_t k = 0; ok && k < cost->insn_count; k++) /* the ends of functions stay as they are here */
-        cost->insns[k] = (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};
+        cost->insns[k] =
+            (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};
     for (uint32_t f = 0; ok && f < module->ptx->function_count; f++)
         if (module->functions[f].code)
             ok = add_function(cost, &module->functions[f], model);

@@ -5,41 +5,41 @@
 
 /* X(member, key of a profile, least, most). Lanes and bytes are per clock of an SM where nothing else is said. */
 #define SIM_MODEL_MAP(X)                                                                                               \
-    X(schedulers, "warp_schedulers", 1, 16)                /* of an SM; each issues one instruction a clock */         \
-    X(fp32, "fp32_lanes", 1, 1024)                         /* add, multiply, fused multiply-add */                     \
+    X(schedulers, "warp_schedulers", 1, 16) /* of an SM; each issues one instruction a clock */                        \
+    X(fp32, "fp32_lanes", 1, 1024)          /* add, multiply, fused multiply-add */                                    \
     X(fp64, "fp64_lanes", 1, 1024)                                                                                     \
-    X(fp16, "fp16_lanes", 1, 2048)                         /* results; a packed instruction makes two */               \
-    X(integer, "int_lanes", 1, 1024)                       /* add, logic, shift, compare, select */                    \
+    X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction makes two */                                     \
+    X(integer, "int_lanes", 1, 1024) /* add, logic, shift, compare, select */                                          \
     X(multiply, "int_multiply_lanes", 1, 1024)                                                                         \
-    X(special, "sfu_lanes", 1, 1024)                       /* reciprocal, square root, sine, conversions of floats */  \
-    X(load_store, "load_store_lanes", 1, 1024)             /* addresses */                                             \
+    X(special, "sfu_lanes", 1, 1024)           /* reciprocal, square root, sine, conversions of floats */              \
+    X(load_store, "load_store_lanes", 1, 1024) /* addresses */                                                         \
     X(shuffle, "shuffle_lanes", 1, 1024)                                                                               \
-    X(tensor, "tensor_fma", 0, 65536)                      /* fp16 products with fp32 sums */                          \
-    X(alu_latency, "alu_latency", 1, 1000)                 /* clocks until a result can be used */                     \
+    X(tensor, "tensor_fma", 0, 65536)      /* fp16 products with fp32 sums */                                          \
+    X(alu_latency, "alu_latency", 1, 1000) /* clocks until a result can be used */                                     \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
     X(special_latency, "sfu_latency", 1, 1000)                                                                         \
     X(shuffle_latency, "shuffle_latency", 1, 1000)                                                                     \
-    X(branch_latency, "branch_latency", 0, 1000)           /* until the instruction after a branch */                  \
-    X(barrier_latency, "barrier_latency", 0, 1000)         /* from the last warp's arrival */                          \
-    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)    /* of an SM; an instruction has 16 bytes */                 \
+    X(branch_latency, "branch_latency", 0, 1000)               /* until the instruction after a branch */              \
+    X(barrier_latency, "barrier_latency", 0, 1000)             /* from the last warp's arrival */                      \
+    X(code_bytes, "instruction_cache_bytes", 1024, 1e9)        /* of an SM; an instruction has 16 bytes */             \
     X(code_rate, "instruction_fetch_bytes_per_clock", 1, 4096) /* from behind it */                                    \
     X(shared_latency, "shared_latency", 1, 10000)                                                                      \
     X(shared_bytes, "shared_bytes_per_clock", 1, 4096)                                                                 \
-    X(l1_bytes, "l1_bytes", 0, 16777216)                   /* with shared memory, which takes its share of it */       \
+    X(l1_bytes, "l1_bytes", 0, 16777216) /* with shared memory, which takes its share of it */                         \
     X(l1_latency, "l1_latency", 1, 10000)                                                                              \
-    X(l1_lines, "l1_lines_per_clock", 0.01, 64)            /* tags of 128 bytes that are looked up */                  \
+    X(l1_lines, "l1_lines_per_clock", 0.01, 64) /* tags of 128 bytes that are looked up */                             \
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
-    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)       /* one SM may get */                                        \
-    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)            /* of the whole device */                                   \
-    X(l2_writes, "l2_write_sectors_per_clock", 1, 65536)   /* of the whole device */                                   \
-    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)        /* sectors, of the whole device */                          \
-    X(atomic_clocks, "atomic_clocks", 0.1, 1000)           /* from one to the next in a slice of the L2 */            \
+    X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)     /* one SM may get */                                          \
+    X(l2_bytes, "l2_bytes_per_clock", 1, 65536)          /* of the whole device */                                     \
+    X(l2_writes, "l2_write_sectors_per_clock", 1, 65536) /* of the whole device */                                     \
+    X(l2_atomics, "l2_atomics_per_clock", 1, 65536)      /* sectors, of the whole device */                            \
+    X(atomic_clocks, "atomic_clocks", 0.1, 1000)         /* from one to the next in a slice of the L2 */               \
     X(dram_latency, "dram_latency", 1, 10000)                                                                          \
     X(dram_rate, "dram_gb_per_second", 1, 1000000)                                                                     \
-    X(dram_share, "dram_efficiency", 0.01, 1)              /* of that, reached by long copies */                       \
+    X(dram_share, "dram_efficiency", 0.01, 1) /* of that, reached by long copies */                                    \
     X(dram_granule, "dram_access_bytes", 32, 1024)                                                                     \
-    X(block_clocks, "clocks_per_block", 0, 10000)          /* of the whole device, from the start of one to the next */ \
-    X(launch, "launch_microseconds", 0, 10000)             /* of a kernel that does nothing */
+    X(block_clocks, "clocks_per_block", 0, 10000) /* of the whole device, from the start of one to the next */         \
+    X(launch, "launch_microseconds", 0, 10000)    /* of a kernel that does nothing */
 
 /* Goes up with every change of what the estimate makes of a kernel and these figures: samples that are kept (store/) are
  * known by it, and by the figures. tests/sim/test_estimate.c pins some estimates to it. */
@@ -49,10 +49,10 @@ typedef struct sim_model {
 #define SIM_X(member, key, least, most) double member;
     SIM_MODEL_MAP(SIM_X)
 #undef SIM_X
-    double clock;               /* Hz; from here on also told as attributes */
-    double l2_size;             /* bytes */
+    double clock;   /* Hz; from here on also told as attributes */
+    double l2_size; /* bytes */
     double sm_count;
-    double carveouts[16];       /* bytes of shared memory that an SM may set aside, ascending */
+    double carveouts[16]; /* bytes of shared memory that an SM may set aside, ascending */
     unsigned carveout_count;
 } sim_model;
 #endif

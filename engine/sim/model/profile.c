@@ -9,30 +9,41 @@
 
 /* Figures that are attributes of the device too. X(key, least, most) */
 #define TOLD(X)                                                                                                        \
-    X(compute_capability, 7.0, 12.1) X(sm_count, 1, 4096) X(clock_mhz, 1, 100000) X(memory_clock_mhz, 1, 1000000)      \
-    X(memory_bus_bits, 1, 65536) X(memory_bytes, 1 << 20, 1e15) X(l2_cache_bytes, 1024, 2e9)                           \
-    X(shared_bytes_per_sm, 1024, 16777216) X(shared_bytes_per_block_optin, 1024, 16777216)                             \
-    X(shared_bytes_reserved_per_block, 0, 65536) X(blocks_per_sm, 1, 1024) X(threads_per_sm, 32, 65536)
+    X(compute_capability, 7.0, 12.1)                                                                                   \
+    X(sm_count, 1, 4096)                                                                                               \
+    X(clock_mhz, 1, 100000)                                                                                            \
+    X(memory_clock_mhz, 1, 1000000)                                                                                    \
+    X(memory_bus_bits, 1, 65536)                                                                                       \
+    X(memory_bytes, 1 << 20, 1e15)                                                                                     \
+    X(l2_cache_bytes, 1024, 2e9)                                                                                       \
+    X(shared_bytes_per_sm, 1024, 16777216)                                                                             \
+    X(shared_bytes_per_block_optin, 1024, 16777216)                                                                    \
+    X(shared_bytes_reserved_per_block, 0, 65536)                                                                       \
+    X(blocks_per_sm, 1, 1024)                                                                                          \
+    X(threads_per_sm, 32, 65536)
 
 typedef enum told {
 #define SIM_X(key, least, most) TOLD_##key,
     TOLD(SIM_X)
 #undef SIM_X
-    TOLD_COUNT
+        TOLD_COUNT
 } told;
 
-typedef struct figure { const char *key; double least, most; } figure;
+typedef struct figure {
+    const char *key;
+    double least, most;
+} figure;
 static const figure figures[] = {
 #define SIM_X(key, least, most) {#key, least, most},
     TOLD(SIM_X)
 #undef SIM_X
 #define SIM_X(member, key, least, most) {key, least, most},
-    SIM_MODEL_MAP(SIM_X)
+        SIM_MODEL_MAP(SIM_X)
 #undef SIM_X
 };
 
 typedef struct reader {
-    const char *name;           /* of the text, for messages */
+    const char *name; /* of the text, for messages */
     unsigned line;
     double values[KILN__COUNT(figures)];
     bool set[KILN__COUNT(figures)];
@@ -134,7 +145,7 @@ static void read_line(reader *r, char *line)
 static void read_text(reader *r, const char *text, size_t length)
 {
     char line[512];
-    for (size_t at = 0; at < length && !r->log->failed; ) {
+    for (size_t at = 0; at < length && !r->log->failed;) {
         const char *end = memchr(text + at, '\n', length - at);
         size_t count = end ? (size_t)(end - text) - at : length - at;
         r->line++;
@@ -168,10 +179,14 @@ static void tell(sim_profile_data *data, const reader *r)
     int cc = (int)lround(v[TOLD_compute_capability] * 10);
     const sim_attribute list[SIM_PROFILE_ATTRIBUTES] = {
 #define A(name, value) {CU_DEVICE_ATTRIBUTE_##name, (int)(value)}
-        A(COMPUTE_CAPABILITY_MAJOR, cc / 10), A(COMPUTE_CAPABILITY_MINOR, cc % 10),
-        A(MULTIPROCESSOR_COUNT, v[TOLD_sm_count]), A(CLOCK_RATE, v[TOLD_clock_mhz] * 1000),
-        A(MEMORY_CLOCK_RATE, v[TOLD_memory_clock_mhz] * 1000), A(GLOBAL_MEMORY_BUS_WIDTH, v[TOLD_memory_bus_bits]),
-        A(L2_CACHE_SIZE, v[TOLD_l2_cache_bytes]), A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, v[TOLD_shared_bytes_per_sm]),
+        A(COMPUTE_CAPABILITY_MAJOR, cc / 10),
+        A(COMPUTE_CAPABILITY_MINOR, cc % 10),
+        A(MULTIPROCESSOR_COUNT, v[TOLD_sm_count]),
+        A(CLOCK_RATE, v[TOLD_clock_mhz] * 1000),
+        A(MEMORY_CLOCK_RATE, v[TOLD_memory_clock_mhz] * 1000),
+        A(GLOBAL_MEMORY_BUS_WIDTH, v[TOLD_memory_bus_bits]),
+        A(L2_CACHE_SIZE, v[TOLD_l2_cache_bytes]),
+        A(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, v[TOLD_shared_bytes_per_sm]),
         A(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, v[TOLD_shared_bytes_per_block_optin]),
         A(RESERVED_SHARED_MEMORY_PER_BLOCK, v[TOLD_shared_bytes_reserved_per_block]),
         A(MAX_BLOCKS_PER_MULTIPROCESSOR, v[TOLD_blocks_per_sm]),

@@ -7,7 +7,10 @@
 #include "base.h"
 #include "model.h"
 
-typedef struct sim_attribute { CUdevice_attribute attribute; int value; } sim_attribute;
+typedef struct sim_attribute {
+    CUdevice_attribute attribute;
+    int value;
+} sim_attribute;
 
 #define SIM_PROFILE_ATTRIBUTES 12
 typedef struct sim_profile_data {

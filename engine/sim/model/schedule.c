@@ -4,28 +4,30 @@
 
 #include "vm_schedule.h"
 
-#define SHORT 16u    /* instructions that a branch may skip to become a predicate instead */
-#define WINDOW 64u   /* instructions that one may overtake: registers are finite */
-#define GROUP 4u     /* loads of 4 bytes that are one */
+#define SHORT 16u  /* instructions that a branch may skip to become a predicate instead */
+#define WINDOW 64u /* instructions that one may overtake: registers are finite */
+#define GROUP 4u   /* loads of 4 bytes that are one */
 
-typedef struct edge { uint32_t to, next; } edge;
+typedef struct edge {
+    uint32_t to, next;
+} edge;
 
 typedef struct scheduler {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    uint32_t first;              /* of the function in cost->insns */
-    uint32_t *low, *high;        /* by instruction, insn_count + 1: first and last branch that leads there */
+    uint32_t first;       /* of the function in cost->insns */
+    uint32_t *low, *high; /* by instruction, insn_count + 1: first and last branch that leads there */
     /* by register */
-    uint32_t *writer, *reader;   /* of this region: position + 1; readers are a list */
-    uint32_t *stamp;             /* the region in which they are valid */
+    uint32_t *writer, *reader; /* of this region: position + 1; readers are a list */
+    uint32_t *stamp;           /* the region in which they are valid */
     uint32_t round;
     /* of a region */
     uint32_t *height, *waits, *head, *ready;
     bool *placed;
     edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *reader_next;       /* lists of readers: one for each operand */
+    uint32_t *reader_next; /* lists of readers: one for each operand */
     size_t reader_count, reader_capacity;
     uint32_t *readers;
     size_t readers_capacity;
@@ -73,9 +75,9 @@ static bool can_join(const scheduler *s, uint32_t k, uint32_t first)
     for (uint32_t at = k + 1; at < target; at++) {
         const vm_cost_insn *c = &s->cost->insns[s->first + at];
         if (c->act == VM_ACT_BARRIER || !is_inside(s, at, first) ||
-            (c->act == VM_ACT_BRANCH && !(s->f->insns[at].op == PTX_OP_BRA && s->f->insns[at].guard != PTX_NO_PRED &&
-                                          s->f->insns[at].operands[0].index > at &&
-                                          s->f->insns[at].operands[0].index <= target)))
+            (c->act == VM_ACT_BRANCH &&
+             !(s->f->insns[at].op == PTX_OP_BRA && s->f->insns[at].guard != PTX_NO_PRED &&
+               s->f->insns[at].operands[0].index > at && s->f->insns[at].operands[0].index <= target)))
             return false;
     }
     return true;
@@ -148,9 +150,10 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes(s, n - 1, base); n++) {
             const ptx_insn *other = &s->f->insns[n];
             int64_t distance = is_candidate(other) && other->operands[1].index == base
-                                   ? other->operands[1].offset - in->operands[1].offset : INT64_MAX;
-            if (distance >= -12 && distance <= 12 && distance % 4 == 0 && s->cost->insns[s->first + n].traced.merge_count == 1 &&
-                at[GROUP - 1 + distance / 4] == UINT32_MAX)
+                                   ? other->operands[1].offset - in->operands[1].offset
+                                   : INT64_MAX;
+            if (distance >= -12 && distance <= 12 && distance % 4 == 0 &&
+                s->cost->insns[s->first + n].traced.merge_count == 1 && at[GROUP - 1 + distance / 4] == UINT32_MAX)
                 at[GROUP - 1 + distance / 4] = n;
         }
         uint32_t low = GROUP - 1, high = GROUP - 1;
@@ -240,7 +243,8 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         if (whole || c->act == VM_ACT_STORE) /* what came before it in memory */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
-                bool same = (s->f->insns[first + n].space & 7u) == space && !ptx_has(&s->f->insns[first + n], PTX_MOD_NC);
+                bool same = (s->f->insns[first + n].space & 7u) == space &&
+                            !ptx_has(&s->f->insns[first + n], PTX_MOD_NC);
                 if (other->traced.memory && (whole || same))
                     ok = depend(s, n, k);
             }
@@ -252,7 +256,8 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
             memset(store, 0xff, sizeof store);
         } else if (c->act == VM_ACT_STORE) {
             store[space] = k;
-            oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256; /* bounds the work; stores are ordered anyway */
+            /* bounds the work; stores are ordered anyway */
+            oldest = oldest > k - (k < 256 ? k : 256) ? oldest : k - 256;
         }
     }
     return true;
@@ -339,7 +344,8 @@ static void place(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 static bool add_region(scheduler *s, uint32_t first, uint32_t end)
 {
     vm_cost *cost = s->cost;
-    if (!kiln__grow(cost->mem, &cost->regions, &cost->region_capacity, (size_t)cost->region_count + 1, sizeof *cost->regions))
+    if (!kiln__grow(cost->mem, &cost->regions, &cost->region_capacity, (size_t)cost->region_count + 1,
+                    sizeof *cost->regions))
         return false;
     join_loads(s, first, end);
     vm_region *region = &cost->regions[cost->region_count];
@@ -370,7 +376,8 @@ bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, 
     s.writer = kiln__calloc(mem, regs, sizeof *s.writer);
     s.reader = kiln__calloc(mem, regs, sizeof *s.reader);
     s.stamp = kiln__calloc(mem, regs, sizeof *s.stamp);
-    bool ok = s.low && s.high && s.height && s.waits && s.head && s.ready && s.placed && s.writer && s.reader && s.stamp;
+    bool ok = s.low && s.high && s.height && s.waits && s.head && s.ready && s.placed && s.writer && s.reader &&
+              s.stamp;
     if (ok)
         find_targets(&s);
     for (uint32_t k = 0; ok && k < f->insn_count;) {
@@ -378,8 +385,8 @@ bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, 
         ok = add_region(&s, k, end);
         k = end;
     }
-    void *all[] = {s.low, s.high, s.height, s.waits, s.head, s.ready, s.placed, s.writer, s.reader, s.stamp, s.edges,
-                   s.readers, s.reader_next};
+    void *all[] = {s.low,    s.high,   s.height, s.waits, s.head,    s.ready,      s.placed,
+                   s.writer, s.reader, s.stamp,  s.edges, s.readers, s.reader_next};
     for (size_t k = 0; k < KILN__COUNT(all); k++)
         kiln__free(mem, all[k]);
     return ok;

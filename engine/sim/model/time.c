@@ -7,29 +7,35 @@
 #include "vm_time.h"
 
 #define NEVER UINT32_MAX
-#define ROUNDS 3u              /* blocks that a place on the SM is given one after the other, at most */
+#define ROUNDS 3u /* blocks that a place on the SM is given one after the other, at most */
 
 typedef struct replay replay;
 
 typedef struct warp {
     const vm_trace_warp *trace;
-    uint32_t slot;                 /* the place of its block */
-    size_t at;                     /* words of the trace: the next run */
-    uint32_t insn, left;           /* of the run: the next instruction, how many are left */
-    uint32_t round;                /* of its block, in the upper bits: see vm_cache.h */
-    const vm_region *region;       /* NULL: to be filled */
-    uint32_t position;             /* in the region's order */
-    uint32_t *executed;            /* by position in the region: its record in the trace + 2; 1: has none; 0: did not run */
-    uint32_t *ready;               /* by register: the clock at which it can be read */
-    uint32_t soonest;              /* the next instruction cannot be issued before; NEVER: it waits or has ended */
-    uint32_t free;                 /* the warp itself can issue again */
-    uint32_t copies;               /* when its asynchronous copies are there */
-    uint32_t line;                 /* of code, that it is in */
-    uint32_t current;              /* the instruction to be issued, in cost->insns */
+    uint32_t slot;           /* the place of its block */
+    size_t at;               /* words of the trace: the next run */
+    uint32_t insn, left;     /* of the run: the next instruction, how many are left */
+    uint32_t round;          /* of its block, in the upper bits: see vm_cache.h */
+    const vm_region *region; /* NULL: to be filled */
+    uint32_t position;       /* in the region's order */
+    uint32_t *executed;      /* by position in the region: its record in the trace + 2; 1: has none; 0: did not
+                           run */
+    uint32_t *ready;         /* by register: the clock at which it can be read */
+    uint32_t soonest;        /* the next instruction cannot be issued before; NEVER: it waits or has ended */
+    uint32_t free;           /* the warp itself can issue again */
+    uint32_t copies;         /* when its asynchronous copies are there */
+    uint32_t line;           /* of code, that it is in */
+    uint32_t current;        /* the instruction to be issued, in cost->insns */
     bool waits, ended;
 } warp;
 
-typedef struct place { uint32_t warps_left, arrived; uint32_t next_warp; uint32_t block; bool used; } place;
+typedef struct place {
+    uint32_t warps_left, arrived;
+    uint32_t next_warp;
+    uint32_t block;
+    bool used;
+} place;
 
 struct replay {
     const kiln_allocator *mem;
@@ -41,20 +47,20 @@ struct replay {
     place *slots;
     double unit_free[16][VM_UNITS];
     uint32_t now[16], best[16], soonest[16]; /* of each scheduler: its clock; which warp goes next, and when */
-    bool dirty[16], vacant;        /* that is to be found again; a place is free */
-    double memory_free;            /* the load/store unit of the SM */
-    double l2_free, write_free, dram_free; /* reading and writing do not wait for each other in the L2 */
-    double l2_bytes, dram_bytes;   /* of a clock, this SM's share */
-    double active;                 /* SMs that share with it */
-    double started;                /* the clock at which the device last started a block for this SM */
+    bool dirty[16], vacant;                  /* that is to be found again; a place is free */
+    double memory_free;                      /* the load/store unit of the SM */
+    double l2_free, write_free, dram_free;   /* reading and writing do not wait for each other in the L2 */
+    double l2_bytes, dram_bytes;             /* of a clock, this SM's share */
+    double active;                           /* SMs that share with it */
+    double started;                          /* the clock at which the device last started a block for this SM */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
     uint64_t issued, traffic_l2, traffic_dram;
-    uint32_t first_round;          /* the clock at which as many blocks were done as there are places */
-    uint32_t done;                 /* blocks */
+    uint32_t first_round; /* the clock at which as many blocks were done as there are places */
+    uint32_t done;        /* blocks */
     uint32_t finished, half_time;
-    uint64_t half;                 /* instructions after which half_time is taken */
+    uint64_t half; /* instructions after which half_time is taken */
     bool cold;
 };
 
@@ -67,7 +73,8 @@ static double from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bo
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *queue = write ? &r->write_free : &r->l2_free;
-    *queue = (*queue > now ? *queue : now) + (write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes);
+    *queue = (*queue > now ? *queue : now) +
+             (write ? count / r->model->l2_writes * r->active : count * 32.0 / r->l2_bytes);
     r->traffic_l2 += count * 32u;
     double there = *queue + r->model->l2_latency;
     double share = 0;
@@ -194,7 +201,6 @@ static bool next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-
 /* When the instruction is there: warps fetch lines of eight through one cache; what is behind it has a rate, and is asked
  * ahead of time. */
 static uint32_t fetch(replay *r, warp *w, uint32_t now)
@@ -286,8 +292,12 @@ static void start_block(replay *r, uint32_t slot, uint32_t now)
     for (uint32_t k = 0; k < r->warps_per_block; k++) {
         warp *w = &r->warps[slot * r->warps_per_block + k];
         uint32_t *executed = w->executed, *ready = w->ready;
-        *w = (warp){.trace = &trace->warps[(size_t)from * r->warps_per_block + k], .slot = slot, .executed = executed,
-                    .ready = ready, .free = now, .round = p->block / trace->block_count << 28};
+        *w = (warp){.trace = &trace->warps[(size_t)from * r->warps_per_block + k],
+                    .slot = slot,
+                    .executed = executed,
+                    .ready = ready,
+                    .free = now,
+                    .round = p->block / trace->block_count << 28};
         for (uint32_t n = 0; n < r->cost->register_count; n++)
             ready[n] = now;
     }
@@ -464,14 +474,22 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
-static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks)
+static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
+                        uint32_t blocks)
 {
     const sim_model *m = launch->model;
     double active = (double)launch->block_count < m->sm_count ? (double)launch->block_count : m->sm_count;
     double l2 = m->l2_bytes / active, dram = m->dram_rate * 1e9 * m->dram_share / m->clock / active;
-    *r = (replay){.mem = mem, .launch = launch, .model = m, .cost = launch->cost, .places = places,
-                  .blocks_left = blocks, .warps_per_block = launch->trace->warps_per_block,
-                  .schedulers = (uint32_t)m->schedulers, .vacant = true, .half = UINT64_MAX};
+    *r = (replay){.mem = mem,
+                  .launch = launch,
+                  .model = m,
+                  .cost = launch->cost,
+                  .places = places,
+                  .blocks_left = blocks,
+                  .warps_per_block = launch->trace->warps_per_block,
+                  .schedulers = (uint32_t)m->schedulers,
+                  .vacant = true,
+                  .half = UINT64_MAX};
     r->active = active;
     r->started = -active * m->block_clocks;
     r->l2_bytes = l2 < m->l2_bytes_sm ? l2 : m->l2_bytes_sm;

@@ -20,7 +20,8 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
 void vm_footprint_free(vm_footprint *footprint);
 /* Bytes that the SM touches for the first time. *share: of these, how much is this SM's own to fetch, since other SMs
  * need them too; *missing: this access has to wait for memory. `cold`: nothing was there when the launch began. */
-double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool cold, double *share, bool *missing);
+double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool cold, double *share,
+                          bool *missing);
 /* Atomics one after the other at the line that is hit most, in the traced blocks. */
 double vm_footprint_hottest(const vm_footprint *footprint);
 bool vm_footprint_failed(const vm_footprint *footprint);

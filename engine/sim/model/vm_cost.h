@@ -7,38 +7,57 @@
 #include "vm_trace.h"
 
 typedef enum vm_unit {
-    VM_UNIT_NONE, VM_UNIT_ALU, VM_UNIT_FMA, VM_UNIT_MULTIPLY, VM_UNIT_FP64, VM_UNIT_FP16, VM_UNIT_SFU, VM_UNIT_SHUFFLE,
-    VM_UNIT_TENSOR, VM_UNIT_MEMORY, VM_UNITS
+    VM_UNIT_NONE,
+    VM_UNIT_ALU,
+    VM_UNIT_FMA,
+    VM_UNIT_MULTIPLY,
+    VM_UNIT_FP64,
+    VM_UNIT_FP16,
+    VM_UNIT_SFU,
+    VM_UNIT_SHUFFLE,
+    VM_UNIT_TENSOR,
+    VM_UNIT_MEMORY,
+    VM_UNITS
 } vm_unit;
 
 typedef enum vm_act {
-    VM_ACT_PLAIN, VM_ACT_LOAD, VM_ACT_STORE, VM_ACT_ATOMIC, VM_ACT_COPY, VM_ACT_WAIT_COPIES, VM_ACT_BARRIER, VM_ACT_BRANCH,
-    VM_ACT_FENCE                /* keeps memory in order, and costs no more than its instruction */
+    VM_ACT_PLAIN,
+    VM_ACT_LOAD,
+    VM_ACT_STORE,
+    VM_ACT_ATOMIC,
+    VM_ACT_COPY,
+    VM_ACT_WAIT_COPIES,
+    VM_ACT_BARRIER,
+    VM_ACT_BRANCH,
+    VM_ACT_FENCE /* keeps memory in order, and costs no more than its instruction */
 } vm_act;
 
 typedef struct vm_cost_insn {
     uint8_t unit, act;
-    uint8_t issue;              /* instructions of the machine; 0: it is gone after compilation */
+    uint8_t issue; /* instructions of the machine; 0: it is gone after compilation */
     vm_traced traced;
-    bool joined;                /* a branch inside of a region */
+    bool joined; /* a branch inside of a region */
     uint16_t latency;
-    float busy;                 /* clocks that it keeps the unit of its scheduler busy */
+    float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
     uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
-    uint32_t region, leader;    /* leader: the load that does it for this one */
+    uint32_t region, leader;                    /* leader: the load that does it for this one */
 } vm_cost_insn;
 
 /* Instructions that are scheduled together: basic blocks, and those that short forward branches join, since these
  * become predicates. */
-typedef struct vm_region { uint32_t first, count; uint32_t order; /* in vm_cost.order, count of them */ } vm_region;
+typedef struct vm_region {
+    uint32_t first, count;
+    uint32_t order; /* in vm_cost.order, count of them */
+} vm_region;
 
 typedef struct vm_cost {
     const kiln_allocator *mem;
     uint32_t insn_count, region_count, register_count, longest; /* longest: instructions of a region */
     size_t operand_count, operand_capacity, region_capacity;
-    vm_cost_insn *insns;        /* by vm_tally_first() */
+    vm_cost_insn *insns; /* by vm_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
-    uint32_t *place;            /* by instruction: how many of the machine's come before it */
+    uint32_t *place; /* by instruction: how many of the machine's come before it */
 } vm_cost;
 
 /* NULL: out of memory, or the module is too large to be timed. */

@@ -9,18 +9,18 @@ typedef struct vm_time_launch {
     const sim_model *model;
     const struct vm_trace *trace;
     const vm_cost *cost;
-    vm_device *device;              /* for the allocations behind the lines */
-    uint64_t block_count;           /* of the whole launch */
-    uint32_t resident;              /* blocks that an SM holds */
-    double shared_bytes;            /* of a block, with what the system takes */
+    vm_device *device;    /* for the allocations behind the lines */
+    uint64_t block_count; /* of the whole launch */
+    uint32_t resident;    /* blocks that an SM holds */
+    double shared_bytes;  /* of a block, with what the system takes */
 } vm_time_launch;
 
 typedef struct vm_time_result {
-    double clocks;                  /* of the whole launch, without its overhead */
+    double clocks; /* of the whole launch, without its overhead */
     /* shares of an SM's time, for those who ask why */
     double issue, units[VM_UNITS], l2, dram;
-    double hottest;                 /* clocks of the atomics at one address */
-    uint64_t replayed;              /* instructions */
+    double hottest;    /* clocks of the atomics at one address */
+    uint64_t replayed; /* instructions */
 } vm_time_result;
 
 /* False: out of memory. */

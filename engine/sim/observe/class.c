@@ -8,10 +8,7 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-static bool is_float(unsigned type)
-{
-    return is_half(type) || type == PTX_F32 || type == PTX_F64 || type == PTX_F32X2;
-}
+static bool is_float(unsigned type) { return is_half(type) || type == PTX_F32 || type == PTX_F64 || type == PTX_F32X2; }
 
 static kiln_class by_type(const ptx_insn *in, kiln_class fp32, kiln_class fp64)
 {
@@ -72,12 +69,29 @@ static unsigned operations_of(ptx_class class)
 {
     switch (class) {
     case PTX_CLASS_FMA: return 2;
-    case PTX_CLASS_ADD: case PTX_CLASS_MUL: return 1;
-    case PTX_CLASS_SIGN: case PTX_CLASS_MIN_MAX: case PTX_CLASS_DIVIDE: case PTX_CLASS_LOAD: case PTX_CLASS_STORE:
-    case PTX_CLASS_INT: case PTX_CLASS_LOGIC: case PTX_CLASS_CONVERT: case PTX_CLASS_SPECIAL: case PTX_CLASS_COMPARE:
-    case PTX_CLASS_MOVE: case PTX_CLASS_CONTROL: case PTX_CLASS_LOAD_GLOBAL: case PTX_CLASS_STORE_SHARED:
-    case PTX_CLASS_COPY_ASYNC: case PTX_CLASS_ATOMIC: case PTX_CLASS_BARRIER: case PTX_CLASS_WARP: case PTX_CLASS_TENSOR:
-    case PTX_CLASS_TEXTURE: case PTX_CLASS_OTHER: return 0;
+    case PTX_CLASS_ADD:
+    case PTX_CLASS_MUL: return 1;
+    case PTX_CLASS_SIGN:
+    case PTX_CLASS_MIN_MAX:
+    case PTX_CLASS_DIVIDE:
+    case PTX_CLASS_LOAD:
+    case PTX_CLASS_STORE:
+    case PTX_CLASS_INT:
+    case PTX_CLASS_LOGIC:
+    case PTX_CLASS_CONVERT:
+    case PTX_CLASS_SPECIAL:
+    case PTX_CLASS_COMPARE:
+    case PTX_CLASS_MOVE:
+    case PTX_CLASS_CONTROL:
+    case PTX_CLASS_LOAD_GLOBAL:
+    case PTX_CLASS_STORE_SHARED:
+    case PTX_CLASS_COPY_ASYNC:
+    case PTX_CLASS_ATOMIC:
+    case PTX_CLASS_BARRIER:
+    case PTX_CLASS_WARP:
+    case PTX_CLASS_TENSOR:
+    case PTX_CLASS_TEXTURE:
+    case PTX_CLASS_OTHER: return 0;
     }
     return 0;
 }

@@ -9,7 +9,6 @@ enum { SECTOR = 5, LINE = 7, BANKS = 32, SLOTS = 64 }; /* powers of two: a secto
 
 static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (unsigned)__builtin_popcount(mask); }
 
-
 /* ---- different numbers among those of the lanes ---- */
 
 /* A set of at most 32 numbers; more than half of its slots stay empty, so that looking up is short. */
@@ -42,14 +41,16 @@ unsigned vm_addresses(const vm_access *a, unsigned *most)
         return 0;
     }
     uint64_t first = a->address[__builtin_ctz(a->lanes)], apart = 0;
-    VM_EACH(lane, a->lanes) apart |= a->address[lane] ^ first;
+    VM_EACH(lane, a->lanes)
+        apart |= a->address[lane] ^ first;
     if (apart == 0) {
         *most = lanes_in(a->lanes);
         return 1;
     }
     set s;
     s.used = 0, s.count = s.most = 0;
-    VM_EACH(lane, a->lanes) set_add(&s, a->address[lane]);
+    VM_EACH(lane, a->lanes)
+        set_add(&s, a->address[lane]);
     *most = s.most;
     return s.count;
 }
@@ -57,8 +58,7 @@ unsigned vm_addresses(const vm_access *a, unsigned *most)
 unsigned vm_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LANES])
 {
     unsigned count = 0;
-    VM_EACH(lane, a->lanes)
-    {
+    VM_EACH(lane, a->lanes) {
         uint64_t end = (a->address[lane] + (a->bytes ? a->bytes - 1 : 0)) >> shift;
         for (uint64_t piece = a->address[lane] >> shift, n = 0; piece <= end && n < 2; piece++, n++) {
             unsigned at = count;
@@ -76,15 +76,16 @@ unsigned vm_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LANES
 
 /* ---- global and local memory: sectors and lines ---- */
 
-typedef struct extent { uint64_t lanes, bytes, used, sectors, lines; } extent;
+typedef struct extent {
+    uint64_t lanes, bytes, used, sectors, lines;
+} extent;
 
 /* Bytes that several lanes ask for are moved once. Accesses are as wide as they are aligned: all or nothing in common. */
 static uint64_t used_bytes(const vm_access *a)
 {
     uint64_t next = 0;
     bool ascending = true;
-    VM_EACH(lane, a->lanes)
-    {
+    VM_EACH(lane, a->lanes) {
         ascending = ascending && a->address[lane] >= next;
         next = a->address[lane] + a->bytes;
     }
@@ -97,15 +98,15 @@ static extent extent_of(const vm_access *a)
     enum { NEAR = 64 << SECTOR }; /* a window that has one bit for each of its sectors */
     uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
     extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = used_bytes(a)};
-    VM_EACH(lane, a->lanes)
-    {
+    VM_EACH(lane, a->lanes) {
         low = a->address[lane] < low ? a->address[lane] : low;
         high = a->address[lane] > high ? a->address[lane] : high;
     }
     low &= ~(uint64_t)((1 << LINE) - 1);
     if (high - low < NEAR && a->bytes <= 1u << SECTOR) {
         uint64_t bits = 0, quads;
-        VM_EACH(lane, a->lanes) bits |= (uint64_t)1 << ((a->address[lane] - low) >> SECTOR);
+        VM_EACH(lane, a->lanes)
+            bits |= (uint64_t)1 << ((a->address[lane] - low) >> SECTOR);
         quads = (bits | bits >> 1 | bits >> 2 | bits >> 3) & 0x1111111111111111u;
         e.sectors = (unsigned)__builtin_popcountll(bits);
         e.lines = (unsigned)__builtin_popcountll(quads);
@@ -125,8 +126,7 @@ static extent extent_of(const vm_access *a)
 static vm_access interleaved(const vm_access *a)
 {
     vm_access out = *a;
-    VM_EACH(lane, a->lanes)
-    {
+    VM_EACH(lane, a->lanes) {
         uint64_t word = a->address[lane] / 4, byte = a->address[lane] % 4;
         out.address[lane] = (word * VM_LANES + lane) * 4 + byte;
     }
@@ -144,7 +144,8 @@ static extent extent_of_local(const vm_access *a)
         extent e = extent_of(&word);
         sum.bytes += e.bytes, sum.used += e.used, sum.sectors += e.sectors, sum.lines += e.lines;
         sum.lanes = e.lanes;
-        VM_EACH(lane, part.lanes) part.address[lane] += 4;
+        VM_EACH(lane, part.lanes)
+            part.address[lane] += 4;
     }
     return sum;
 }
@@ -157,8 +158,7 @@ static bool one_pass(const vm_access *a, uint32_t lanes)
     uint32_t first[BANKS], used = 0, apart = 0;
     if (a->bytes > 4 || (a->kind & VM_ATOMIC && !(a->kind & VM_JOINED)))
         return false;
-    VM_EACH(lane, lanes)
-    {
+    VM_EACH(lane, lanes) {
         uint32_t word = (uint32_t)a->address[lane] / 4, bank = word % BANKS;
         uint32_t before = used >> bank & 1 ? first[bank] : word;
         apart |= before ^ word;
@@ -175,8 +175,7 @@ static unsigned passes(const vm_access *a, uint32_t lanes, bool each)
     uint64_t word_of[MOST_WORDS];
     uint8_t next[MOST_WORDS], head[BANKS], times[BANKS] = {0};
     unsigned count = 0, worst = 0, words = a->bytes > 4 ? a->bytes / 4 : 1;
-    VM_EACH(lane, lanes)
-    {
+    VM_EACH(lane, lanes) {
         for (unsigned k = 0; k < words && count < MOST_WORDS; k++) {
             uint64_t word = a->address[lane] / 4 + k;
             unsigned bank = (unsigned)(word % BANKS), seen = 0, at = head[bank] * (unsigned)(times[bank] != 0);
@@ -199,8 +198,7 @@ static bool in_pairs(const vm_access *a, uint32_t lanes)
 {
     for (uint32_t apart = 1; apart <= 2; apart++) {
         uint64_t differ = 0;
-        VM_EACH(lane, lanes)
-        {
+        VM_EACH(lane, lanes) {
             uint32_t other = lane ^ apart;
             differ |= lanes >> other & 1 ? a->address[lane] ^ a->address[other] : 0;
         }
@@ -222,7 +220,8 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
         return 1;
     }
     for (unsigned at = 0; at < VM_LANES; at += together) {
-        uint32_t lanes = a->lanes & group << at, next = at + together < VM_LANES ? a->lanes & group << (at + together) : 0;
+        uint32_t lanes = a->lanes & group << at,
+                 next = at + together < VM_LANES ? a->lanes & group << (at + together) : 0;
         if (pairs && at / together % 2 == 0 && lanes && next && in_pairs(a, lanes | next)) {
             lanes |= next;
             at += together;
@@ -271,7 +270,8 @@ static uint64_t sectors_in_series(const vm_access *a)
     while (left) {
         uint64_t sector = a->address[__builtin_ctz(left)] >> SECTOR;
         uint32_t here = 0;
-        VM_EACH(lane, left) here |= (uint32_t)(a->address[lane] >> SECTOR == sector) << lane;
+        VM_EACH(lane, left)
+            here |= (uint32_t)(a->address[lane] >> SECTOR == sector) << lane;
         vm_access part = *a;
         unsigned most;
         part.lanes = here;
@@ -309,17 +309,13 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
 {
     unsigned most;
     switch (a->space) {
-    case PTX_SPACE_SHARED:
-        count_shared(c, a);
-        break;
+    case PTX_SPACE_SHARED: count_shared(c, a); break;
     case PTX_SPACE_CONST:
         c->const_requests++;
         c->const_lanes += lanes_in(a->lanes);
         c->const_addresses += vm_addresses(a, &most);
         break;
-    default:
-        count_memory(c, a);
-        break;
+    default: count_memory(c, a); break;
     }
 }
 
@@ -335,22 +331,42 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     case PTX_EFFECT_BRANCH_INDEXED: {
         uint32_t apart = m != w->mask;
         const vm_u32 *index = vm_r32(w, i->a);
-        VM_EACH(lane, m) apart |= index[lane] ^ index[__builtin_ctz(m)];
+        VM_EACH(lane, m)
+            apart |= index[lane] ^ index[__builtin_ctz(m)];
         c->branches++;
         c->divergent += m != 0 && apart != 0;
         return;
     }
-    case PTX_EFFECT_BARRIER:
-        c->barriers += m != 0;
-        return;
-    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_LOAD: case PTX_EFFECT_STORE: case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION: case PTX_EFFECT_TEXTURE: case PTX_EFFECT_ROWS_LOAD: case PTX_EFFECT_ROWS_STORE:
-    case PTX_EFFECT_FRAGMENT_LOAD: case PTX_EFFECT_FRAGMENT_STORE: case PTX_EFFECT_COPY: case PTX_EFFECT_COMMIT:
-    case PTX_EFFECT_WAIT: case PTX_EFFECT_COPY_ARRIVE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE:
-    case PTX_EFFECT_REMOTE: case PTX_EFFECT_BULK_GROUP: case PTX_EFFECT_MBARRIER: case PTX_EFFECT_FENCE: case PTX_EFFECT_PROXY_FENCE: case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT: case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP:
-    case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
-        return;
+    case PTX_EFFECT_BARRIER: c->barriers += m != 0; return;
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_LOAD:
+    case PTX_EFFECT_STORE:
+    case PTX_EFFECT_ATOMIC:
+    case PTX_EFFECT_REDUCTION:
+    case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_ROWS_LOAD:
+    case PTX_EFFECT_ROWS_STORE:
+    case PTX_EFFECT_FRAGMENT_LOAD:
+    case PTX_EFFECT_FRAGMENT_STORE:
+    case PTX_EFFECT_COPY:
+    case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT:
+    case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WHOLE_WARP:
+    case PTX_EFFECT_CALL:
+    case PTX_EFFECT_LEAVE: return;
     }
 }
 
@@ -375,16 +391,37 @@ static bool has_site(const ptx_insn *in)
     case KILN_CLASS_control:
         return (ptx_effect_of(in) == PTX_EFFECT_BRANCH && in->guard != PTX_NO_PRED) ||
                ptx_effect_of(in) == PTX_EFFECT_BRANCH_INDEXED;
-    case KILN_CLASS_load_global: case KILN_CLASS_store_global: case KILN_CLASS_load_shared: case KILN_CLASS_store_shared:
-    case KILN_CLASS_load_local: case KILN_CLASS_store_local: case KILN_CLASS_load_const: case KILN_CLASS_load_param:
-    case KILN_CLASS_load_generic: case KILN_CLASS_store_generic: case KILN_CLASS_copy_async: case KILN_CLASS_atomic:
-    case KILN_CLASS_barrier: case KILN_CLASS_tensor: case KILN_CLASS_texture: case KILN_CLASS_other:
-        return true;
-    case KILN_CLASS_fp32_add: case KILN_CLASS_fp32_mul: case KILN_CLASS_fp32_fma: case KILN_CLASS_fp64_add:
-    case KILN_CLASS_fp64_mul: case KILN_CLASS_fp64_fma: case KILN_CLASS_fp16: case KILN_CLASS_int: case KILN_CLASS_logic:
-    case KILN_CLASS_convert: case KILN_CLASS_special: case KILN_CLASS_compare: case KILN_CLASS_move: case KILN_CLASS_warp:
-    case KILN_CLASS_COUNT:
-        return false;
+    case KILN_CLASS_load_global:
+    case KILN_CLASS_store_global:
+    case KILN_CLASS_load_shared:
+    case KILN_CLASS_store_shared:
+    case KILN_CLASS_load_local:
+    case KILN_CLASS_store_local:
+    case KILN_CLASS_load_const:
+    case KILN_CLASS_load_param:
+    case KILN_CLASS_load_generic:
+    case KILN_CLASS_store_generic:
+    case KILN_CLASS_copy_async:
+    case KILN_CLASS_atomic:
+    case KILN_CLASS_barrier:
+    case KILN_CLASS_tensor:
+    case KILN_CLASS_texture:
+    case KILN_CLASS_other: return true;
+    case KILN_CLASS_fp32_add:
+    case KILN_CLASS_fp32_mul:
+    case KILN_CLASS_fp32_fma:
+    case KILN_CLASS_fp64_add:
+    case KILN_CLASS_fp64_mul:
+    case KILN_CLASS_fp64_fma:
+    case KILN_CLASS_fp16:
+    case KILN_CLASS_int:
+    case KILN_CLASS_logic:
+    case KILN_CLASS_convert:
+    case KILN_CLASS_special:
+    case KILN_CLASS_compare:
+    case KILN_CLASS_move:
+    case KILN_CLASS_warp:
+    case KILN_CLASS_COUNT: return false;
     }
     return true;
 }
@@ -411,8 +448,9 @@ static unsigned times_named(const ptx_function *f, uint32_t reg)
 static bool is_joined(const ptx_function *f, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
-    if ((!red && ptx_effect_of(in) != PTX_EFFECT_ATOMIC) || in->space != PTX_SPACE_SHARED || !ptx_has(in, PTX_MOD_ADD) || in->vector > 1 ||
-        (in->types[0] != PTX_U32 && in->types[0] != PTX_S32) || in->operand_count < (red ? 2 : 3))
+    if ((!red && ptx_effect_of(in) != PTX_EFFECT_ATOMIC) || in->space != PTX_SPACE_SHARED ||
+        !ptx_has(in, PTX_MOD_ADD) || in->vector > 1 || (in->types[0] != PTX_U32 && in->types[0] != PTX_S32) ||
+        in->operand_count < (red ? 2 : 3))
         return false;
     const ptx_operand *by = &in->operands[red ? 1 : 2], *to = &in->operands[0];
     return by->kind == PTX_OPERAND_IMM && by->imm == 1 &&

@@ -78,10 +78,9 @@ static uint32_t wavefronts(const vm_access *a, uint32_t bytes)
     uint32_t seen[VM_LANES][8], most = 0;
     uint8_t used[VM_LANES] = {0}, more[VM_LANES] = {0};
     bool atomic = a->kind & VM_ATOMIC;
-    VM_EACH(lane, a->lanes)
-    {
-        for (uint32_t word = (uint32_t)a->address[lane] / 4, end = (uint32_t)(a->address[lane] + bytes + 3) / 4; word < end;
-             word++) {
+    VM_EACH(lane, a->lanes) {
+        for (uint32_t word = (uint32_t)a->address[lane] / 4, end = (uint32_t)(a->address[lane] + bytes + 3) / 4;
+             word < end; word++) {
             uint32_t bank = word % VM_LANES, k = 0;
             while (k < used[bank] && k < 8 && seen[bank][k] != word)
                 k++;
@@ -111,8 +110,7 @@ static uint32_t meeting(const vm_access *a)
     uint32_t most = 0, left = a->lanes;
     while (left) {
         uint32_t first = (uint32_t)__builtin_ctz(left), same = 0;
-        VM_EACH(lane, left)
-        {
+        VM_EACH(lane, left) {
             if (a->address[lane] == a->address[first]) {
                 same++;
                 left &= ~(1u << lane);
@@ -132,8 +130,7 @@ static uint32_t passes(const vm_access *list, unsigned count, uint32_t line)
     for (unsigned n = 0; n < count; n++) {
         for (uint32_t sector = 0; sector < 4 && list[n].space != PTX_SPACE_SHARED; sector++) {
             vm_access in = list[n];
-            VM_EACH(lane, list[n].lanes)
-            {
+            VM_EACH(lane, list[n].lanes) {
                 if (line_of(in.address[lane]) != line || in.address[lane] / 32 % 4 != sector)
                     in.lanes &= ~(1u << lane);
             }
@@ -172,14 +169,16 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
         if (a->space == PTX_SPACE_SHARED) {
             uint32_t bytes = a->bytes, wide = bytes * insn->merge_count, first = insn->merge_index * bytes;
             bool aligned = insn->merge_count > 1;
-            VM_EACH(lane, a->lanes) aligned = aligned && (a->address[lane] - first) % wide == 0;
+            VM_EACH(lane, a->lanes)
+                aligned = aligned && (a->address[lane] - first) % wide == 0;
             if (aligned && !insn->merge_lead) {
                 flags |= VM_TRACE_MERGED;
                 continue;
             }
             vm_access whole = *a;
             if (aligned)
-                VM_EACH(lane, a->lanes) whole.address[lane] -= first;
+                VM_EACH(lane, a->lanes)
+                    whole.address[lane] -= first;
             shared += wavefronts(&whole, aligned ? wide : bytes);
             continue;
         }
@@ -187,17 +186,18 @@ static void record(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m, c
             vm_access each = *a;
             for (uint32_t left = a->lanes; left;) {
                 uint64_t address = a->address[__builtin_ctz(left)];
-                VM_EACH(lane, left) left &= each.address[lane] == address ? ~(1u << lane) : UINT32_MAX;
+                VM_EACH(lane, left)
+                    left &= each.address[lane] == address ? ~(1u << lane) : UINT32_MAX;
                 shared++;
             }
             continue;
         }
         bool local = a->space == PTX_SPACE_LOCAL;
         flags |= local ? VM_TRACE_LOCAL : 0;
-        VM_EACH(lane, a->lanes)
-        {
+        VM_EACH(lane, a->lanes) {
             for (uint32_t at = 0; at < a->bytes; at += local ? 4 : 32)
-                add_line(lines, &line_count, local ? local_address(w, a->address[lane] + at, lane) : a->address[lane] + at);
+                add_line(lines, &line_count,
+                         local ? local_address(w, a->address[lane] + at, lane) : a->address[lane] + at);
         }
     }
     flags |= insn->atomic && line_count ? VM_TRACE_COUNTED : 0;

@@ -15,19 +15,21 @@ typedef struct vm_profile {
     const vm_module *module;
     size_t insn_count, site_count;
     vm_tally *tally;
-    uint32_t *site_of;          /* index of an instruction's site, or VM_NO_SITE */
-    bool *joined;               /* by site: an atomic operation that takes lanes on one address together */
+    uint32_t *site_of; /* index of an instruction's site, or VM_NO_SITE */
+    bool *joined;      /* by site: an atomic operation that takes lanes on one address together */
     kiln_counters *sites;
 } vm_profile;
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */
-void vm_profile_free(vm_profile *profile); /* NULL is fine */
+void vm_profile_free(vm_profile *profile);                                      /* NULL is fine */
 void vm_profile_clear(vm_profile *profile);
 
 void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
 /* The counters of one instruction, executed and lanes with them, added to *sum. */
 void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
 /* Of all instructions: the sum, and by class (either may be NULL). */
-typedef struct vm_class_counts { uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT]; } vm_class_counts;
+typedef struct vm_class_counts {
+    uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT];
+} vm_class_counts;
 void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
 
 kiln_class vm_class_of(const ptx_insn *in);

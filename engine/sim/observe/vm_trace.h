@@ -10,49 +10,49 @@
 #include "vm_watch.h"
 
 #define VM_TRACE_LINE_BYTES 128u
-#define VM_TRACE_LINES(word) ((word) & 127u)
+#define VM_TRACE_LINES(word) ((word)&127u)
 #define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* of shared memory, 32 banks of 4 bytes */
 #define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* lanes of an atomic at the address that most of them share */
 #define VM_TRACE_MERGED (1u << 20)                     /* done by the first load of its group: see vm_traced */
 #define VM_TRACE_LOCAL (1u << 21)
-#define VM_TRACE_COUNTED (1u << 22)                    /* after the lines, for each: an atomic's passes in the L2 */
-#define VM_TRACE_SIZE(word) (1u + VM_TRACE_LINES(word) * ((word) & VM_TRACE_COUNTED ? 2u : 1u))
+#define VM_TRACE_COUNTED (1u << 22) /* after the lines, for each: an atomic's passes in the L2 */
+#define VM_TRACE_SIZE(word) (1u + VM_TRACE_LINES(word) * ((word)&VM_TRACE_COUNTED ? 2u : 1u))
 #define VM_TRACE_LINE(word) ((word) >> 4)
-#define VM_TRACE_SECTORS(word) ((word) & 15u)
+#define VM_TRACE_SECTORS(word) ((word)&15u)
 
 /* What of an instruction is recorded, and which loads of shared memory are one where they are aligned. */
 typedef struct vm_traced {
-    bool memory;                  /* its accesses are recorded */
+    bool memory; /* its accesses are recorded */
     bool atomic;
-    bool merge_lead;              /* the first of several loads, which does it for all */
+    bool merge_lead;                  /* the first of several loads, which does it for all */
     uint8_t merge_index, merge_count; /* count 1: alone */
 } vm_traced;
 
 typedef struct vm_trace_warp {
     uint32_t *words;
-    size_t count, capacity, run;  /* run: the words of the run that grows */
-    uint32_t next;                /* the instruction that would continue it */
-    uint64_t traced, issued;      /* instructions in the trace; that it executed in all */
-    bool closed, failed;          /* closed: no longer recorded; failed: out of memory */
+    size_t count, capacity, run; /* run: the words of the run that grows */
+    uint32_t next;               /* the instruction that would continue it */
+    uint64_t traced, issued;     /* instructions in the trace; that it executed in all */
+    bool closed, failed;         /* closed: no longer recorded; failed: out of memory */
 } vm_trace_warp;
 
 typedef struct vm_trace_block {
     uint64_t number;
-    bool whole;                   /* it ran to its end, so that `issued` is all there is */
+    bool whole; /* it ran to its end, so that `issued` is all there is */
     bool done;
 } vm_trace_block;
 
 /* Which blocks a launch is traced in, in ascending order. */
 struct vm_trace {
     const kiln_allocator *mem;
-    const vm_traced *insns;       /* by vm_tally_first(), `stride` bytes apart */
+    const vm_traced *insns; /* by vm_tally_first(), `stride` bytes apart */
     size_t stride;
-    const vm_launch *launch;      /* and of no other one that it makes */
+    const vm_launch *launch; /* and of no other one that it makes */
     uint32_t block_count, warps_per_block;
     vm_trace_block *blocks;
-    vm_trace_warp *warps;         /* block by block */
-    uint64_t limit;               /* instructions of a warp that are recorded */
-    bool only;                    /* no other block runs, and those but the first end when they are recorded */
+    vm_trace_warp *warps; /* block by block */
+    uint64_t limit;       /* instructions of a warp that are recorded */
+    bool only;            /* no other block runs, and those but the first end when they are recorded */
 };
 
 struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
@@ -61,10 +61,7 @@ void vm_trace_free(struct vm_trace *trace);
 vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number);
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_trace_unseen(vm_warp *w, const vm_code *i);
-static inline bool vm_trace_wants(const vm_warp *w)
-{
-    return w->block->trace && !w->block->trace[w->index].closed;
-}
+static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
 /* The block need not run on. */
 uint64_t vm_trace_slice(const vm_warp *w, uint64_t most);
 bool vm_trace_enough(const vm_block *block);

@@ -25,7 +25,7 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
 
 /* What was executed of one instruction of the PTX, in one launch. */
 typedef struct vm_tally {
-    uint64_t executed, lanes;   /* times a warp executed it, with how many lanes in all */
+    uint64_t executed, lanes; /* times a warp executed it, with how many lanes in all */
 } vm_tally;
 /* The instructions of all functions of a module, one after the other, each function's with one more for its end. */
 size_t vm_tally_count(const vm_module *module);
@@ -33,16 +33,16 @@ size_t vm_tally_first(const vm_module *module, uint32_t function);
 
 /* What a launch is watched for (vm_launch.watch), and what was seen. */
 struct vm_watch {
-    vm_tally *tally;            /* vm_tally_count() of them, added to; NULL: not counted */
+    vm_tally *tally;               /* vm_tally_count() of them, added to; NULL: not counted */
     const struct vm_hooks *checks; /* those that look on if the device has them attached, on one host thread; or NULL */
-    struct vm_profile *profile; /* vm_count.h, added to when the launch ends; NULL: not counted */
+    struct vm_profile *profile;    /* vm_count.h, added to when the launch ends; NULL: not counted */
     /* Shown every instruction that touches memory before it executes, with its accesses; and every block that has ended.
      * Called by several host threads at once, each with blocks of its own (w->block->number). NULL: nobody looks. */
     void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
     void (*block_ends)(void *user, const vm_block *block);
     void *user;
-    struct vm_trace *trace;     /* vm_trace.h; NULL: not traced */
-    bool trace_alone;           /* that is all; warps that are not traced (any more) need not be watched */
+    struct vm_trace *trace; /* vm_trace.h; NULL: not traced */
+    bool trace_alone;       /* that is all; warps that are not traced (any more) need not be watched */
 };
 
 /* vm_launch.hooks of a launch that has a vm_watch. */

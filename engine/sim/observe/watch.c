@@ -61,8 +61,7 @@ static unsigned plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, ui
         return 1;
     }
     unsigned count = 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         unsigned space = window(&address);
         count = add(out, count, space, kind, lane, bytes, address);
@@ -76,8 +75,7 @@ static unsigned copy_async(const vm_warp *w, const vm_code *i, uint32_t m, vm_ac
     uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
     unsigned count = 1;
     out[0] = (vm_access){.space = PTX_SPACE_SHARED, .kind = VM_WRITE | VM_ASYNC, .lanes = m, .bytes = i->size};
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
@@ -118,8 +116,7 @@ static unsigned fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigne
         unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
         for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
             unsigned here = 0; /* of this part: one access for each space */
-            VM_EACH(lane, m)
-            {
+            VM_EACH(lane, m) {
                 uint64_t address = vm_tile_address(&t, r, s, lane);
                 unsigned space = i->space == PTX_SPACE_GENERIC ? window(&address) : i->space;
                 here = add(out + count, here, space, kind, lane, bytes, address);
@@ -150,31 +147,38 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
         return 0;
     const ptx_insn *in = &f->insns[i->insn];
     switch (ptx_effect_of(in)) {
-    case PTX_EFFECT_LOAD:
-        return is_param(i, in) ? 0 : plain(w, i, in, m, VM_READS | order_of(in), out);
-    case PTX_EFFECT_STORE:
-        return is_param(i, in) ? 0 : plain(w, i, in, m, VM_WRITE | order_of(in), out);
+    case PTX_EFFECT_LOAD: return is_param(i, in) ? 0 : plain(w, i, in, m, VM_READS | order_of(in), out);
+    case PTX_EFFECT_STORE: return is_param(i, in) ? 0 : plain(w, i, in, m, VM_WRITE | order_of(in), out);
     case PTX_EFFECT_ATOMIC:
-    case PTX_EFFECT_REDUCTION:
-        return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
-    case PTX_EFFECT_COPY:
-        return copy_async(w, i, m, out);
-    case PTX_EFFECT_ROWS_LOAD:
-        return matrix_rows(w, i, m, VM_READS, out);
-    case PTX_EFFECT_ROWS_STORE:
-        return matrix_rows(w, i, m, VM_WRITE, out);
-    case PTX_EFFECT_FRAGMENT_LOAD:
-        return fragment(w, i, m, VM_READS, out);
-    case PTX_EFFECT_FRAGMENT_STORE:
-        return fragment(w, i, m, VM_WRITE, out);
-    case PTX_EFFECT_TEXTURE: case PTX_EFFECT_BULK: case PTX_EFFECT_BULK_STORE: case PTX_EFFECT_REMOTE:
-    case PTX_EFFECT_MBARRIER: case PTX_EFFECT_COPY_ARRIVE:
-        return 0; /* accesses that are not shown: COUNTERS.md */
-    case PTX_EFFECT_NONE: case PTX_EFFECT_HINT: case PTX_EFFECT_COMMIT: case PTX_EFFECT_WAIT: case PTX_EFFECT_BULK_GROUP:
-    case PTX_EFFECT_FENCE: case PTX_EFFECT_PROXY_FENCE: case PTX_EFFECT_BARRIER: case PTX_EFFECT_CLUSTER_ARRIVE:
-    case PTX_EFFECT_CLUSTER_WAIT: case PTX_EFFECT_WARP_BARRIER: case PTX_EFFECT_EXCHANGE: case PTX_EFFECT_WHOLE_WARP:
-    case PTX_EFFECT_BRANCH: case PTX_EFFECT_BRANCH_INDEXED: case PTX_EFFECT_CALL: case PTX_EFFECT_LEAVE:
-        return 0;
+    case PTX_EFFECT_REDUCTION: return plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case PTX_EFFECT_COPY: return copy_async(w, i, m, out);
+    case PTX_EFFECT_ROWS_LOAD: return matrix_rows(w, i, m, VM_READS, out);
+    case PTX_EFFECT_ROWS_STORE: return matrix_rows(w, i, m, VM_WRITE, out);
+    case PTX_EFFECT_FRAGMENT_LOAD: return fragment(w, i, m, VM_READS, out);
+    case PTX_EFFECT_FRAGMENT_STORE: return fragment(w, i, m, VM_WRITE, out);
+    case PTX_EFFECT_TEXTURE:
+    case PTX_EFFECT_BULK:
+    case PTX_EFFECT_BULK_STORE:
+    case PTX_EFFECT_REMOTE:
+    case PTX_EFFECT_MBARRIER:
+    case PTX_EFFECT_COPY_ARRIVE: return 0; /* accesses that are not shown: COUNTERS.md */
+    case PTX_EFFECT_NONE:
+    case PTX_EFFECT_HINT:
+    case PTX_EFFECT_COMMIT:
+    case PTX_EFFECT_WAIT:
+    case PTX_EFFECT_BULK_GROUP:
+    case PTX_EFFECT_FENCE:
+    case PTX_EFFECT_PROXY_FENCE:
+    case PTX_EFFECT_BARRIER:
+    case PTX_EFFECT_CLUSTER_ARRIVE:
+    case PTX_EFFECT_CLUSTER_WAIT:
+    case PTX_EFFECT_WARP_BARRIER:
+    case PTX_EFFECT_EXCHANGE:
+    case PTX_EFFECT_WHOLE_WARP:
+    case PTX_EFFECT_BRANCH:
+    case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_CALL:
+    case PTX_EFFECT_LEAVE: return 0;
     }
     return 0;
 }
@@ -311,10 +315,7 @@ static void block_end(vm_block *block)
 static bool enough(const vm_block *block) { return block->trace && vm_trace_enough(block); }
 static uint64_t slice(const vm_warp *w, uint64_t most) { return w->block->trace ? vm_trace_slice(w, most) : most; }
 
-static bool wants(const vm_warp *w)
-{
-    return !w->runner->run->launch->watch->trace_alone || vm_trace_wants(w);
-}
+static bool wants(const vm_warp *w) { return !w->runner->run->launch->watch->trace_alone || vm_trace_wants(w); }
 
 static void barrier(vm_block *block, uint32_t which)
 {
@@ -351,9 +352,26 @@ static void malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
 }
 
 const struct vm_hooks vm_watch_hooks = {
-    .begin = begin, .end = end, .grid = grid, .chosen = chosen, .runner_begin = runner_begin,
-    .runner_end = vm_count_end, .runner_free = vm_count_drop, .block_new = block_new, .block_free = block_free,
-    .block_start = block_start, .block_end = block_end, .enough = enough, .barrier = barrier, .stuck = stuck,
-    .deadlock = deadlock, .children = children, .wants = wants, .slice = slice, .insn = show, .unseen = unseen,
-    .met = met, .malloced = malloced,
+    .begin = begin,
+    .end = end,
+    .grid = grid,
+    .chosen = chosen,
+    .runner_begin = runner_begin,
+    .runner_end = vm_count_end,
+    .runner_free = vm_count_drop,
+    .block_new = block_new,
+    .block_free = block_free,
+    .block_start = block_start,
+    .block_end = block_end,
+    .enough = enough,
+    .barrier = barrier,
+    .stuck = stuck,
+    .deadlock = deadlock,
+    .children = children,
+    .wants = wants,
+    .slice = slice,
+    .insn = show,
+    .unseen = unseen,
+    .met = met,
+    .malloced = malloced,
 };

@@ -25,7 +25,8 @@ static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t p
         pending = expected;
         parity ^= 1;
     }
-    return MARK | (uint64_t)parity << 61 | (uint64_t)((uint32_t)tx & 0x1fffff) << 40 | (uint64_t)expected << 20 | pending;
+    return MARK | (uint64_t)parity << 61 | (uint64_t)((uint32_t)tx & 0x1fffff) << 40 | (uint64_t)expected << 20 |
+           pending;
 }
 
 static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
@@ -34,7 +35,8 @@ static bool wrong(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address,
     return false;
 }
 
-static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint64_t *bar)
+static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
+                             uint64_t *bar)
 {
     unsigned char *p = vm_reach(w, i, lane, space, address, 8, true);
     if (!p)
@@ -75,8 +77,7 @@ static uint32_t number(const vm_warp *w, uint32_t slot, uint32_t lane, uint32_t 
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane), bar = 0;
         uint32_t n = i->size == VM_BAR_TEST ? 0 : number(w, i->b, lane, 1);
         bool good = true;
@@ -127,14 +128,15 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m) vm_r32(w, i->d)[lane] = pending_of(vm_r64(w, i->a)[lane]);
+    VM_EACH(lane, m)
+        vm_r32(w, i->d)[lane] = pending_of(vm_r64(w, i->a)[lane]);
 }
 
 /* ---- bulk copies ---- */
 
 /* `bytes` at `address`, or NULL with a fault. Both ends are reached, so all between is. */
-static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint64_t bytes,
-                              bool write)
+static unsigned char *stretch(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
+                              uint64_t bytes, bool write)
 {
     unsigned char *first = vm_reach(w, i, lane, space, address, 16, write);
     unsigned char *last = first ? vm_reach(w, i, lane, space, address + bytes - 16, 16, write) : NULL;
@@ -156,7 +158,8 @@ static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
 static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *from, uint64_t bytes)
 {
     unsigned size = ptx_type_bytes((ptx_type)b->type);
-    vm_code one = {.size = (uint8_t)size, .flags = b->type == PTX_F32 && b->to.space != PTX_SPACE_SHARED ? VM_SIGNED : 0};
+    vm_code one = {.size = (uint8_t)size,
+                   .flags = b->type == PTX_F32 && b->to.space != PTX_SPACE_SHARED ? VM_SIGNED : 0};
     for (uint64_t at = 0; at < bytes; at += size) {
         uint64_t value = 0;
         memcpy(&value, from + at, size);
@@ -168,11 +171,11 @@ static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *fro
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
         if (bytes % 16) {
-            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, (uint32_t)bytes, "bulk copy of %" PRIu64 " bytes, not a multiple of 16", bytes);
+            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, (uint32_t)bytes,
+                           "bulk copy of %" PRIu64 " bytes, not a multiple of 16", bytes);
             return;
         }
         uint64_t from = address_of(w, &b->from, lane);
@@ -190,7 +193,8 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
                 if (mask >> at % 16 & 1)
                     d[at] = s[at];
         }
-        if (b->bar.space && !update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
+        if (b->bar.space &&
+            !update(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0, -(int64_t)bytes, &before))
             return;
         vm_charge(w, bytes / 256);
     }
@@ -202,8 +206,7 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_bulk *b = i->extra;
     unsigned size = ptx_type_bytes((ptx_type)b->type);
     vm_code one = {.size = (uint8_t)size};
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), before;
         unsigned char *p = vm_reach(w, i, lane, b->to.space, to, size * b->count, true);
         if (!p)
@@ -224,12 +227,12 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t to = address_of(w, &b->to, lane), bytes = vm_r64(w, i->a)[lane];
         unsigned char *first = bytes ? vm_reach(w, i, lane, b->to.space, to, 8, true) : NULL;
         if (bytes % 8) {
-            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, 8, "st.bulk of %" PRIu64 " bytes, not a multiple of 8", bytes);
+            vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, 8, "st.bulk of %" PRIu64 " bytes, not a multiple of 8",
+                           bytes);
             return;
         }
         if (bytes && (!first || !vm_reach(w, i, lane, b->to.space, to + bytes - 8, 8, true)))
@@ -249,8 +252,7 @@ void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 /* d: address in the shared memory of the block of rank b: there is one. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         if (vm_r32(w, i->b)[lane] != 0) {
             vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of one block",
                            vm_r32(w, i->b)[lane]);

@@ -21,11 +21,16 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        if (i->flags & VM_SIGNED) /* single-precision atomics on global memory flush subnormals; marked by the decoder */
-            return vm_bits32(vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
+        /* single-precision atomics on global memory flush subnormals; marked by the decoder */
+        if (i->flags & VM_SIGNED)
+            return vm_bits32(
+                vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
         return vm_bits32(vm_canon(vm_float((uint32_t)old) + vm_float((uint32_t)b)));
     case PTX_F64: return vm_bits64(vm_double(old) + vm_double(b));
-    case PTX_F16: case PTX_BF16: case PTX_F16X2: case PTX_BF16X2: {
+    case PTX_F16:
+    case PTX_BF16:
+    case PTX_F16X2:
+    case PTX_BF16X2: {
         bool pair = type == PTX_F16X2 || type == PTX_BF16X2;
         unsigned one = type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
         uint64_t result = 0;
@@ -48,8 +53,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
         if (op == PTX_MOD_ADD)
             return (uint32_t)(old + b);
         return (old < b) != max ? old : b;
-    default:
-        return op == PTX_MOD_ADD ? old + b : (old < b) != max ? old : b;
+    default: return op == PTX_MOD_ADD ? old + b : (old < b) != max ? old : b;
     }
 }
 
@@ -115,8 +119,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned type = how[0], op = how[1];
     vm_code unflushed = *i;
     unflushed.flags &= (uint8_t)~VM_SIGNED;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, true);
         if (!p)

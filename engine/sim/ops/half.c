@@ -29,8 +29,9 @@ uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsig
     default: up = half && (beyond || kept & 1); break;
     }
     kept += up;
-    code = power - 1 >= 1 - bias ? ((uint32_t)(power - 1 + bias) << mantissa) + (uint32_t)(kept - ((uint64_t)1 << mantissa))
-                                 : (uint32_t)kept;
+    code = power - 1 >= 1 - bias
+               ? ((uint32_t)(power - 1 + bias) << mantissa) + (uint32_t)(kept - ((uint64_t)1 << mantissa))
+               : (uint32_t)kept;
     if (power - 1 > bias || code >= infinite) {
         bool largest = rounding == PTX_MOD_RZ || (rounding == PTX_MOD_RM && !sign) || (rounding == PTX_MOD_RP && sign);
         code = largest ? infinite - 1 : infinite;
@@ -110,14 +111,8 @@ static uint32_t one(const vm_code *i, unsigned type, uint32_t x, uint32_t y, uin
     return flush(type, vm_half_put(type, r, PTX_MOD_RN), flags);
 }
 
-static bool is_pair(unsigned type)
-{
-    return type == PTX_F16X2 || type == PTX_BF16X2;
-}
-static unsigned single(unsigned type)
-{
-    return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
-}
+static bool is_pair(unsigned type) { return type == PTX_F16X2 || type == PTX_BF16X2; }
+static unsigned single(unsigned type) { return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16; }
 
 /* size: VM_ADD ...; space: the type. */
 void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
@@ -125,8 +120,7 @@ void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned type = single(i->space);
     const vm_u32 *a = vm_r32(w, i->a), *b = vm_r32(w, i->b), *c = vm_r32(w, i->c);
     vm_u32 *d = vm_r32(w, i->d);
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint32_t r = one(i, type, a[lane] & 0xffff, b[lane] & 0xffff, c[lane] & 0xffff);
         if (is_pair(i->space))
             r |= one(i, type, a[lane] >> 16, b[lane] >> 16, c[lane] >> 16) << 16;
@@ -161,8 +155,7 @@ void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned type = single(i->space);
     const vm_u32 *a = vm_r32(w, i->a), *b = vm_r32(w, i->b);
     uint32_t low = 0, high = 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint32_t x = flush(type, a[lane] & 0xffff, i->flags), y = flush(type, b[lane] & 0xffff, i->flags);
         low |= (uint32_t)compare(i->count, vm_half_get(type, x), vm_half_get(type, y)) << lane;
         x = flush(type, a[lane] >> 16, i->flags), y = flush(type, b[lane] >> 16, i->flags);
@@ -178,5 +171,5 @@ void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t low = *vm_pred(w, i->a), high = *vm_pred(w, i->b), one_half = (uint32_t)i->imm;
     VM_EACH(lane, m)
-    vm_r32(w, i->d)[lane] = (low >> lane & 1 ? one_half : 0) | (high >> lane & 1 ? one_half : 0) << 16;
+        vm_r32(w, i->d)[lane] = (low >> lane & 1 ? one_half : 0) | (high >> lane & 1 ? one_half : 0) << 16;
 }

@@ -45,7 +45,9 @@ void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
             unsigned where = metadata[row % 8 * 4 + (x->selector * lanes + lane) % 4] >> shift & 15;
             uint16_t *out = column + row * terms + g * group / 2;
             for (unsigned e = 0; e < group / 2; e++) {
-                unsigned at = bits == 32 ? where >> 3 : bits == 4 ? (where >> e / 2 * 2 & 3) * 2 + e % 2 : where >> 2 * e & 3;
+                unsigned at = bits == 32  ? where >> 3
+                              : bits == 4 ? (where >> e / 2 * 2 & 3) * 2 + e % 2
+                                          : where >> 2 * e & 3;
                 out[e] = (uint16_t)(g * group + at);
             }
         }
@@ -92,22 +94,22 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
             unpack_row(tile[lane], i->c & SIX ? 6 : 4);
     }
     for (unsigned k = 0; k < i->count; k++) {
-        VM_EACH(lane, have)
-        {
+        VM_EACH(lane, have) {
             unsigned char part[8] = {0};
             unsigned char(*t)[16] = &tile[k * rows_each];
             if (tall) { /* element (r, c) of the transposed matrix is that of row c */
                 for (unsigned e = 0; e < 8; e++)
                     part[e] = t[lane % 4 * 4 + e % 4][lane / 4 + e / 4 * 8];
-                vm_r32(w, slots[2 * k + 1])[lane] = (uint32_t)part[4] | (uint32_t)part[5] << 8 | (uint32_t)part[6] << 16 |
-                                                   (uint32_t)part[7] << 24;
+                vm_r32(w, slots[2 * k + 1])[lane] = (uint32_t)part[4] | (uint32_t)part[5] << 8 |
+                                                    (uint32_t)part[6] << 16 | (uint32_t)part[7] << 24;
             } else if (i->c & TRANSPOSED) {
                 memcpy(part, &t[lane % 4 * 2][lane / 4 * 2], 2);
                 memcpy(part + 2, &t[lane % 4 * 2 + 1][lane / 4 * 2], 2);
             } else {
                 memcpy(part, &t[lane / 4][lane % 4 * 4], 4);
             }
-            uint32_t value = (uint32_t)part[0] | (uint32_t)part[1] << 8 | (uint32_t)part[2] << 16 | (uint32_t)part[3] << 24;
+            uint32_t value = (uint32_t)part[0] | (uint32_t)part[1] << 8 | (uint32_t)part[2] << 16 |
+                             (uint32_t)part[3] << 24;
             vm_r32(w, slots[tall ? 2 * k : k])[lane] = value;
         }
     }
@@ -143,8 +145,7 @@ void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
     if (!have)
         return;
     memcpy(from, vm_r32(w, i->a), sizeof from);
-    VM_EACH(lane, have)
-    {
+    VM_EACH(lane, have) {
         unsigned row = lane / 4, column = lane % 4 * 2;
         uint32_t low = from[column * 4 + row / 2] >> row % 2 * 16 & 0xffff;
         uint32_t high = from[(column + 1) * 4 + row / 2] >> row % 2 * 16 & 0xffff;
@@ -182,7 +183,8 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
     unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
     vm_tile t = {.which = (char)i->count, .across = i->c & 1, .scaled = *x, .bits = bits};
     t.bytes = bits >= 8 ? bits / 8 : 4;
-    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1; /* of less than a byte: a word at a time, which never crosses a row */
+    /* of less than a byte: a word at a time, which never crosses a row */
+    t.per = bits >= 8 ? vm_per_register(x->d.type) : 1;
     t.scaled.k = (uint16_t)(x->k / unit);
     unsigned wide = t.which == 'a' ? x->k : x->n, tall = t.which == 'b' ? x->k : x->m;
     t.stride = (i->b ? vm_r32(w, i->b)[first] : t.across ? tall : wide) / unit;
@@ -212,8 +214,7 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
     const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
     const unsigned bits = t.bits, bytes = t.bytes, per = t.per;
     for (unsigned r = 0; r < f->count; r++) {
-        VM_EACH(l, have)
-        {
+        VM_EACH(l, have) {
             uint64_t value = 0;
             if (write)
                 value = bytes == 8 ? vm_r64(w, f->slots[r])[l] : vm_r32(w, f->slots[r])[l];

@@ -6,15 +6,21 @@
 #include "vm_ops.h"
 
 /* bits of one; mantissa; bias; the code of the greatest number; the code of what is no number (0: there is none) */
-typedef struct narrow { uint8_t bits, mantissa, bias, most, nan; } narrow;
+typedef struct narrow {
+    uint8_t bits, mantissa, bias, most, nan;
+} narrow;
 
 static narrow narrow_of(unsigned type)
 {
     switch (type) {
-    case PTX_E4M3X2: case PTX_E4M3X4: return (narrow){8, 3, 7, 0x7e, 0x7f};
-    case PTX_E5M2X2: case PTX_E5M2X4: return (narrow){8, 2, 15, 0x7b, 0x7f};
-    case PTX_E2M3X2: case PTX_E2M3X4: return (narrow){8, 3, 1, 0x1f, 0};
-    case PTX_E3M2X2: case PTX_E3M2X4: return (narrow){8, 2, 3, 0x1f, 0};
+    case PTX_E4M3X2:
+    case PTX_E4M3X4: return (narrow){8, 3, 7, 0x7e, 0x7f};
+    case PTX_E5M2X2:
+    case PTX_E5M2X4: return (narrow){8, 2, 15, 0x7b, 0x7f};
+    case PTX_E2M3X2:
+    case PTX_E2M3X4: return (narrow){8, 3, 1, 0x1f, 0};
+    case PTX_E3M2X2:
+    case PTX_E3M2X4: return (narrow){8, 2, 3, 0x1f, 0};
     default: return (narrow){4, 1, 1, 7, 0}; /* e2m1 */
     }
 }
@@ -22,8 +28,12 @@ static narrow narrow_of(unsigned type)
 static unsigned sign_shift(unsigned type)
 {
     switch (type) {
-    case PTX_E2M3X2: case PTX_E2M3X4: case PTX_E3M2X2: case PTX_E3M2X4: return 5;
-    case PTX_E2M1X2: case PTX_E2M1X4: return 3;
+    case PTX_E2M3X2:
+    case PTX_E2M3X4:
+    case PTX_E3M2X2:
+    case PTX_E3M2X4: return 5;
+    case PTX_E2M1X2:
+    case PTX_E2M1X4: return 3;
     default: return 7;
     }
 }
@@ -102,14 +112,15 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned to = i->space, from = i->count;
     bool relu = i->flags & VM_RELU, finite = i->flags & VM_XORSIGN;
     const uint32_t *slots = i->extra;
-    VM_EACH(lane, m)
-    {
-        uint32_t a = vm_r32(w, i->a)[lane], b = i->b ? vm_r32(w, i->b)[lane] : 0, random = i->c ? vm_r32(w, i->c)[lane] : 0, r = 0;
+    VM_EACH(lane, m) {
+        uint32_t a = vm_r32(w, i->a)[lane], b = i->b ? vm_r32(w, i->b)[lane] : 0,
+                 random = i->c ? vm_r32(w, i->c)[lane] : 0, r = 0;
         double high = (double)vm_float(a), low = (double)vm_float(b);
         if (from == PTX_F16X2)
             high = vm_half_get(PTX_F16, a >> 16), low = vm_half_get(PTX_F16, a & 0xffff);
         switch (to) {
-        case PTX_F16X2: case PTX_BF16X2: {
+        case PTX_F16X2:
+        case PTX_BF16X2: {
             unsigned half = to == PTX_F16X2 ? PTX_F16 : PTX_BF16;
             if (from == PTX_F32) {
                 unsigned cut = half == PTX_F16 ? 13 : 16;
@@ -118,7 +129,8 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
                 break;
             }
             for (unsigned k = 0; k < 2; k++) {
-                double x = from == PTX_UE8M0X2 ? ((a >> 8 * k & 255) == 255 ? NAN : ldexp(1, (int)(a >> 8 * k & 255) - 127))
+                double x = from == PTX_UE8M0X2
+                               ? ((a >> 8 * k & 255) == 255 ? NAN : ldexp(1, (int)(a >> 8 * k & 255) - 127))
                            : from == PTX_E2M1X2 ? from_narrow(from, a >> 4 * k & 15)
                                                 : from_narrow(from, a >> 8 * k & 255);
                 if (relu && x <= 0)
@@ -134,7 +146,11 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
             r = to_power(a, up, finite) << 8 | to_power(b, up, finite);
             break;
         }
-        case PTX_E4M3X4: case PTX_E5M2X4: case PTX_E2M3X4: case PTX_E3M2X4: case PTX_E2M1X4: {
+        case PTX_E4M3X4:
+        case PTX_E5M2X4:
+        case PTX_E2M3X4:
+        case PTX_E3M2X4:
+        case PTX_E2M1X4: {
             narrow f = narrow_of(to);
             for (unsigned k = 0; k < 4; k++) { /* the first source goes highest */
                 uint32_t bits = f.bits == 8 ? random >> (k < 2 ? 16 : 0) & 0xffff
@@ -159,8 +175,7 @@ void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     int before = fegetround();
     fesetround(vm_host_rounding(i->count));
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t a = vm_r64(w, i->a)[lane], b = vm_r64(w, i->b)[lane], c = i->c ? vm_r64(w, i->c)[lane] : 0, r = 0;
         for (unsigned k = 0; k < 64; k += 32) {
             float x = vm_float((uint32_t)(a >> k)), y = vm_float((uint32_t)(b >> k)), z = vm_float((uint32_t)(c >> k));

@@ -46,7 +46,8 @@ void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
     vm_f32 *d = (vm_f32 *)(void *)vm_at(w, i->d);
     int before = fegetround();
     fesetround(vm_host_rounding(i->count));
-    VM_EACH(lane, m) d[lane] = vm_round_f32(i->size, a[lane], b[lane], c[lane], i->flags);
+    VM_EACH(lane, m)
+        d[lane] = vm_round_f32(i->size, a[lane], b[lane], c[lane], i->flags);
     fesetround(before);
 }
 
@@ -57,8 +58,7 @@ void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m)
     vm_f64 *d = (vm_f64 *)(void *)vm_at(w, i->d);
     int before = fegetround();
     fesetround(vm_host_rounding(i->count));
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         volatile double x = a[lane], y = b[lane], z = c[lane], r;
         switch (i->size) {
         case VM_ADD: r = x + y; break;
@@ -80,10 +80,7 @@ static bool is_float(unsigned type)
 {
     return type == PTX_F16 || type == PTX_BF16 || type == PTX_F32 || type == PTX_F64;
 }
-static bool is_signed(unsigned type)
-{
-    return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64;
-}
+static bool is_signed(unsigned type) { return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64; }
 
 static double read_float(unsigned type, uint64_t bits, unsigned flags)
 {
@@ -190,8 +187,7 @@ static uint64_t narrow(unsigned type, uint64_t bits)
 void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count, rounding = i->size;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t bits = i->c & 1 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane], r;
         if (is_float(from)) {
             double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* there .ftz does nothing */
@@ -218,8 +214,7 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = i->space == PTX_F16X2 ? PTX_F16 : PTX_BF16;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         double a = (double)vm_float(vm_r32(w, i->a)[lane]);
         if (i->space == PTX_TF32) {
             if (i->flags & VM_RELU && a <= 0)
@@ -243,8 +238,7 @@ void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned width = 8 * ptx_type_bytes((ptx_type)i->space);
     uint32_t keep = (1u << width) - 1;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t a = (uint64_t)(int32_t)vm_r32(w, i->a)[lane], b = (uint64_t)(int32_t)vm_r32(w, i->b)[lane];
         uint32_t x = (uint32_t)int_to_int(i->space, PTX_S32, a, true) & keep;
         uint32_t y = (uint32_t)int_to_int(i->space, PTX_S32, b, true) & keep;
@@ -258,8 +252,7 @@ void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 /* flags: 1 carry in, 2 carry out, 4 subtract, 8 multiply first, 16 its high half, 32 signed, 64 of 64 bits. */
 void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         /* One flag serves both: subtracting is adding the complement, so a set flag is no borrow. */
         bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
         bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
@@ -273,7 +266,8 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
             else if (wide)
                 a = i->flags & 32 ? vm_smulhi64(a, b) : vm_umulhi64(a, b);
             else
-                a = i->flags & 32 ? (uint64_t)((int64_t)(int32_t)(uint32_t)a * (int32_t)(uint32_t)b >> 32) : a * b >> 32;
+                a = i->flags & 32 ? (uint64_t)((int64_t)(int32_t)(uint32_t)a * (int32_t)(uint32_t)b >> 32)
+                                  : a * b >> 32;
             a = wide ? a : (uint32_t)a;
             b = c;
         }
@@ -296,8 +290,7 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 /* size: VM_ADD, VM_MIN or VM_MAX on halves; flags: VM_SIGNED, VM_RELU. */
 void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint32_t a = vm_r32(w, i->a)[lane], b = vm_r32(w, i->b)[lane], r = 0;
         for (unsigned k = 0; k < 32; k += 16) {
             int32_t x = (int32_t)(a >> k & 0xffff), y = (int32_t)(b >> k & 0xffff), z;
@@ -324,8 +317,7 @@ void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned whole = i->size * i->count;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t low = read_wide(w, i->a, whole > 32 ? 64 : 32, lane), high = 0;
         if (whole == 128)
             high = vm_r64(w, i->a)[lane + VM_LANES];
@@ -346,8 +338,7 @@ void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned whole = i->size * i->count;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t part[2] = {0, 0};
         for (unsigned k = 0; k < i->count; k++) {
             uint64_t value = read_wide(w, slots[k], i->size, lane);
@@ -378,26 +369,38 @@ static uint64_t special(vm_warp *w, unsigned which)
     const vm_launch *launch = w->runner->run->launch;
     const vm_run_state *run = w->runner->run;
     switch (which) {
-    case PTX_SREG_NTID_X: case PTX_SREG_NTID_Y: case PTX_SREG_NTID_Z: return launch->block[which - PTX_SREG_NTID_X];
-    case PTX_SREG_CTAID_X: case PTX_SREG_CTAID_Y: case PTX_SREG_CTAID_Z: return w->block->id[which - PTX_SREG_CTAID_X];
-    case PTX_SREG_NCTAID_X: case PTX_SREG_NCTAID_Y: case PTX_SREG_NCTAID_Z:
-        return launch->grid[which - PTX_SREG_NCTAID_X];
+    case PTX_SREG_NTID_X:
+    case PTX_SREG_NTID_Y:
+    case PTX_SREG_NTID_Z: return launch->block[which - PTX_SREG_NTID_X];
+    case PTX_SREG_CTAID_X:
+    case PTX_SREG_CTAID_Y:
+    case PTX_SREG_CTAID_Z: return w->block->id[which - PTX_SREG_CTAID_X];
+    case PTX_SREG_NCTAID_X:
+    case PTX_SREG_NCTAID_Y:
+    case PTX_SREG_NCTAID_Z: return launch->grid[which - PTX_SREG_NCTAID_X];
     case PTX_SREG_WARPID: return w->index;
     case PTX_SREG_NWARPID: return w->block->warp_count;
     case PTX_SREG_NSMID: return (uint64_t)(run->device->limits.sm_count > 0 ? run->device->limits.sm_count : 1);
     case PTX_SREG_SMID: return w->block->number % special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
-    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* moves between any two looks */
+    case PTX_SREG_CLOCK:
+    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* moves between any two looks */
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
-    case PTX_SREG_GLOBALTIMER: case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
+    case PTX_SREG_GLOBALTIMER:
+    case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
     case PTX_SREG_GLOBALTIMER_HI: return kiln__now_ns() >> 32;
-    case PTX_SREG_CLUSTERID_X: case PTX_SREG_CLUSTERID_Y: case PTX_SREG_CLUSTERID_Z:
-        return w->block->id[which - PTX_SREG_CLUSTERID_X]; /* a cluster is one block */
-    case PTX_SREG_NCLUSTERID_X: case PTX_SREG_NCLUSTERID_Y: case PTX_SREG_NCLUSTERID_Z:
-        return launch->grid[which - PTX_SREG_NCLUSTERID_X];
-    case PTX_SREG_CLUSTER_NCTAID_X: case PTX_SREG_CLUSTER_NCTAID_Y: case PTX_SREG_CLUSTER_NCTAID_Z:
+    case PTX_SREG_CLUSTERID_X:
+    case PTX_SREG_CLUSTERID_Y:
+    case PTX_SREG_CLUSTERID_Z: return w->block->id[which - PTX_SREG_CLUSTERID_X]; /* a cluster is one block */
+    case PTX_SREG_NCLUSTERID_X:
+    case PTX_SREG_NCLUSTERID_Y:
+    case PTX_SREG_NCLUSTERID_Z: return launch->grid[which - PTX_SREG_NCLUSTERID_X];
+    case PTX_SREG_CLUSTER_NCTAID_X:
+    case PTX_SREG_CLUSTER_NCTAID_Y:
+    case PTX_SREG_CLUSTER_NCTAID_Z:
     case PTX_SREG_CLUSTER_NCTARANK: return 1;
-    case PTX_SREG_AGGR_SMEM_SIZE: case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
+    case PTX_SREG_AGGR_SMEM_SIZE:
+    case PTX_SREG_TOTAL_SMEM_SIZE: return run->shared_gap + (run->shared_end - run->shared_dynamic);
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
     case PTX_SREG_ENVREG1: return run->workspace >> 32; /* where cooperative groups look for it */
     case PTX_SREG_ENVREG2: return run->workspace;
@@ -412,12 +415,13 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
     uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
         same = special(w, which);
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t value = same;
         uint32_t bit = 1u << lane;
         switch (which) {
-        case PTX_SREG_TID_X: case PTX_SREG_TID_Y: case PTX_SREG_TID_Z: value = w->tid[which - PTX_SREG_TID_X][lane]; break;
+        case PTX_SREG_TID_X:
+        case PTX_SREG_TID_Y:
+        case PTX_SREG_TID_Z: value = w->tid[which - PTX_SREG_TID_X][lane]; break;
         case PTX_SREG_LANEID: value = lane; break;
         case PTX_SREG_LANEMASK_EQ: value = bit; break;
         case PTX_SREG_LANEMASK_LE: value = bit | (bit - 1); break;
@@ -437,8 +441,7 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t value = w->frame->local_base + i->imm;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         if (i->flags & VM_REG64)
             vm_r64(w, i->d)[lane] = value;
         else
@@ -452,14 +455,12 @@ void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m)
     w->event |= VM_EVENT_YIELD;
 }
 
-void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    (void)w, (void)i, (void)m;
-}
+void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void)m; }
 
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m) vm_r64(w, i->d)[lane] = 0; /* cache policies change nothing that can be seen */
+    VM_EACH(lane, m)
+        vm_r64(w, i->d)[lane] = 0; /* cache policies change nothing that can be seen */
 }
 
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m)

@@ -26,8 +26,8 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     at[3] = layer;
     const char *op = ptx_op_name((ptx_op)w->frame->function->ptx->insns[i->insn].op);
     if (at[0] % width != 0) {
-        vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, (uint64_t)at[0], width, "misaligned %s of %u bytes at byte %" PRId64
-                       " of a surface's row", op, width, at[0]);
+        vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, (uint64_t)at[0], width,
+                       "misaligned %s of %u bytes at byte %" PRId64 " of a surface's row", op, width, at[0]);
         return NULL;
     }
     if (most[0] > 0)
@@ -42,23 +42,25 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
             inside = false;
     }
     if (!inside && l->edge != PTX_MOD_ZERO) {
-        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, (uint64_t)at[0], width, "%s of %u bytes at byte %" PRId64 " of row %"
-                       PRId64 ", plane %" PRId64 ", layer %" PRId64 " is outside of a surface of %" PRId64 " bytes a row, "
-                       "%u rows, %u planes, %u layers", op, width, at[0], at[1], at[2], at[3], row, level->size[1],
-                       level->size[2], image->layers ? image->layers : 1);
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, (uint64_t)at[0], width,
+                       "%s of %u bytes at byte %" PRId64 " of row %" PRId64 ", plane %" PRId64 ", layer %" PRId64
+                       " is outside of a surface of %" PRId64 " bytes a row, "
+                       "%u rows, %u planes, %u layers",
+                       op, width, at[0], at[1], at[2], at[3], row, level->size[1], level->size[2],
+                       image->layers ? image->layers : 1);
         return NULL;
     }
     *failed = false;
     *image_out = image;
     return inside ? image->host + level->offset + (uint64_t)(at[2] + at[3]) * level->slice +
-                        (uint64_t)at[1] * level->pitch + (uint64_t)at[0] : NULL;
+                        (uint64_t)at[1] * level->pitch + (uint64_t)at[0]
+                  : NULL;
 }
 
 void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const vm_image *image;
         bool failed;
         const unsigned char *p = reach(w, i, lane, (uint32_t)i->size * l->count, &image, &failed);
@@ -79,8 +81,7 @@ void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const vm_image *image;
         bool failed;
         unsigned char *p = reach(w, i, lane, (uint32_t)i->size * l->count, &image, &failed);
@@ -111,8 +112,7 @@ static unsigned reduction_type(const vm_lookup *l, const vm_image *image, unsign
 void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const vm_image *image;
         bool failed;
         unsigned char *p = reach(w, i, lane, i->size, &image, &failed);
@@ -121,8 +121,10 @@ void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m)
         if (!p)
             continue;
         if (l->formatted && vm_format_bytes(image->format) * image->channels < i->size) {
-            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, i->size, "sured.p of %u bytes on a surface whose texels have "
-                           "%u", i->size, vm_format_bytes(image->format) * image->channels);
+            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, i->size,
+                           "sured.p of %u bytes on a surface whose texels have "
+                           "%u",
+                           i->size, vm_format_bytes(image->format) * image->channels);
             return;
         }
         const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, l->values[0])[lane] : vm_r32(w, l->values[0])[lane];

@@ -15,13 +15,18 @@ const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uin
     const vm_texture *texture = vm_texture_find(w->runner->run->device, handle);
     const char *wanted = surface ? "surface" : "texture", *other = surface ? "texture" : "surface", *op = name_of(w, i);
     if (!texture)
-        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s with 0x%" PRIx64 ", which is the handle of no %s "
-                       "object", op, handle, wanted);
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0,
+                       "%s with 0x%" PRIx64 ", which is the handle of no %s "
+                       "object",
+                       op, handle, wanted);
     else if (texture->surface != surface)
-        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s with the handle of a %s object instead of a %s "
-                       "object", op, other, wanted);
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0,
+                       "%s with the handle of a %s object instead of a %s "
+                       "object",
+                       op, other, wanted);
     else if (texture->stale)
-        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s on a %s object whose array was destroyed", op, wanted);
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, handle, 0, "%s on a %s object whose array was destroyed", op,
+                       wanted);
     else
         return texture;
     return NULL;
@@ -65,10 +70,7 @@ VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value)
 /* ---- formats ---- */
 
 /* IEC 61966-2-1: from the encoded value to a linear one. */
-static float linear_of(float c)
-{
-    return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f);
-}
+static float linear_of(float c) { return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f); }
 
 static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned channel)
 {
@@ -87,7 +89,9 @@ static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned chan
 
 static uint32_t integer_of(vm_format format, uint32_t bits)
 {
-    return format == VM_S8 ? (uint32_t)(int32_t)(int8_t)bits : format == VM_S16 ? (uint32_t)(int32_t)(int16_t)bits : bits;
+    return format == VM_S8    ? (uint32_t)(int32_t)(int8_t)bits
+           : format == VM_S16 ? (uint32_t)(int32_t)(int16_t)bits
+                              : bits;
 }
 
 void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel)

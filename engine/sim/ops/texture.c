@@ -11,30 +11,24 @@ typedef struct probe {
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer;       /* of a cubemap: the cube */
-    bool no_layer;        /* the one that was asked for is not there: `layer` is the last one */
+    uint32_t layer; /* of a cubemap: the cube */
+    bool no_layer;  /* the one that was asked for is not there: `layer` is the last one */
     int32_t offset[3];
-    bool failed;          /* a fault was recorded */
+    bool failed; /* a fault was recorded */
 } probe;
 
 /* Where on a texture: texels of the level, or of a face. */
 typedef struct spot {
     double u[3];
-    uint32_t slice;       /* layer, or face of a cube */
+    uint32_t slice; /* layer, or face of a cube */
 } spot;
 
 #define FAR 0x1p30
 
 /* Within what an integer holds with room to add to; what is no number counts as zero. */
-static double bounded(double x)
-{
-    return x >= FAR ? FAR : x > -FAR ? x : x <= -FAR ? -FAR : 0;
-}
+static double bounded(double x) { return x >= FAR ? FAR : x > -FAR ? x : x <= -FAR ? -FAR : 0; }
 
-static float lane_float(const probe *p, uint32_t slot)
-{
-    return vm_float(vm_r32(p->w, slot)[p->lane]);
-}
+static float lane_float(const probe *p, uint32_t slot) { return vm_float(vm_r32(p->w, slot)[p->lane]); }
 
 /* ---- one texel ---- */
 
@@ -46,18 +40,13 @@ static bool place(vm_edge edge, int64_t i, uint32_t n, int64_t *at)
     if (i >= 0 && i < n)
         return true;
     switch (edge) {
-    case VM_EDGE_WRAP:
-        *at = (i % n + n) % n;
-        return true;
+    case VM_EDGE_WRAP: *at = (i % n + n) % n; return true;
     case VM_EDGE_MIRROR:
         turn = (i % (2 * (int64_t)n) + 2 * (int64_t)n) % (2 * (int64_t)n);
         *at = turn < n ? turn : 2 * (int64_t)n - 1 - turn;
         return true;
-    case VM_EDGE_CLAMP:
-        *at = i < 0 ? 0 : (int64_t)n - 1;
-        return true;
-    case VM_EDGE_BORDER:
-        break;
+    case VM_EDGE_CLAMP: *at = i < 0 ? 0 : (int64_t)n - 1; return true;
+    case VM_EDGE_BORDER: break;
     }
     return false;
 }
@@ -76,10 +65,9 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
     const uint32_t bytes = vm_format_bytes(image->format) * image->channels;
     const uint64_t offset = level->offset + (uint64_t)(slice + at[2]) * level->slice + (uint64_t)at[1] * level->pitch +
                             (uint64_t)at[0] * bytes;
-    const unsigned char *texel = image->host
-                                     ? image->host + offset
-                                     : vm_reach(p->w, p->i, p->lane, PTX_SPACE_GLOBAL, image->address + offset, bytes,
-                                                false);
+    const unsigned char *texel = image->host ? image->host + offset
+                                             : vm_reach(p->w, p->i, p->lane, PTX_SPACE_GLOBAL, image->address + offset,
+                                                        bytes, false);
     if (texel)
         vm_texel_read(p->texture, texel, out);
     p->failed |= !texel;
@@ -127,7 +115,8 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
     double d[3], s, t, m;
     direction_of(slice % 6, (2 * (double)at[0] + 1) / n - 1, (2 * (double)at[1] + 1) / n - 1, d);
     const uint32_t face = face_of(d, &s, &t, &m);
-    const int64_t inside[3] = {(int64_t)bounded(floor((s / m + 1) / 2 * n)), (int64_t)bounded(floor((t / m + 1) / 2 * n)), 0};
+    const int64_t inside[3] = {(int64_t)bounded(floor((s / m + 1) / 2 * n)),
+                               (int64_t)bounded(floor((t / m + 1) / 2 * n)), 0};
     int64_t kept[3] = {0};
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, inside[k], level->size[0], &kept[k]);
@@ -372,7 +361,8 @@ static void fetch(probe *p, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
     const bool levels = p->l->lod != VM_NO_SLOT;
-    const int32_t asked = levels ? (int32_t)vm_r32(p->w, p->l->lod)[p->lane] : 0, last = (int32_t)image->level_count - 1;
+    const int32_t asked = levels ? (int32_t)vm_r32(p->w, p->l->lod)[p->lane] : 0,
+                  last = (int32_t)image->level_count - 1;
     const vm_level *level = &image->levels[asked < 0 ? 0 : asked < last ? asked : last];
     memset(out, 0, sizeof *out);
     if (p->no_layer || (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && image->host))
@@ -431,8 +421,7 @@ static bool aim(probe *p)
 /* extra: the vm_lookup; e: where linear memory is remembered. */
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         probe p = {.w = w, .i = i, .lane = lane, .l = i->extra};
         vm_texel texel;
         if (!aim(&p))
@@ -453,11 +442,11 @@ void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
 /* The numbers that the PTX ISA gives to channel_data_type and channel_order (section "Opaque Types"). */
 static uint32_t data_type(const vm_texture *t)
 {
-    static const uint16_t integers[VM_FORMATS] = {[VM_S8] = 0x10d7, [VM_S16] = 0x10d8, [VM_S32] = 0x10d9,
-                                                  [VM_U8] = 0x10da, [VM_U16] = 0x10db, [VM_U32] = 0x10dc,
-                                                  [VM_F16] = 0x10dd, [VM_F32] = 0x10de};
-    static const uint16_t fractions[VM_FORMATS] = {[VM_S8] = 0x10d0, [VM_S16] = 0x10d1, [VM_U8] = 0x10d2,
-                                                   [VM_U16] = 0x10d3};
+    static const uint16_t integers[VM_FORMATS] = {
+        [VM_S8] = 0x10d7,  [VM_S16] = 0x10d8, [VM_S32] = 0x10d9, [VM_U8] = 0x10da,
+        [VM_U16] = 0x10db, [VM_U32] = 0x10dc, [VM_F16] = 0x10dd, [VM_F32] = 0x10de};
+    static const uint16_t fractions[VM_FORMATS] = {
+        [VM_S8] = 0x10d0, [VM_S16] = 0x10d1, [VM_U8] = 0x10d2, [VM_U16] = 0x10d3};
     const uint16_t fraction = fractions[t->image.format];
     return fraction && !t->surface && vm_format_is_float(t) ? fraction : integers[t->image.format];
 }
@@ -470,7 +459,8 @@ static uint32_t channel_order(const vm_image *image)
 /* As PTX numbers them: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border. */
 static uint32_t address_mode(const vm_texture *t, unsigned k)
 {
-    static const uint8_t numbers[] = {[VM_EDGE_WRAP] = 0, [VM_EDGE_MIRROR] = 1, [VM_EDGE_CLAMP] = 3, [VM_EDGE_BORDER] = 4};
+    static const uint8_t numbers[] = {
+        [VM_EDGE_WRAP] = 0, [VM_EDGE_MIRROR] = 1, [VM_EDGE_CLAMP] = 3, [VM_EDGE_BORDER] = 4};
     return numbers[t->edge[k]];
 }
 
@@ -500,15 +490,22 @@ static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
     const bool there = level < image->level_count;
     const vm_level *of = there ? &image->levels[level] : &none;
     switch (question) {
-    case PTX_OP_TXQ_WIDTH: case PTX_OP_SUQ_WIDTH: case PTX_OP_TXQ_LEVEL_WIDTH: return of->size[0];
-    case PTX_OP_TXQ_HEIGHT: case PTX_OP_SUQ_HEIGHT: case PTX_OP_TXQ_LEVEL_HEIGHT:
-        return there ? height_of(t, of) : 0;
-    case PTX_OP_TXQ_DEPTH: case PTX_OP_SUQ_DEPTH: case PTX_OP_TXQ_LEVEL_DEPTH:
-        return there ? depth_of(t, of) : 0;
-    case PTX_OP_TXQ_CHANNEL_DATA_TYPE: case PTX_OP_SUQ_CHANNEL_DATA_TYPE: return data_type(t);
-    case PTX_OP_TXQ_CHANNEL_ORDER: case PTX_OP_SUQ_CHANNEL_ORDER: return channel_order(image);
+    case PTX_OP_TXQ_WIDTH:
+    case PTX_OP_SUQ_WIDTH:
+    case PTX_OP_TXQ_LEVEL_WIDTH: return of->size[0];
+    case PTX_OP_TXQ_HEIGHT:
+    case PTX_OP_SUQ_HEIGHT:
+    case PTX_OP_TXQ_LEVEL_HEIGHT: return there ? height_of(t, of) : 0;
+    case PTX_OP_TXQ_DEPTH:
+    case PTX_OP_SUQ_DEPTH:
+    case PTX_OP_TXQ_LEVEL_DEPTH: return there ? depth_of(t, of) : 0;
+    case PTX_OP_TXQ_CHANNEL_DATA_TYPE:
+    case PTX_OP_SUQ_CHANNEL_DATA_TYPE: return data_type(t);
+    case PTX_OP_TXQ_CHANNEL_ORDER:
+    case PTX_OP_SUQ_CHANNEL_ORDER: return channel_order(image);
     case PTX_OP_TXQ_NORMALIZED_COORDS: return t->normalized;
-    case PTX_OP_TXQ_ARRAY_SIZE: case PTX_OP_SUQ_ARRAY_SIZE: return image->cube ? image->layers / 6 : image->layers;
+    case PTX_OP_TXQ_ARRAY_SIZE:
+    case PTX_OP_SUQ_ARRAY_SIZE: return image->cube ? image->layers / 6 : image->layers;
     case PTX_OP_TXQ_NUM_MIPMAP_LEVELS: return image->level_count;
     case PTX_OP_TXQ_NUM_SAMPLES: return 1;
     case PTX_OP_TXQ_FILTER_MODE: return t->linear;
@@ -524,8 +521,7 @@ void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
     const bool surface = i->b >= PTX_OP_SUQ_WIDTH && i->b <= PTX_OP_SUQ_MEMORY_LAYOUT;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const vm_texture *t = vm_texture_of(w, i, lane, vm_r64(w, l->object)[lane], surface);
         if (!t)
             return;
@@ -536,8 +532,7 @@ void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t result = 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const vm_texture *t = vm_texture_find(w->runner->run->device, vm_r64(w, i->a)[lane]);
         const bool is = t && i->b != PTX_OP_ISTYPEP_SAMPLERREF && t->surface == (i->b == PTX_OP_ISTYPEP_SURFREF);
         result |= (uint32_t)is << lane;

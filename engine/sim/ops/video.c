@@ -134,9 +134,10 @@ static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 void vm_op_video(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_video *v = i->extra;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint32_t a = vm_r32(w, i->a)[lane], b = vm_r32(w, i->b)[lane], c = i->c ? vm_r32(w, i->c)[lane] : 0;
-        vm_r32(w, i->d)[lane] = v->op == VM_VIDEO_MAD ? product(v, a, b, c) : v->lanes > 1 ? several(v, a, b, c) : scalar(v, a, b, c);
+        vm_r32(w, i->d)[lane] = v->op == VM_VIDEO_MAD ? product(v, a, b, c)
+                                : v->lanes > 1        ? several(v, a, b, c)
+                                                      : scalar(v, a, b, c);
     }
 }

@@ -5,17 +5,29 @@
 #include "vm_ops.h"
 
 enum {
-    VM_BAR_INIT, VM_BAR_INVAL, VM_BAR_EXPECT, VM_BAR_COMPLETE, VM_BAR_ARRIVE, VM_BAR_DROP, VM_BAR_ARRIVE_EXPECT,
-    VM_BAR_DROP_EXPECT, VM_BAR_TEST
+    VM_BAR_INIT,
+    VM_BAR_INVAL,
+    VM_BAR_EXPECT,
+    VM_BAR_COMPLETE,
+    VM_BAR_ARRIVE,
+    VM_BAR_DROP,
+    VM_BAR_ARRIVE_EXPECT,
+    VM_BAR_DROP_EXPECT,
+    VM_BAR_TEST
 };
 
 /* An address operand of an instruction that has several. */
-typedef struct vm_side { uint32_t slot; uint8_t space; bool addr32; int64_t offset; } vm_side;
+typedef struct vm_side {
+    uint32_t slot;
+    uint8_t space;
+    bool addr32;
+    int64_t offset;
+} vm_side;
 
 typedef struct vm_bulk {
-    vm_side to, from, bar;  /* bar.space 0: completes on none */
-    uint8_t op, type;       /* ptx_mod, ptx_type: a reduction; op 0: a copy */
-    uint8_t count;          /* st.async: elements */
+    vm_side to, from, bar; /* bar.space 0: completes on none */
+    uint8_t op, type;      /* ptx_mod, ptx_type: a reduction; op 0: a copy */
+    uint8_t count;         /* st.async: elements */
     uint32_t slots[4];
 } vm_bulk;
 

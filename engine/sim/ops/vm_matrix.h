@@ -19,22 +19,23 @@ typedef struct vm_fragment {
 
 typedef struct vm_matrix {
     vm_fragment a, b, c, d;
-    uint32_t metadata;   /* slot; mma.sp */
+    uint32_t metadata; /* slot; mma.sp */
     uint16_t m, n, k;
-    uint8_t selector;    /* of mma.sp */
-    uint8_t rounding;    /* of .f64 */
-    uint8_t terms;       /* products that are summed at once */
-    uint8_t fraction;    /* bits of the sum below the greatest term's exponent */
+    uint8_t selector; /* of mma.sp */
+    uint8_t rounding; /* of .f64 */
+    uint8_t terms;    /* products that are summed at once */
+    uint8_t fraction; /* bits of the sum below the greatest term's exponent */
     bool sparse, quads, satfinite, and_popc;
     bool a_column, b_column; /* of quads: the layouts */
-    bool chain;          /* no tensor core: see matrix_row_chain() */
+    bool chain;              /* no tensor core: see matrix_row_chain() */
 } vm_matrix;
 
 static inline unsigned vm_element_bits(unsigned type)
 {
     switch (type) {
     case PTX_B1: return 1;
-    case PTX_S4: case PTX_U4: return 4;
+    case PTX_S4:
+    case PTX_U4: return 4;
     default: return 8 * ptx_type_bytes((ptx_type)type);
     }
 }

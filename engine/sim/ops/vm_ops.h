@@ -32,11 +32,11 @@ typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DET
 typedef struct vm_lookup {
     uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
     uint8_t geometry, detail, channel; /* channel: that a gather takes */
-    bool texels;                    /* whole coordinates: numbers of texels */
-    uint8_t type, count, edge;      /* ptx_type of the values, how many; PTX_MOD_TRAP, CLAMP or ZERO */
-    bool formatted;                 /* a surface's x counts texels, values are converted */
-    bool wide[4];                   /* the register has 64 bits */
-    uint8_t operation;              /* ptx_mod of a reduction */
+    bool texels;                       /* whole coordinates: numbers of texels */
+    uint8_t type, count, edge;         /* ptx_type of the values, how many; PTX_MOD_TRAP, CLAMP or ZERO */
+    bool formatted;                    /* a surface's x counts texels, values are converted */
+    bool wide[4];                      /* the register has 64 bits */
+    uint8_t operation;                 /* ptx_mod of a reduction */
 } vm_lookup;
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m);
@@ -49,7 +49,10 @@ const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uin
 /* True if the geometry is the image's; else a fault is recorded. */
 bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
 /* A texel's channels: bits of floats (fractions where the format and `integer` say so) or of integers. */
-typedef union vm_texel { float f[4]; uint32_t u[4]; } vm_texel;
+typedef union vm_texel {
+    float f[4];
+    uint32_t u[4];
+} vm_texel;
 void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
 uint32_t vm_texel_border(const vm_texture *texture, float value); /* as the format has it */
 void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
@@ -83,7 +86,7 @@ void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
-int vm_host_rounding(unsigned rounding);           /* of <fenv.h> */
+int vm_host_rounding(unsigned rounding); /* of <fenv.h> */
 float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags);
 void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);

@@ -5,14 +5,22 @@
 #include "vm_ops.h"
 
 enum {
-    VM_VIDEO_ADD, VM_VIDEO_SUB, VM_VIDEO_ABSDIFF, VM_VIDEO_MIN, VM_VIDEO_MAX, VM_VIDEO_AVERAGE, VM_VIDEO_SET,
-    VM_VIDEO_SHL, VM_VIDEO_SHR, VM_VIDEO_MAD
+    VM_VIDEO_ADD,
+    VM_VIDEO_SUB,
+    VM_VIDEO_ABSDIFF,
+    VM_VIDEO_MIN,
+    VM_VIDEO_MAX,
+    VM_VIDEO_AVERAGE,
+    VM_VIDEO_SET,
+    VM_VIDEO_SHL,
+    VM_VIDEO_SHR,
+    VM_VIDEO_MAD
 };
 
 typedef struct vm_video {
-    uint8_t op, lanes;           /* lanes: 1, or elements of 16 or 8 bits */
-    uint8_t compare, second;     /* ptx_mod: of vset; what is done with c, 0: nothing, or elements are merged into it */
-    uint8_t scale;               /* vmad: bits that the result is shifted right */
+    uint8_t op, lanes;       /* lanes: 1, or elements of 16 or 8 bits */
+    uint8_t compare, second; /* ptx_mod: of vset; what is done with c, 0: nothing, or elements are merged into it */
+    uint8_t scale;           /* vmad: bits that the result is shifted right */
     bool a_signed, b_signed, d_signed, sat, wrap, plus_one;
     bool a_negate, b_negate, c_negate;
     uint32_t a_select, b_select, d_select; /* of ptx_operand.count */

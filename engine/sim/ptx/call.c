@@ -58,9 +58,8 @@ static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, u
             return false;
     }
     list->count = count;
-    return count == wanted ||
-           ptx_error(p, line, "the callee has %" PRIu32 " %s, not %" PRIu32, wanted,
-                     returned ? "return values" : "parameters", count);
+    return count == wanted || ptx_error(p, line, "the callee has %" PRIu32 " %s, not %" PRIu32, wanted,
+                                        returned ? "return values" : "parameters", count);
 }
 
 /* Past a "(...)" whose meaning needs what comes after it. */
@@ -71,12 +70,13 @@ static void ptx_skip_list(ptx_parser *p)
     ptx_accept(p, ')');
 }
 
-typedef struct ptx_mark { ptx_token token; const char *cursor; uint32_t line; } ptx_mark;
+typedef struct ptx_mark {
+    ptx_token token;
+    const char *cursor;
+    uint32_t line;
+} ptx_mark;
 
-static ptx_mark ptx_here(const ptx_parser *p)
-{
-    return (ptx_mark){p->token, p->cursor, p->line};
-}
+static ptx_mark ptx_here(const ptx_parser *p) { return (ptx_mark){p->token, p->cursor, p->line}; }
 
 static void ptx_go(ptx_parser *p, ptx_mark mark)
 {

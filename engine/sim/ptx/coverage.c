@@ -12,7 +12,8 @@ void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user)
 #undef PTX_X
     };
     for (unsigned op = 0; op < PTX_OP_COUNT; op++) {
-        kiln_sim_instruction one = {.name = ptx_op_name((ptx_op)op), .kind = KILN_SIM_RUNS, .forms = ptx_op_forms((ptx_op)op)};
+        kiln_sim_instruction one = {
+            .name = ptx_op_name((ptx_op)op), .kind = KILN_SIM_RUNS, .forms = ptx_op_forms((ptx_op)op)};
         while (one.forms[one.form_count])
             one.form_count++;
         if (visit(user, &one))

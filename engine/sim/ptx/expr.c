@@ -15,19 +15,24 @@ static int strength(const ptx_parser *p)
     case '|': return 3;
     case '^': return 4;
     case '&': return 5;
-    case 'e': case 'n': return 6;
-    case '<': case '>': case 'L': case 'G': return 7;
-    case 'l': case 'r': return 8;
-    case '+': case '-': return 9;
-    case '*': case '/': case '%': return 10;
+    case 'e':
+    case 'n': return 6;
+    case '<':
+    case '>':
+    case 'L':
+    case 'G': return 7;
+    case 'l':
+    case 'r': return 8;
+    case '+':
+    case '-': return 9;
+    case '*':
+    case '/':
+    case '%': return 10;
     default: return 0;
     }
 }
 
-static bool is_float(ptx_value value)
-{
-    return value.kind >= PTX_FLOAT32;
-}
+static bool is_float(ptx_value value) { return value.kind >= PTX_FLOAT32; }
 
 static double real_of(ptx_value value)
 {
@@ -75,9 +80,14 @@ static bool combine(ptx_parser *p, char op, ptx_value *left, ptx_value right, ui
         break;
     default:
         truth = true;
-        result = op == 'o' ? a || b : op == 'a' ? a && b : op == 'e' ? a == b : op == 'n' ? a != b
-               : op == '<' ? (sign ? sa < sb : a < b) : op == '>' ? (sign ? sa > sb : a > b)
-               : op == 'L' ? (sign ? sa <= sb : a <= b) : (sign ? sa >= sb : a >= b);
+        result = op == 'o'   ? a || b
+                 : op == 'a' ? a && b
+                 : op == 'e' ? a == b
+                 : op == 'n' ? a != b
+                 : op == '<' ? (sign ? sa < sb : a < b)
+                 : op == '>' ? (sign ? sa > sb : a > b)
+                 : op == 'L' ? (sign ? sa <= sb : a <= b)
+                             : (sign ? sa >= sb : a >= b);
     }
     bool shift = op == 'l' || op == 'r';
     *left = (ptx_value){result, truth ? PTX_SIGNED : shift ? left->kind : sign ? PTX_SIGNED : PTX_UNSIGNED};
@@ -157,10 +167,7 @@ static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
     return true;
 }
 
-bool ptx_expression(ptx_parser *p, ptx_value *value)
-{
-    return climb(p, value, 0, 0);
-}
+bool ptx_expression(ptx_parser *p, ptx_value *value) { return climb(p, value, 0, 0); }
 
 bool ptx_integer(ptx_parser *p, int64_t *value)
 {
@@ -202,7 +209,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return true;
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
-        return false; /* ptxas has no literals for them */
+        return false;      /* ptxas has no literals for them */
     if (is_float(value)) { /* its bits, where the widths agree */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;

@@ -12,9 +12,9 @@
 typedef struct ptx_graph {
     uint32_t node_count, exit;
     uint32_t edge_count;
-    uint32_t *from, *to;              /* edges of the control flow */
-    uint32_t *in_start, *in_edges;    /* by target: the sources (successors in the reversed graph) */
-    uint32_t *out_start, *out_edges;  /* by source: the targets */
+    uint32_t *from, *to;             /* edges of the control flow */
+    uint32_t *in_start, *in_edges;   /* by target: the sources (successors in the reversed graph) */
+    uint32_t *out_start, *out_edges; /* by source: the targets */
 } ptx_graph;
 
 /* All of one parse's flow arrays come out of the scratch arena; reversed depth-first numbering starts at the exit. */
@@ -45,8 +45,8 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 }
 
 typedef struct ptx_dominance {
-    uint32_t *number;    /* node -> depth-first number + 1, 0: not reached */
-    uint32_t *node;      /* number -> node */
+    uint32_t *number; /* node -> depth-first number + 1, 0: not reached */
+    uint32_t *node;   /* number -> node */
     uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack; /* by number */
     uint32_t count;
 } ptx_dominance;
@@ -95,7 +95,7 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
 
 static bool ptx_dominators(kiln__arena *arena, const ptx_graph *graph, ptx_dominance *d)
 {
-    uint32_t **const arrays[] = {&d->number, &d->node,  &d->parent, &d->semi,        &d->idom,
+    uint32_t **const arrays[] = {&d->number,   &d->node,  &d->parent, &d->semi,        &d->idom,
                                  &d->ancestor, &d->label, &d->bucket, &d->bucket_next, &d->stack};
     for (size_t i = 0; i < KILN__COUNT(arrays); i++)
         if (!(*arrays[i] = ptx_array(arena, graph->node_count)))
@@ -136,10 +136,7 @@ static bool is_leave(const ptx_insn *insn)
     return insn->op == PTX_OP_RET || insn->op == PTX_OP_EXIT || insn->op == PTX_OP_TRAP;
 }
 
-static bool is_branch(const ptx_insn *insn)
-{
-    return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX;
-}
+static bool is_branch(const ptx_insn *insn) { return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX; }
 
 /* Numbers the blocks: block[i] of each instruction, and of `count`, which is the exit. Lists of branch targets get the
  * nodes after the exit; `list` is by the list's first element. */

@@ -75,9 +75,15 @@ static bool ptx_formals(ptx_parser *p, uint32_t **list, size_t *count, size_t *c
         ptx_declarator formal;
         if (!ptx_parameter(p, &formal))
             return false;
-        ptx_symbol symbol = {.name = formal.name->text, .space = PTX_SPACE_PARAM, .type = (uint8_t)formal.type,
-                             .pointer_param = formal.pointer, .align = formal.align, .line = formal.line,
-                             .bytes = formal.bytes, .function = p->function, .formal = true};
+        ptx_symbol symbol = {.name = formal.name->text,
+                             .space = PTX_SPACE_PARAM,
+                             .type = (uint8_t)formal.type,
+                             .pointer_param = formal.pointer,
+                             .align = formal.align,
+                             .line = formal.line,
+                             .bytes = formal.bytes,
+                             .function = p->function,
+                             .formal = true};
         if (!ptx_layout(offset, symbol.bytes, symbol.align, &symbol.offset))
             return ptx_error(p, formal.line, "the parameters are too large");
         uint32_t index = ptx_symbol_add(p, &symbol, formal.name);

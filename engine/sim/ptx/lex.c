@@ -137,8 +137,12 @@ static ptx_binding *ptx_bind_at(ptx_parser *p, ptx_name *name, ptx_binding_kind 
         return NULL;
     }
     ptx_binding **chain = kind == PTX_BIND_RANGE ? &name->range : &name->binding;
-    *binding = (ptx_binding){.shadowed = *chain, .next = p->scopes[depth].bindings, .name = name, .depth = depth,
-                             .index = index, .kind = (uint8_t)kind};
+    *binding = (ptx_binding){.shadowed = *chain,
+                             .next = p->scopes[depth].bindings,
+                             .name = name,
+                             .depth = depth,
+                             .index = index,
+                             .kind = (uint8_t)kind};
     *chain = p->scopes[depth].bindings = binding;
     return binding;
 }
@@ -297,10 +301,7 @@ static bool is_start(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool is_follow(char c)
 {

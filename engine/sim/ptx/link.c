@@ -10,9 +10,9 @@
 
 /* What a name means in all modules together. */
 typedef struct meaning {
-    const char *name;           /* NULL: a free slot */
-    uint32_t module, index;     /* of the definition, or of the first declaration */
-    uint32_t align;             /* of a .common variable: as much as any module wants */
+    const char *name;       /* NULL: a free slot */
+    uint32_t module, index; /* of the definition, or of the first declaration */
+    uint32_t align;         /* of a .common variable: as much as any module wants */
     bool function, defined, missed;
 } meaning;
 
@@ -144,10 +144,7 @@ static void mention(linker *l, const meaning *new)
 }
 
 /* A name that other modules see. What is declared and not defined is such a name however it is declared. */
-static bool function_is_global(const ptx_function *f)
-{
-    return f->linkage != PTX_LOCAL || !f->defined;
-}
+static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
 {
@@ -161,11 +158,16 @@ static void mention_all(linker *l, uint32_t m)
     l->inputs[m].used = true;
     for (uint32_t f = 0; f < module->function_count; f++)
         if (function_is_global(&module->functions[f]))
-            mention(l, &(meaning){.name = module->functions[f].name, .module = m, .index = f, .function = true,
+            mention(l, &(meaning){.name = module->functions[f].name,
+                                  .module = m,
+                                  .index = f,
+                                  .function = true,
                                   .defined = module->functions[f].defined});
     for (uint32_t s = 0; s < module->symbol_count; s++)
         if (symbol_is_global(&module->symbols[s]))
-            mention(l, &(meaning){.name = module->symbols[s].name, .module = m, .index = s,
+            mention(l, &(meaning){.name = module->symbols[s].name,
+                                  .module = m,
+                                  .index = s,
                                   .align = module->symbols[s].align,
                                   .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
@@ -295,10 +297,7 @@ static void move_operand(linker *l, uint32_t m, ptx_operand *o)
 }
 
 /* The modules are ours, though they are handed out as read-only. */
-static void *own(const void *pointer)
-{
-    return (void *)(uintptr_t)pointer;
-}
+static void *own(const void *pointer) { return (void *)(uintptr_t)pointer; }
 
 static void move_code(linker *l, uint32_t m, const ptx_function *f, uint32_t first_loc)
 {
@@ -341,7 +340,12 @@ static bool move_bodies(linker *l, uint32_t m, uint32_t first_loc)
 
 /* ---- the new module ---- */
 
-typedef struct lists { ptx_function *functions; ptx_symbol *symbols; ptx_loc *locs; const char **files; } lists;
+typedef struct lists {
+    ptx_function *functions;
+    ptx_symbol *symbols;
+    ptx_loc *locs;
+    const char **files;
+} lists;
 
 static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 {

@@ -73,8 +73,10 @@ static bool ptx_address_size(ptx_parser *p)
 
 static bool ptx_linkage_word(ptx_parser *p, ptx_linkage *linkage)
 {
-    static const struct { const char *name; ptx_linkage linkage; } words[] = {
-        {"visible", PTX_VISIBLE}, {"extern", PTX_EXTERN}, {"weak", PTX_WEAK}, {"common", PTX_COMMON}};
+    static const struct {
+        const char *name;
+        ptx_linkage linkage;
+    } words[] = {{"visible", PTX_VISIBLE}, {"extern", PTX_EXTERN}, {"weak", PTX_WEAK}, {"common", PTX_COMMON}};
     for (size_t i = 0; i < KILN__COUNT(words); i++) {
         if (ptx_is_directive(p, words[i].name)) {
             *linkage = words[i].linkage;
@@ -166,8 +168,8 @@ static void ptx_module_read(ptx_parser *p)
 
 static void ptx_parser_free(ptx_parser *p)
 {
-    void *const arrays[] = {p->names, p->spellings, p->symbols, p->functions, p->locs, p->loc_notes, p->loc_index,
-                            (void *)p->files, p->insns, p->elements, p->regs, p->prototypes};
+    void *const arrays[] = {p->names,     p->spellings,     p->symbols, p->functions, p->locs, p->loc_notes,
+                            p->loc_index, (void *)p->files, p->insns,   p->elements,  p->regs, p->prototypes};
     for (size_t i = 0; i < KILN__COUNT(arrays); i++)
         kiln__free(p->mem, arrays[i]);
     kiln__arena_free(&p->scratch);
@@ -185,8 +187,15 @@ ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length,
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    *p = (ptx_parser){.mem = mem, .module = made, .scratch = {.mem = mem}, .log = log, .start = text, .cursor = text,
-                      .end = text + length, .line = 1, .function = UINT32_MAX};
+    *p = (ptx_parser){.mem = mem,
+                      .module = made,
+                      .scratch = {.mem = mem},
+                      .log = log,
+                      .start = text,
+                      .cursor = text,
+                      .end = text + length,
+                      .line = 1,
+                      .function = UINT32_MAX};
     ptx_result result = PTX_OK;
     if (length >= UINT32_MAX / 2)
         ptx_error(p, 1, "the text is larger than 2 GiB");

@@ -27,8 +27,9 @@ static bool ptx_raw_coordinates(ptx_parser *p, ptx_raw *raw)
     if (!ptx_raw_part(p, raw))
         return false;
     if (ptx_is(p, ','))
-        return ptx_unsupported(p, p->token.line, "a sampler apart from its texture (.texmode_independent) is not "
-                                                 "supported by the simulated device");
+        return ptx_unsupported(p, p->token.line,
+                               "a sampler apart from its texture (.texmode_independent) is not "
+                               "supported by the simulated device");
     return ptx_expect(p, ']');
 }
 
@@ -52,10 +53,7 @@ static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
     return ptx_expect(p, ']');
 }
 
-static bool is_sink(const ptx_name *name)
-{
-    return name->length == 1 && name->text[0] == '_';
-}
+static bool is_sink(const ptx_name *name) { return name->length == 1 && name->text[0] == '_'; }
 
 /* `|%p` */
 static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
@@ -162,15 +160,9 @@ static char type_class(ptx_type type)
     return ptx_type_name(type)[0]; /* b u s f, t of tf32, p of pred; bf16 counts as f */
 }
 
-static bool is_real(ptx_type type)
-{
-    return type_class(type) == 'f' || type == PTX_BF16 || type == PTX_BF16X2;
-}
+static bool is_real(ptx_type type) { return type_class(type) == 'f' || type == PTX_BF16 || type == PTX_BF16X2; }
 
-static bool is_plain_bits(ptx_type type)
-{
-    return type_class(type) == 'b' && !is_real(type);
-}
+static bool is_plain_bits(ptx_type type) { return type_class(type) == 'b' && !is_real(type); }
 
 /* May a register of type `reg` hold an operand of type `want`? Integers of either sign agree, untyped ones with all. */
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
@@ -207,7 +199,7 @@ static bool ptx_match_reg(ptx_parser *p, const ptx_raw *raw, ptx_type type, bool
         return ptx_mismatch(p, "'%.100s' is not a register", raw->name->text);
     if (!ptx_reg_fits(type, (ptx_type)binding->type, relaxed))
         return ptx_mismatch(p, "register '%.60s' of type .%s does not fit a .%s operand", raw->name->text,
-                        ptx_type_name((ptx_type)binding->type), ptx_type_name(type));
+                            ptx_type_name((ptx_type)binding->type), ptx_type_name(type));
     operand->kind = PTX_OPERAND_REG;
     operand->index = binding->index;
     operand->negate = raw->negate;
@@ -219,7 +211,7 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
     operand->kind = PTX_OPERAND_IMM;
     if (!ptx_convert(raw->value, type, &operand->imm))
         return ptx_mismatch(p, "%s constant does not fit a .%s operand",
-                        raw->value.kind >= PTX_FLOAT32 ? "a floating-point" : "an integer", ptx_type_name(type));
+                            raw->value.kind >= PTX_FLOAT32 ? "a floating-point" : "an integer", ptx_type_name(type));
     return true;
 }
 
@@ -265,10 +257,7 @@ static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     return true;
 }
 
-static bool is_destination(char kind)
-{
-    return kind == 'V' || kind == 'X';
-}
+static bool is_destination(char kind) { return kind == 'V' || kind == 'X'; }
 
 /* {a, b}: elements of `type`, appended to the function's. */
 static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, ptx_type type, ptx_pattern pattern,
@@ -306,7 +295,9 @@ static unsigned ptx_coordinates(const ptx_insn *insn)
     if (ptx_has(insn, PTX_MOD_2D) || ptx_has(insn, PTX_MOD_A1D))
         return 2;
     return ptx_has(insn, PTX_MOD_3D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_CUBE) ||
-           ptx_has(insn, PTX_MOD_ACUBE) ? 4 : 0;
+                   ptx_has(insn, PTX_MOD_ACUBE)
+               ? 4
+               : 0;
 }
 
 static bool ptx_layered(const ptx_insn *insn)
@@ -324,12 +315,13 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
     if (raw->count != wanted)
         return ptx_mismatch(p, "%u coordinates are wanted, not %u", wanted, raw->count);
     const ptx_binding *binding = ptx_known(p, raw->name);
-    if (!binding || !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
+    if (!binding ||
+        !ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + 1 + wanted, sizeof *p->elements))
         return false;
     if (binding->kind != PTX_BIND_REG || !ptx_reg_fits(PTX_B64, (ptx_type)binding->type, false))
         return ptx_mismatch(p, "'%.100s' is not a register of 64 bits with an object's handle", raw->name->text);
-    *operand = (ptx_operand){.kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count,
-                             .count = 1 + wanted};
+    *operand = (ptx_operand){
+        .kind = PTX_OPERAND_VECTOR, .type = (uint8_t)type, .index = (uint32_t)p->element_count, .count = 1 + wanted};
     p->elements[operand->index] = (ptx_operand){.kind = PTX_OPERAND_REG, .type = PTX_B64, .index = binding->index};
     for (unsigned i = 0; i < wanted; i++) {
         const ptx_raw *part = &p->parts[raw->first + i];
@@ -379,7 +371,7 @@ static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
     if (binding->kind == PTX_BIND_REG) {
         if (!is_address_type((ptx_type)binding->type))
             return ptx_mismatch(p, "register '%.60s' of type .%s cannot hold an address", raw->name->text,
-                            ptx_type_name((ptx_type)binding->type));
+                                ptx_type_name((ptx_type)binding->type));
         operand->base = PTX_BASE_REG;
         operand->index = binding->index;
         return true;
@@ -462,38 +454,32 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         operand->negate = raw->minus;
         operand->count = raw->select;
         return true;
-    case 'Y':
-        operand->count = raw->select;
-        return ptx_match_reg(p, raw, type, false, operand);
+    case 'Y': operand->count = raw->select; return ptx_match_reg(p, raw, type, false, operand);
     case 'd':
     case 'r':
-    case 'V':
-        return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
+    case 'V': return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
         if (raw->kind != PTX_RAW_VALUE || insn->op != PTX_OP_VOTE || raw->negate)
             return ptx_match_reg(p, raw, type, false, operand);
         return ptx_match_value(p, raw, PTX_U32, operand); /* a constant: 0 or not */
     case 's':
-    case 'v':
-        return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
+    case 'v': return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
     case 'i':
         return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, type, operand)
                                           : ptx_mismatch(p, "a constant is wanted");
-    case 'm':
-        return ptx_match_movable(p, raw, type, operand);
+    case 'm': return ptx_match_movable(p, raw, type, operand);
     case 'X':
-    case 'x':
-        return ptx_match_split(p, raw, type, pattern, operand);
-    case 'o':
-        return ptx_match_object(p, raw, type, insn, operand);
+    case 'x': return ptx_match_split(p, raw, type, pattern, operand);
+    case 'o': return ptx_match_object(p, raw, type, insn, operand);
     case 'g': { /* without the array's index */
-        const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D) ? 1 : ptx_has(insn, PTX_MOD_A2D) ? 2 : 0);
+        const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
+                                                        : ptx_has(insn, PTX_MOD_A2D) ? 2
+                                                                                     : 0);
         return count == 1 && raw->kind != PTX_RAW_VECTOR && type == PTX_S32
                    ? ptx_match_source(p, PTX_OP_COUNT, raw, type, false, operand)
                    : ptx_match_vector(p, raw, count, type, pattern, operand);
     }
-    case 'a':
-        return ptx_match_address(p, raw, type, insn, operand);
+    case 'a': return ptx_match_address(p, raw, type, insn, operand);
     case 'l':
         if (raw->kind != PTX_RAW_NAME || raw->offset)
             return ptx_mismatch(p, "a label is wanted");
@@ -514,7 +500,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
 }
 
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
-                           ptx_name **label)
+                    ptx_name **label)
 {
     if (count < form->operands_needed || count > form->operand_count)
         return ptx_mismatch(p, "%u operands are wanted, not %u", (unsigned)form->operands_needed, count);

@@ -11,18 +11,18 @@
 
 typedef struct ptx_slot {
     uint64_t mods[PTX_MOD_WORDS];
-    uint64_t types;      /* bit set of ptx_type */
-    uint8_t spaces;      /* bit set of ptx_space */
+    uint64_t types; /* bit set of ptx_type */
+    uint8_t spaces; /* bit set of ptx_space */
     bool optional;
 } ptx_slot;
 
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
-typedef struct ptx_pattern {   /* of one operand */
-    char kind;                 /* as ops.def names them */
-    uint8_t width, type;       /* a ptx_type, or which of the written types */
-    uint8_t pred;              /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count;             /* elements of V and v; 0: insn->vector */
+typedef struct ptx_pattern { /* of one operand */
+    char kind;               /* as ops.def names them */
+    uint8_t width, type;     /* a ptx_type, or which of the written types */
+    uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
+    uint8_t count;           /* elements of V and v; 0: insn->vector */
     bool relaxed, optional;
 } ptx_pattern;
 
@@ -33,11 +33,14 @@ typedef struct ptx_form {
 } ptx_form;
 
 typedef enum ptx_suffix_kind { PTX_SUFFIX_UNKNOWN, PTX_SUFFIX_TYPE, PTX_SUFFIX_SPACE, PTX_SUFFIX_MOD } ptx_suffix_kind;
-typedef struct ptx_suffix { ptx_suffix_kind kind; unsigned value; } ptx_suffix;
+typedef struct ptx_suffix {
+    ptx_suffix_kind kind;
+    unsigned value;
+} ptx_suffix;
 
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
-ptx_space ptx_mod_space(ptx_mod mod); /* the space that "shared::cta" and its like stand for, else GENERIC */
+ptx_space ptx_mod_space(ptx_mod mod);       /* the space that "shared::cta" and its like stand for, else GENERIC */
 const char *const *ptx_op_forms(ptx_op op); /* ends in NULL */
 bool ptx_form_compile(const char *text, ptx_form *form); /* false: the row is malformed (a test compiles them all) */
 /* The longest prefix of `text`, in whole dotted parts, that is an opcode; its length, 0 if none. */
@@ -50,39 +53,51 @@ bool ptx_suffix_later(const char *text, size_t length);
 /* ---- names and scopes ---- */
 
 typedef enum ptx_binding_kind {
-    PTX_BIND_REG, PTX_BIND_RANGE, PTX_BIND_SREG, PTX_BIND_SYMBOL, PTX_BIND_FUNCTION, PTX_BIND_LABEL, PTX_BIND_TARGETS,
-    PTX_BIND_PROTOTYPE, PTX_BIND_CONSTANT
+    PTX_BIND_REG,
+    PTX_BIND_RANGE,
+    PTX_BIND_SREG,
+    PTX_BIND_SYMBOL,
+    PTX_BIND_FUNCTION,
+    PTX_BIND_LABEL,
+    PTX_BIND_TARGETS,
+    PTX_BIND_PROTOTYPE,
+    PTX_BIND_CONSTANT
 } ptx_binding_kind;
 
 typedef struct ptx_binding {
-    struct ptx_binding *shadowed;   /* what the name meant outside */
-    struct ptx_binding *next;       /* in the same scope */
+    struct ptx_binding *shadowed; /* what the name meant outside */
+    struct ptx_binding *next;     /* in the same scope */
     struct ptx_name *name;
-    uint32_t depth, index, count;   /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value */
+    uint32_t depth, index, count; /* count: of a RANGE's registers, of TARGETS; CONSTANT: its value */
     uint8_t kind, type;
 } ptx_binding;
 
 typedef struct ptx_name {
     const char *text;
     uint32_t length, hash;
-    const char *string;             /* of a label of .debug_str: what it labels */
-    ptx_binding *binding, *range;   /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
+    const char *string;           /* of a label of .debug_str: what it labels */
+    ptx_binding *binding, *range; /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
 } ptx_name;
 
-#define PTX_MAX_DEPTH 64            /* of nested scopes, parentheses, braces */
+#define PTX_MAX_DEPTH 64 /* of nested scopes, parentheses, braces */
 #define PTX_DEPTH_BUILTIN 0u
 #define PTX_DEPTH_MODULE 1u
 
 /* ---- tokens ---- */
 
 typedef enum ptx_token_kind {
-    PTX_TOKEN_END, PTX_TOKEN_NAME, PTX_TOKEN_DIRECTIVE /* text without the dot */, PTX_TOKEN_NUMBER, PTX_TOKEN_STRING,
-    PTX_TOKEN_PUNCTUATION, PTX_TOKEN_BAD
+    PTX_TOKEN_END,
+    PTX_TOKEN_NAME,
+    PTX_TOKEN_DIRECTIVE /* text without the dot */,
+    PTX_TOKEN_NUMBER,
+    PTX_TOKEN_STRING,
+    PTX_TOKEN_PUNCTUATION,
+    PTX_TOKEN_BAD
 } ptx_token_kind;
 
 typedef enum ptx_number_kind { PTX_SIGNED, PTX_UNSIGNED, PTX_FLOAT32, PTX_FLOAT64 } ptx_number_kind;
 typedef struct ptx_value {
-    uint64_t bits;        /* of an integer, or of the float or double */
+    uint64_t bits; /* of an integer, or of the float or double */
     uint8_t kind;
 } ptx_value;
 
@@ -93,20 +108,25 @@ typedef struct ptx_token {
     size_t length;
     ptx_value value;
     ptx_name *name;
-    char character;       /* of PUNCTUATION; two-character operators: '<' + '<' is 'l', 'r' >>, 'e' ==, 'n' !=, 'L' <=,
+    char character; /* of PUNCTUATION; two-character operators: '<' + '<' is 'l', 'r' >>, 'e' ==, 'n' !=, 'L' <=,
                              'G' >=, 'a' &&, 'o' || */
 } ptx_token;
 
 /* ---- an operand as written, before a form says what it may be ---- */
 
 typedef enum ptx_raw_kind {
-    PTX_RAW_NAME, PTX_RAW_VALUE, PTX_RAW_ADDRESS_NAME, PTX_RAW_ADDRESS_VALUE, PTX_RAW_VECTOR, PTX_RAW_SINK
+    PTX_RAW_NAME,
+    PTX_RAW_VALUE,
+    PTX_RAW_ADDRESS_NAME,
+    PTX_RAW_ADDRESS_VALUE,
+    PTX_RAW_VECTOR,
+    PTX_RAW_SINK
 } ptx_raw_kind;
 
 typedef struct ptx_raw {
     uint8_t kind;
     bool negate, second_sink, minus, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
-    uint32_t select;       /* of PTX_SELECT_BITS() and so on */
+    uint32_t select;                              /* of PTX_SELECT_BITS() and so on */
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;
@@ -115,7 +135,7 @@ typedef struct ptx_raw {
 
 #define PTX_MAX_PARTS 128
 
-typedef struct ptx_fixup {     /* a branch to a label that may not have been seen yet */
+typedef struct ptx_fixup { /* a branch to a label that may not have been seen yet */
     ptx_name *name;
     uint32_t line, insn, operand; /* insn UINT32_MAX: `operand` counts elements */
     struct ptx_fixup *next;
@@ -124,19 +144,22 @@ typedef struct ptx_fixup {     /* a branch to a label that may not have been see
 typedef struct ptx_scope {
     ptx_binding *bindings;
     ptx_fixup *fixups;
-    uint64_t frame;            /* bytes of call parameters in use outside */
+    uint64_t frame; /* bytes of call parameters in use outside */
 } ptx_scope;
 
-typedef struct ptx_spelling {  /* "add.s32" read once */
+typedef struct ptx_spelling { /* "add.s32" read once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint64_t forms;            /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
+    uint64_t forms; /* bit set of the op's forms that the suffixes fit; 0: an error, told each time */
     uint8_t types[4], space, vector;
     uint64_t mods[PTX_MOD_WORDS];
 } ptx_spelling;
 
-typedef struct ptx_loc_note { uint32_t loc; ptx_name *label; } ptx_loc_note; /* .loc ... function_name label */
+typedef struct ptx_loc_note {
+    uint32_t loc;
+    ptx_name *label;
+} ptx_loc_note; /* .loc ... function_name label */
 
 typedef struct ptx_parser {
     const kiln_allocator *mem;
@@ -144,38 +167,51 @@ typedef struct ptx_parser {
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
-    bool memory, invalid;      /* memory is out; an error other than an unsupported instruction */
+    bool memory, invalid; /* memory is out; an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
     uint32_t line;
-    ptx_token token;           /* the current one */
-    ptx_name **names; size_t name_count, name_capacity;
-    ptx_spelling **spellings; size_t spelling_count, spelling_capacity;
+    ptx_token token; /* the current one */
+    ptx_name **names;
+    size_t name_count, name_capacity;
+    ptx_spelling **spellings;
+    size_t spelling_count, spelling_capacity;
     ptx_form *forms[PTX_OP_COUNT];
     uint8_t form_count[PTX_OP_COUNT];
 
     uint32_t depth, nested_ranges; /* ranges declared below a function's outermost scope */
     ptx_scope scopes[PTX_MAX_DEPTH + 1];
 
-    ptx_symbol *symbols; size_t symbol_count, symbol_capacity;
-    ptx_function *functions; size_t function_count, function_capacity;
-    ptx_loc *locs; size_t loc_count, loc_capacity;
-    ptx_loc_note *loc_notes; size_t loc_note_count, loc_note_capacity; /* resolved at the end: labels come last */
-    uint32_t *loc_index; size_t loc_index_capacity, loc_index_count;
-    const char **files; size_t file_count, file_capacity;
-    uint64_t init_bytes;       /* allocated for initialisers */
+    ptx_symbol *symbols;
+    size_t symbol_count, symbol_capacity;
+    ptx_function *functions;
+    size_t function_count, function_capacity;
+    ptx_loc *locs;
+    size_t loc_count, loc_capacity;
+    ptx_loc_note *loc_notes;
+    size_t loc_note_count, loc_note_capacity; /* resolved at the end: labels come last */
+    uint32_t *loc_index;
+    size_t loc_index_capacity, loc_index_count;
+    const char **files;
+    size_t file_count, file_capacity;
+    uint64_t init_bytes; /* allocated for initialisers */
 
     /* of the function being read; function: index, or UINT32_MAX */
     uint32_t function, loc;
-    ptx_insn *insns; size_t insn_count, insn_capacity;
-    ptx_operand *elements; size_t element_count, element_capacity;
-    ptx_reg *regs; size_t reg_count, reg_capacity;
-    ptx_prototype *prototypes; size_t prototype_count, prototype_capacity;
+    ptx_insn *insns;
+    size_t insn_count, insn_capacity;
+    ptx_operand *elements;
+    size_t element_count, element_capacity;
+    ptx_reg *regs;
+    size_t reg_count, reg_capacity;
+    ptx_prototype *prototypes;
+    size_t prototype_count, prototype_capacity;
     uint64_t frame_bytes;
     uint32_t brx_count;
 
-    ptx_raw parts[PTX_MAX_PARTS]; uint32_t part_count; /* elements of the vectors of the instruction being read */
-    char why[200];             /* the last mismatch of an instruction with a form */
+    ptx_raw parts[PTX_MAX_PARTS];
+    uint32_t part_count; /* elements of the vectors of the instruction being read */
+    char why[200];       /* the last mismatch of an instruction with a form */
 } ptx_parser;
 
 /* lexer */

@@ -88,10 +88,7 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-static bool has_mod(const ptx_spelling *spelling, ptx_mod mod)
-{
-    return spelling->mods[mod / 64] >> mod % 64 & 1;
-}
+static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
 /* Splits "add.cc.u32" and finds the forms it fits. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)

@@ -3,7 +3,10 @@
 
 #include "ptx_internal.h"
 
-typedef struct ptx_row { const char *name; const char *const *forms; } ptx_row;
+typedef struct ptx_row {
+    const char *name;
+    const char *const *forms;
+} ptx_row;
 
 static const ptx_row ptx_rows[] = {
 #define OP(name, text, decode, class, cost, effect, ...) {text, (const char *const[]){__VA_ARGS__, NULL}},
@@ -17,7 +20,10 @@ const ptx_traits ptx_op_traits[PTX_OP_COUNT] = {
 #undef OP
 };
 
-static const struct { const char *name; uint8_t bytes; } ptx_types[] = {
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} ptx_types[] = {
 #define PTX_X(name, text, bytes) {text, bytes},
     PTX_TYPE_MAP(PTX_X)
 #undef PTX_X
@@ -29,46 +35,82 @@ static const char *const ptx_mods[] = {
 #undef PTX_X
 };
 
-static const struct { const char *name; ptx_space space; } ptx_spaces[] = {
+static const struct {
+    const char *name;
+    ptx_space space;
+} ptx_spaces[] = {
     {"global", PTX_SPACE_GLOBAL}, {"shared", PTX_SPACE_SHARED}, {"local", PTX_SPACE_LOCAL},
     {"const", PTX_SPACE_CONST},   {"param", PTX_SPACE_PARAM},
 };
 
 /* What is PTX and not in ops.def, so that it is refused by name instead of taken for a misspelling. */
 static const char *const ptx_later_ops[] = {
-    "clusterlaunchcontrol", "cp.async.bulk.prefetch.tensor", "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor",
-    "multimem.cp", "multimem.ld_reduce", "multimem.red", "multimem.st", "prefetch.tensormap", "tcgen05.alloc",
-    "tcgen05.commit", "tcgen05.cp", "tcgen05.dealloc", "tcgen05.fence", "tcgen05.ld", "tcgen05.mma",
-    "tcgen05.relinquish_alloc_permit", "tcgen05.shift", "tcgen05.st", "tcgen05.wait", "tensormap.cp_fenceproxy",
-    "tensormap.replace", "wgmma.commit_group", "wgmma.fence", "wgmma.mma_async", "wgmma.wait_group",
+    "clusterlaunchcontrol",
+    "cp.async.bulk.prefetch.tensor",
+    "cp.async.bulk.tensor",
+    "cp.reduce.async.bulk.tensor",
+    "multimem.cp",
+    "multimem.ld_reduce",
+    "multimem.red",
+    "multimem.st",
+    "prefetch.tensormap",
+    "tcgen05.alloc",
+    "tcgen05.commit",
+    "tcgen05.cp",
+    "tcgen05.dealloc",
+    "tcgen05.fence",
+    "tcgen05.ld",
+    "tcgen05.mma",
+    "tcgen05.relinquish_alloc_permit",
+    "tcgen05.shift",
+    "tcgen05.st",
+    "tcgen05.wait",
+    "tensormap.cp_fenceproxy",
+    "tensormap.replace",
+    "wgmma.commit_group",
+    "wgmma.fence",
+    "wgmma.mma_async",
+    "wgmma.wait_group",
 };
 
 static const char *const ptx_later_suffixes[] = {
-    "2dms", "a2dms", "acquire::cluster", "block_scale", "e2m1", "e2m3", "e3m2", "ignore_oob", "kind::f8f6f4",
-    "kind::mxf4", "kind::mxf4nvf4",
-    "kind::mxf8f6f4", "multicast::cluster", "multimem", "oob", "pzo", "s2", "s2f6x2", "scale_vec::1X", "scale_vec::2X",
-    "scale_vec::4X", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "tensormap", "u2", "ue4m3", "ue5m3x2", "ue8m0",
+    "2dms",
+    "a2dms",
+    "acquire::cluster",
+    "block_scale",
+    "e2m1",
+    "e2m3",
+    "e3m2",
+    "ignore_oob",
+    "kind::f8f6f4",
+    "kind::mxf4",
+    "kind::mxf4nvf4",
+    "kind::mxf8f6f4",
+    "multicast::cluster",
+    "multimem",
+    "oob",
+    "pzo",
+    "s2",
+    "s2f6x2",
+    "scale_vec::1X",
+    "scale_vec::2X",
+    "scale_vec::4X",
+    "scaled::n1::ue8m0",
+    "scaled::n2::ue8m0",
+    "tensormap",
+    "u2",
+    "ue4m3",
+    "ue5m3x2",
+    "ue8m0",
 };
 
-unsigned ptx_type_bytes(ptx_type type)
-{
-    return type < PTX_TYPE_COUNT ? ptx_types[type].bytes : 0;
-}
+unsigned ptx_type_bytes(ptx_type type) { return type < PTX_TYPE_COUNT ? ptx_types[type].bytes : 0; }
 
-const char *ptx_type_name(ptx_type type)
-{
-    return type < PTX_TYPE_COUNT ? ptx_types[type].name : "?";
-}
+const char *ptx_type_name(ptx_type type) { return type < PTX_TYPE_COUNT ? ptx_types[type].name : "?"; }
 
-const char *ptx_op_name(ptx_op op)
-{
-    return op < PTX_OP_COUNT ? ptx_rows[op].name : "?";
-}
+const char *ptx_op_name(ptx_op op) { return op < PTX_OP_COUNT ? ptx_rows[op].name : "?"; }
 
-const char *const *ptx_op_forms(ptx_op op)
-{
-    return ptx_rows[op].forms;
-}
+const char *const *ptx_op_forms(ptx_op op) { return ptx_rows[op].forms; }
 
 static bool same(const char *name, const char *text, size_t length)
 {
@@ -106,13 +148,10 @@ ptx_space ptx_mod_space(ptx_mod mod)
 {
     switch (mod) {
     case PTX_MOD_SHARED_CTA:
-    case PTX_MOD_SHARED_CLUSTER:
-        return PTX_SPACE_SHARED;
+    case PTX_MOD_SHARED_CLUSTER: return PTX_SPACE_SHARED;
     case PTX_MOD_PARAM_ENTRY:
-    case PTX_MOD_PARAM_FUNC:
-        return PTX_SPACE_PARAM;
-    default:
-        return PTX_SPACE_GENERIC;
+    case PTX_MOD_PARAM_FUNC: return PTX_SPACE_PARAM;
+    default: return PTX_SPACE_GENERIC;
     }
 }
 
@@ -176,17 +215,10 @@ static bool compile_slot(const char *text, size_t length, ptx_slot *slot)
         size_t size = bar ? (size_t)(bar - text) : length;
         ptx_suffix suffix = ptx_suffix_find(text, size);
         switch (suffix.kind) {
-        case PTX_SUFFIX_TYPE:
-            slot->types |= UINT64_C(1) << suffix.value;
-            break;
-        case PTX_SUFFIX_SPACE:
-            slot->spaces |= (uint8_t)(1u << suffix.value);
-            break;
-        case PTX_SUFFIX_MOD:
-            slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64;
-            break;
-        default:
-            return false;
+        case PTX_SUFFIX_TYPE: slot->types |= UINT64_C(1) << suffix.value; break;
+        case PTX_SUFFIX_SPACE: slot->spaces |= (uint8_t)(1u << suffix.value); break;
+        case PTX_SUFFIX_MOD: slot->mods[suffix.value / 64] |= UINT64_C(1) << suffix.value % 64; break;
+        default: return false;
         }
         size += bar != NULL;
         text += size;

@@ -63,11 +63,13 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 typedef struct ptx_initialiser {
     uint64_t strides[PTX_MAX_DIMENSIONS + 1]; /* elements of what one brace at that depth holds */
     unsigned depth, dimensions;
-    bool open;                                /* the first dimension is the initialiser's to set */
+    bool open; /* the first dimension is the initialiser's to set */
     ptx_type type;
-    uint64_t count;                           /* elements in all; open: seen so far */
-    unsigned char *bytes; size_t used, capacity;
-    ptx_reloc *relocs; size_t reloc_count, reloc_capacity;
+    uint64_t count; /* elements in all; open: seen so far */
+    unsigned char *bytes;
+    size_t used, capacity;
+    ptx_reloc *relocs;
+    size_t reloc_count, reloc_capacity;
 } ptx_initialiser;
 
 static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, uint64_t bits)
@@ -238,7 +240,7 @@ uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name)
                 return old->index;
             }
         }
-twice:
+    twice:
         ptx_error(p, symbol->line, "'%s' is declared twice", name->text);
         return UINT32_MAX;
     }

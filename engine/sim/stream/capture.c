@@ -7,12 +7,12 @@
 #include "cu_graph.h"
 
 typedef struct sim_capture {
-    sim_object object;                 /* its handle is the capture's id */
+    sim_object object; /* its handle is the capture's id */
     sim_graph *graph;
-    sim_stream *origin;                /* NULL: the stream was destroyed */
+    sim_stream *origin; /* NULL: the stream was destroyed */
     CUstreamCaptureMode mode;
-    pthread_t thread;                  /* that began it */
-    bool invalid, own;                 /* own: the graph is nobody else's yet */
+    pthread_t thread;  /* that began it */
+    bool invalid, own; /* own: the graph is nobody else's yet */
 } sim_capture;
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -230,8 +230,8 @@ static CUresult begin(sim_context *context, CUstream handle, sim_graph *graph, c
             sim_object_free(context, made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *made = (sim_capture){.object = made->object, .graph = into, .origin = stream, .mode = mode,
-                          .thread = pthread_self(), .own = !graph};
+    *made = (sim_capture){
+        .object = made->object, .graph = into, .origin = stream, .mode = mode, .thread = pthread_self(), .own = !graph};
     into->capturing = true;
     for (size_t i = 0; i < count; i++)
         stream->tips[i] = edges[i].node;
@@ -451,9 +451,8 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
         return sim_end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     sim_edge *edges = NULL;
     result = sim_edges_read(context, stream->capture->graph, nodes, data, count, &edges);
-    if (result == CUDA_SUCCESS &&
-        !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + count,
-                    sizeof *stream->tips))
+    if (result == CUDA_SUCCESS && !kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity,
+                                              stream->tip_count + count, sizeof *stream->tips))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->tip_count = 0;

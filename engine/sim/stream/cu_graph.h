@@ -12,53 +12,62 @@ typedef struct sim_node sim_node;
 typedef struct sim_op {
     CUgraphNodeParams what;
     void *owned;
-    size_t owned_bytes, pointers;      /* of a kernel: `owned` begins with so many pointers into itself */
-    sim_graph *child;                  /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
-    CUcontext to, from;                /* of a copy between contexts; NULL: the op's own */
+    size_t owned_bytes, pointers; /* of a kernel: `owned` begins with so many pointers into itself */
+    sim_graph *child;             /* CU_GRAPH_NODE_TYPE_GRAPH: its own copy */
+    CUcontext to, from;           /* of a copy between contexts; NULL: the op's own */
     bool cooperative;
-    int priority;                      /* kept and reported, as is the window */
+    int priority; /* kept and reported, as is the window */
     CUaccessPolicyWindow window;
 } sim_op;
 
-typedef struct sim_edge { sim_node *node; CUgraphEdgeData data; } sim_edge;
-typedef struct sim_edges { sim_edge *list; size_t count, capacity; } sim_edges;
+typedef struct sim_edge {
+    sim_node *node;
+    CUgraphEdgeData data;
+} sim_edge;
+typedef struct sim_edges {
+    sim_edge *list;
+    size_t count, capacity;
+} sim_edges;
 
 struct sim_node {
     sim_object object;
     sim_graph *graph;
-    sim_node *next, *previous;         /* in the graph, in order of creation */
+    sim_node *next, *previous; /* in the graph, in order of creation */
     sim_edges before, after;
     sim_op op;
-    uint64_t original;                 /* the node that this one was cloned from, or 0 */
-    size_t number;                     /* scratch of what walks a graph */
-    bool disabled;                     /* of an executable graph */
+    uint64_t original; /* the node that this one was cloned from, or 0 */
+    size_t number;     /* scratch of what walks a graph */
+    bool disabled;     /* of an executable graph */
 };
 
-typedef struct sim_hold { uint64_t user; unsigned count; } sim_hold;
+typedef struct sim_hold {
+    uint64_t user;
+    unsigned count;
+} sim_hold;
 
 struct sim_graph {
     sim_object object;
     sim_node *first, *last;
     size_t count;
-    sim_node *owner;                   /* a child graph's node */
-    uint64_t original;                 /* the graph that this one was cloned from */
-    unsigned depth;                    /* levels of child graphs below */
-    size_t memory_nodes;               /* such a graph can be neither cloned nor instantiated twice at a time */
-    uint64_t instance;                 /* the executable graph of one with memory nodes */
-    bool capturing;                    /* nodes are being captured into it */
-    bool internal;                     /* of an executable graph: nobody has its handle */
-    sim_hold *holds;                   /* user objects that it keeps */
+    sim_node *owner;     /* a child graph's node */
+    uint64_t original;   /* the graph that this one was cloned from */
+    unsigned depth;      /* levels of child graphs below */
+    size_t memory_nodes; /* such a graph can be neither cloned nor instantiated twice at a time */
+    uint64_t instance;   /* the executable graph of one with memory nodes */
+    bool capturing;      /* nodes are being captured into it */
+    bool internal;       /* of an executable graph: nobody has its handle */
+    sim_hold *holds;     /* user objects that it keeps */
     size_t hold_count, hold_capacity;
 };
 
 typedef struct sim_exec {
     sim_object object;
-    sim_graph *graph;                  /* its own copy */
-    uint64_t source;                   /* the graph that it was made from, if that has memory nodes */
-    sim_node **steps;                  /* all nodes, child graphs' too, in an order that dependencies allow */
+    sim_graph *graph; /* its own copy */
+    uint64_t source;  /* the graph that it was made from, if that has memory nodes */
+    sim_node **steps; /* all nodes, child graphs' too, in an order that dependencies allow */
     size_t step_count, step_capacity;
     cuuint64_t flags;
-    bool busy, doomed;                 /* being launched, and perhaps destroyed meanwhile */
+    bool busy, doomed; /* being launched, and perhaps destroyed meanwhile */
 } sim_exec;
 
 /* ---- ops (op.c) ---- */

@@ -168,10 +168,7 @@ void sim_node_close(sim_context *context, sim_node *node)
 
 /* ---- graphs ---- */
 
-static void graph_drop(sim_object *object)
-{
-    kiln__free(sim_memory(), ((sim_graph *)object)->holds);
-}
+static void graph_drop(sim_object *object) { kiln__free(sim_memory(), ((sim_graph *)object)->holds); }
 
 sim_graph *sim_graph_new(sim_context *context)
 {
@@ -205,8 +202,7 @@ static bool copy_holds(sim_context *context, const sim_graph *from, sim_graph *t
     for (size_t i = 0; i < from->hold_count; i++) {
         if (!kiln__grow(sim_memory(), &to->holds, &to->hold_capacity, to->hold_count + 1, sizeof *to->holds))
             return false;
-        struct sim_user *user =
-            sim_object_find(context, (const void *)(uintptr_t)from->holds[i].user, SIM_USER);
+        struct sim_user *user = sim_object_find(context, (const void *)(uintptr_t)from->holds[i].user, SIM_USER);
         if (!user)
             continue;
         to->holds[to->hold_count++] = from->holds[i];
@@ -375,7 +371,11 @@ CUresult sim_cuGraphDestroyNode(CUgraphNode handle)
 
 /* Lists of handles come in two calls: with no room to ask how many there are, then to have them. What room is left is
  * filled with NULL. */
-typedef struct listing { CUgraphNode *first, *second; CUgraphEdgeData *data; size_t room, count; } listing;
+typedef struct listing {
+    CUgraphNode *first, *second;
+    CUgraphEdgeData *data;
+    size_t room, count;
+} listing;
 
 static void list_one(listing *list, const sim_node *first, const sim_node *second, const CUgraphEdgeData *data)
 {

@@ -31,10 +31,7 @@ sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle)
     return NULL;
 }
 
-static void exec_drop(sim_object *object)
-{
-    kiln__free(sim_memory(), ((sim_exec *)object)->steps);
-}
+static void exec_drop(sim_object *object) { kiln__free(sim_memory(), ((sim_exec *)object)->steps); }
 
 static void exec_close(sim_context *context, sim_exec *exec)
 {
@@ -262,15 +259,20 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     result = sim_capture_enter(context, stream, &capturing);
-    return sim_end_work(context, result != CUDA_SUCCESS ? result : capturing ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                                                                             : CUDA_SUCCESS);
+    return sim_end_work(context, result != CUDA_SUCCESS ? result
+                                 : capturing            ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                        : CUDA_SUCCESS);
 }
 
 /* ---- update ---- */
 
 /* New ops for the nodes of an executable graph: all are made before one is put in its place. */
+typedef struct op_change {
+    sim_node *node;
+    sim_op op;
+} op_change;
 typedef struct update {
-    struct change { sim_node *node; sim_op op; } *changes;
+    op_change *changes;
     size_t count, capacity;
     CUgraphExecUpdateResult why;
     const sim_node *node, *from;
@@ -320,9 +322,9 @@ static bool collect(sim_context *context, update *u, sim_graph *to, sim_graph *f
         CUgraphNodeType type = node->op.what.type;
         if (node->op.child && !collect(context, u, old->op.child, node->op.child, result))
             return false;
-        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
-                                                 : type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-                                                       old->op.what.free.dptr != node->op.what.free.dptr)
+        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
+                ? old->op.what.alloc.dptr != node->op.what.alloc.dptr
+                : type == CU_GRAPH_NODE_TYPE_MEM_FREE && old->op.what.free.dptr != node->op.what.free.dptr)
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, node);
         if (type == CU_GRAPH_NODE_TYPE_KERNEL && old->op.cooperative != node->op.cooperative)
             return differs(u, CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED, node);

@@ -7,7 +7,7 @@
 /* ---- making ---- */
 
 static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *before, const CUgraphEdgeData *data,
-                    size_t count, CUgraphNodeParams *what)
+                         size_t count, CUgraphNodeParams *what)
 {
     sim_context *context;
     CUresult result = sim_begin(&context);
@@ -58,10 +58,15 @@ static void put_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *k
 /* The first form ended before `kern`. */
 static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
-    return (CUDA_KERNEL_NODE_PARAMS){.func = old->func, .gridDimX = old->gridDimX, .gridDimY = old->gridDimY,
-                                     .gridDimZ = old->gridDimZ, .blockDimX = old->blockDimX,
-                                     .blockDimY = old->blockDimY, .blockDimZ = old->blockDimZ,
-                                     .sharedMemBytes = old->sharedMemBytes, .kernelParams = old->kernelParams,
+    return (CUDA_KERNEL_NODE_PARAMS){.func = old->func,
+                                     .gridDimX = old->gridDimX,
+                                     .gridDimY = old->gridDimY,
+                                     .gridDimZ = old->gridDimZ,
+                                     .blockDimX = old->blockDimX,
+                                     .blockDimY = old->blockDimY,
+                                     .blockDimZ = old->blockDimZ,
+                                     .sharedMemBytes = old->sharedMemBytes,
+                                     .kernelParams = old->kernelParams,
                                      .extra = old->extra};
 }
 
@@ -104,8 +109,8 @@ CUresult sim_cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgrap
 static CUgraphNodeParams fill_of(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
-    what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){fill->dst, fill->pitch, fill->value, fill->elementSize, fill->width,
-                                               fill->height, context};
+    what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){fill->dst,   fill->pitch,  fill->value, fill->elementSize,
+                                               fill->width, fill->height, context};
     return what;
 }
 
@@ -219,8 +224,7 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CU
 /* ---- asking ---- */
 
 /* The op of a node of that type: CUDA_SUCCESS with the state lock held. */
-static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context,
-                         sim_op **op)
+static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context, sim_op **op)
 {
     CUresult result = sim_begin(context);
     if (result != CUDA_SUCCESS)
@@ -248,9 +252,9 @@ CUresult sim_cuGraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PA
     CUDA_KERNEL_NODE_PARAMS whole;
     CUresult result = sim_cuGraphKernelNodeGetParams(node, kernel ? &whole : NULL);
     if (result == CUDA_SUCCESS)
-        *kernel = (CUDA_KERNEL_NODE_PARAMS_v1){whole.func, whole.gridDimX, whole.gridDimY, whole.gridDimZ,
-                                               whole.blockDimX, whole.blockDimY, whole.blockDimZ,
-                                               whole.sharedMemBytes, whole.kernelParams, whole.extra};
+        *kernel = (CUDA_KERNEL_NODE_PARAMS_v1){
+            whole.func,      whole.gridDimX,  whole.gridDimY,       whole.gridDimZ,     whole.blockDimX,
+            whole.blockDimY, whole.blockDimZ, whole.sharedMemBytes, whole.kernelParams, whole.extra};
     return result;
 }
 
@@ -549,19 +553,11 @@ CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID 
         return result;
     CUkernelNodeAttrValue found = {{0}};
     switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        found.cooperative = op->cooperative;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        found.priority = op->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        found.accessPolicyWindow = op->window;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none */
-        break;
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: found.cooperative = op->cooperative; break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: found.priority = op->priority; break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: found.accessPolicyWindow = op->window; break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* none */ break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     *value = found;
     return sim_end(CUDA_SUCCESS);
@@ -576,22 +572,15 @@ CUresult sim_cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID 
     if (result != CUDA_SUCCESS)
         return result;
     switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        op->cooperative = value->cooperative != 0;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        op->priority = value->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        op->window = value->accessPolicyWindow;
-        break;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: op->cooperative = value->cooperative != 0; break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: op->priority = value->priority; break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: op->window = value->accessPolicyWindow; break;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         result = value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1
-                     ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+                     ? CUDA_SUCCESS
+                     : CUDA_ERROR_NOT_SUPPORTED;
         break;
-    default:
-        result = CUDA_ERROR_INVALID_VALUE;
-        break;
+    default: result = CUDA_ERROR_INVALID_VALUE; break;
     }
     return sim_end(result);
 }

@@ -7,13 +7,17 @@
 
 static const char *type_name(CUgraphNodeType type)
 {
-    static const char *const names[] = {
-        [CU_GRAPH_NODE_TYPE_KERNEL] = "KERNEL", [CU_GRAPH_NODE_TYPE_MEMCPY] = "MEMCPY",
-        [CU_GRAPH_NODE_TYPE_MEMSET] = "MEMSET", [CU_GRAPH_NODE_TYPE_HOST] = "HOST",
-        [CU_GRAPH_NODE_TYPE_GRAPH] = "GRAPH", [CU_GRAPH_NODE_TYPE_EMPTY] = "EMPTY",
-        [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = "EVENT_WAIT", [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "EVENT_RECORD",
-        [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC", [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
-        [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = "BATCH_MEM_OP"};
+    static const char *const names[] = {[CU_GRAPH_NODE_TYPE_KERNEL] = "KERNEL",
+                                        [CU_GRAPH_NODE_TYPE_MEMCPY] = "MEMCPY",
+                                        [CU_GRAPH_NODE_TYPE_MEMSET] = "MEMSET",
+                                        [CU_GRAPH_NODE_TYPE_HOST] = "HOST",
+                                        [CU_GRAPH_NODE_TYPE_GRAPH] = "GRAPH",
+                                        [CU_GRAPH_NODE_TYPE_EMPTY] = "EMPTY",
+                                        [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = "EVENT_WAIT",
+                                        [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "EVENT_RECORD",
+                                        [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC",
+                                        [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
+                                        [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = "BATCH_MEM_OP"};
     return (unsigned)type < KILN__COUNT(names) && names[type] ? names[type] : "?";
 }
 
@@ -39,11 +43,8 @@ static void put_params(FILE *out, const sim_context *context, const CUgraphNodeP
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
         fprintf(out, "\\n0x%" PRIx64 ", %zu bytes", (uint64_t)what->alloc.dptr, what->alloc.bytesize);
         return;
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        fprintf(out, "\\n0x%" PRIx64, (uint64_t)what->free.dptr);
-        return;
-    default:
-        return;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: fprintf(out, "\\n0x%" PRIx64, (uint64_t)what->free.dptr); return;
+    default: return;
     }
 }
 

@@ -12,7 +12,8 @@ sim_host *sim_host_at(const sim_context *context, uint64_t address)
 {
     vm_info info;
     return vm_about(context->device, address, &info)
-               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST) : NULL;
+               ? sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST)
+               : NULL;
 }
 
 /* Notes memory that the interpreter knows already, under its pointer. */
@@ -55,10 +56,7 @@ CUresult sim_cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     return sim_end_work(context, make(context, pointer, bytes, SIM_PINNED, flags));
 }
 
-CUresult sim_cuMemAllocHost(void **pointer, size_t bytes)
-{
-    return sim_cuMemHostAlloc(pointer, bytes, 0);
-}
+CUresult sim_cuMemAllocHost(void **pointer, size_t bytes) { return sim_cuMemHostAlloc(pointer, bytes, 0); }
 
 CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
 {
@@ -153,7 +151,8 @@ CUresult sim_cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     const sim_host *host = sim_host_at(context, start);
     if (vm_overlaps(context->device, start, bytes)) /* with what was registered, or with what the driver made */
         return sim_end_work(context, host && host->sharing != SIM_REGISTERED
-                                         ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+                                         ? CUDA_ERROR_INVALID_VALUE
+                                         : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     if (!vm_adopt(context->device, start, pointer, bytes, read_only))
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     return sim_end_work(context, note(context, pointer, bytes, SIM_REGISTERED, flags));
@@ -205,10 +204,8 @@ static CUresult right_location(CUmemLocation location)
         return location.id == (int)(sim_current_profile() - sim_profiles) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -298,8 +295,12 @@ static place look(const sim_context *context, CUdeviceptr pointer)
     if (!vm_about(context->device, pointer, &info))
         return (place){0};
     const sim_host *host = sim_host_at(context, pointer);
-    place at = {.known = true, .managed = is_managed(context, pointer, 1), .base = info.base, .bytes = info.bytes,
-                .device = pointer, .type = CU_MEMORYTYPE_DEVICE};
+    place at = {.known = true,
+                .managed = is_managed(context, pointer, 1),
+                .base = info.base,
+                .bytes = info.bytes,
+                .device = pointer,
+                .type = CU_MEMORYTYPE_DEVICE};
     at.vmm = info.owner == SIM_OWNER_RANGE;
     at.pool = !host && info.owner > SIM_OWNER_RANGE ? info.owner : 0;
     if (info.shared)
@@ -317,9 +318,7 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
     unsigned narrow = 0;
     bool is = false;
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        wide = at->known ? context->object.handle : 0;
-        break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT: wide = at->known ? context->object.handle : 0; break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         if (at->known && !at->device)
             return CUDA_ERROR_INVALID_VALUE;
@@ -331,17 +330,10 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         wide = (uintptr_t)at->host;
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the device's addresses are not used twice */
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        wide = at->base;
-        break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        wide = at->bytes;
-        break;
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        wide = at->pool;
-        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: wide = at->base; break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: wide = at->bytes; break;
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: wide = at->pool; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         narrow = at->known ? (unsigned)at->type : 0;
         memcpy(data, &narrow, sizeof narrow);
@@ -365,11 +357,8 @@ static CUresult answer(const sim_context *context, const place *at, CUpointer_at
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-        memcpy(data, &is, sizeof is);
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: memcpy(data, &is, sizeof is); return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
     memcpy(data, &wide, sizeof wide);
     return CUDA_SUCCESS;
@@ -398,8 +387,9 @@ CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attribu
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         uint64_t none = 0;
         result = data[i] ? answer(context, &at, attributes[i], data[i]) : CUDA_ERROR_INVALID_VALUE;
-        if (data[i] && result == CUDA_ERROR_INVALID_VALUE && (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
-                                                              attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)) {
+        if (data[i] && result == CUDA_ERROR_INVALID_VALUE &&
+            (attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
+             attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)) {
             memcpy(data[i], &none, sizeof none);
             result = CUDA_SUCCESS;
         }

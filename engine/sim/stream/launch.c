@@ -6,13 +6,16 @@
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-typedef struct shape { unsigned grid[3], block[3]; unsigned shared; bool cooperative; } shape;
+typedef struct shape {
+    unsigned grid[3], block[3];
+    unsigned shared;
+    bool cooperative;
+} shape;
 
 static const CUdevice_attribute grid_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
                                                 CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
-static const CUdevice_attribute block_most[3] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
-                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
-                                                 CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+static const CUdevice_attribute block_most[3] = {
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
 
 /* There are no clusters, as CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH says. */
 static CUresult no_clusters(const int *out, CUfunction handle, const CUlaunchConfig *config)
@@ -107,33 +110,27 @@ static CUresult gather(const sim_function *function, void **arguments, void **ex
 static CUresult result_of(vm_fault_kind kind)
 {
     switch (kind) {
-    case VM_OK:
-        return CUDA_SUCCESS;
-    case VM_FAULT_ADDRESS:
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    case VM_FAULT_MISALIGNED:
-        return CUDA_ERROR_MISALIGNED_ADDRESS;
-    case VM_FAULT_INSTRUCTION:
-        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
-    case VM_FAULT_ASSERT:
-        return CUDA_ERROR_ASSERT;
+    case VM_OK: return CUDA_SUCCESS;
+    case VM_FAULT_ADDRESS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case VM_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case VM_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case VM_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
     case VM_FAULT_STEPS: /* a GPU's watchdog would end all three */
     case VM_FAULT_DEADLOCK:
-    case VM_FAULT_TIME:
-        return CUDA_ERROR_LAUNCH_TIMEOUT;
-    case VM_FAULT_STACK:
-        return CUDA_ERROR_HARDWARE_STACK_ERROR;
-    case VM_FAULT_MEMORY:
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    case VM_FAULT_TIME: return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case VM_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
+    case VM_FAULT_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
     case VM_FAULT_TRAP:
-    case VM_FAULT_STOPPED:
-        break;
+    case VM_FAULT_STOPPED: break;
     }
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
 /* Of the calling thread: a limit belongs to who asks for it, not to the device. */
-static _Thread_local struct { uint64_t deadline; const volatile int *stop; } limited;
+static _Thread_local struct {
+    uint64_t deadline;
+    const volatile int *stop;
+} limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 {
@@ -143,9 +140,14 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 static CUresult run(sim_context *context, const sim_function *function, const shape *launch, const void *params)
 {
-    vm_launch what = {.module = function->module->vm, .kernel = function->kernel,
-                      .dynamic_shared = launch->shared, .params = params, .cooperative = launch->cooperative,
-                      .limits = context->limits, .deadline = limited.deadline, .stop = limited.stop};
+    vm_launch what = {.module = function->module->vm,
+                      .kernel = function->kernel,
+                      .dynamic_shared = launch->shared,
+                      .params = params,
+                      .cooperative = launch->cooperative,
+                      .limits = context->limits,
+                      .deadline = limited.deadline,
+                      .stop = limited.stop};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -155,7 +157,8 @@ static CUresult run(sim_context *context, const sim_function *function, const sh
         return CUDA_ERROR_OUT_OF_MEMORY;
     sim_estimate estimate;
     uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    sim_estimate_launch(function, (uint32_t)sim_blocks_per_sm(function, threads, launch->shared), &what, &watch, &estimate);
+    sim_estimate_launch(function, (uint32_t)sim_blocks_per_sm(function, threads, launch->shared), &what, &watch,
+                        &estimate);
     watch.checks = context->check ? &vm_check_hooks : NULL;
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &vm_watch_hooks : NULL;
@@ -191,7 +194,8 @@ static shape launch_shape(const sim_op *op)
     const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
     return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
                    {what->blockDimX, what->blockDimY, what->blockDimZ},
-                   what->sharedMemBytes, op->cooperative};
+                   what->sharedMemBytes,
+                   op->cooperative};
 }
 
 /* What an op of a kernel owns: a pointer to each parameter, then the block that they point into. */
@@ -248,7 +252,8 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
     CUresult result = check_shape(function, &launch);
     const ptx_function *source = &vm_module_ptx(function->module->vm)->functions[function->kernel];
     return result == CUDA_SUCCESS
-               ? run(context, function, &launch, (const unsigned char *)op->owned + block_start(source)) : result;
+               ? run(context, function, &launch, (const unsigned char *)op->owned + block_start(source))
+               : result;
 }
 
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
@@ -259,10 +264,16 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
         return result;
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    CUDA_KERNEL_NODE_PARAMS what = {
-        .func = handle, .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = launch->grid[2],
-        .blockDimX = launch->block[0], .blockDimY = launch->block[1], .blockDimZ = launch->block[2],
-        .sharedMemBytes = launch->shared, .kernelParams = arguments, .extra = extra};
+    CUDA_KERNEL_NODE_PARAMS what = {.func = handle,
+                                    .gridDimX = launch->grid[0],
+                                    .gridDimY = launch->grid[1],
+                                    .gridDimZ = launch->grid[2],
+                                    .blockDimX = launch->block[0],
+                                    .blockDimY = launch->block[1],
+                                    .blockDimZ = launch->block[2],
+                                    .sharedMemBytes = launch->shared,
+                                    .kernelParams = arguments,
+                                    .extra = extra};
     sim_op op = {.cooperative = launch->cooperative};
     result = sim_kernel_make(context, &what, &op);
     if (result == CUDA_SUCCESS)
@@ -291,12 +302,12 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
 static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch)
 {
     switch (attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        launch->cooperative = attribute->value.cooperative != 0;
-        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch->cooperative = attribute->value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 &&
-               attribute->value.clusterDim.z <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+                       attribute->value.clusterDim.z <= 1
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
@@ -304,10 +315,8 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap that does not happen here */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
     }
 }
 
@@ -317,7 +326,8 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
         return CUDA_ERROR_INVALID_VALUE;
     shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                     {config->blockDimX, config->blockDimY, config->blockDimZ},
-                    config->sharedMemBytes, false};
+                    config->sharedMemBytes,
+                    false};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         CUresult result = read_attribute(&config->attrs[i], &launch);
         if (result != CUDA_SUCCESS)
@@ -426,7 +436,8 @@ CUresult sim_cuLaunchGridAsync(CUfunction handle, int width, int height, CUstrea
         memcpy(params, function->old_params, bytes);
     shape launch = {{(unsigned)width, (unsigned)height, 1},
                     {function->old_block[0], function->old_block[1], function->old_block[2]},
-                    function->old_shared, false};
+                    function->old_shared,
+                    false};
     sim_end(CUDA_SUCCESS);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return launch_kernel(handle, &launch, stream, NULL, extra);
@@ -437,7 +448,4 @@ CUresult sim_cuLaunchGrid(CUfunction function, int width, int height)
     return sim_cuLaunchGridAsync(function, width, height, NULL);
 }
 
-CUresult sim_cuLaunch(CUfunction function)
-{
-    return sim_cuLaunchGridAsync(function, 1, 1, NULL);
-}
+CUresult sim_cuLaunch(CUfunction function) { return sim_cuLaunchGridAsync(function, 1, 1, NULL); }

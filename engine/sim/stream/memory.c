@@ -154,9 +154,10 @@ CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *
     size_t bytes;
     if (to->width == 0 || to->height == 0)
         return CUDA_SUCCESS;
-    return fill_extent(to, &bytes) &&
-           (vm_pointer_read(context->device, to->dst, bytes) || sim_graph_memory(context, to->dst, bytes, false))
-               ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return fill_extent(to, &bytes) && (vm_pointer_read(context->device, to->dst, bytes) ||
+                                       sim_graph_memory(context, to->dst, bytes, false))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to)
@@ -190,28 +191,28 @@ static CUresult fill(CUdeviceptr to, size_t pitch, unsigned value, unsigned size
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     sim_op op = {.what = {.type = CU_GRAPH_NODE_TYPE_MEMSET}};
-    op.what.memset = (CUDA_MEMSET_NODE_PARAMS_v2){to,    pitch,  value, size,
-                                                  width, height, SIM_HANDLE(CUcontext, context)};
+    op.what.memset =
+        (CUDA_MEMSET_NODE_PARAMS_v2){to, pitch, value, size, width, height, SIM_HANDLE(CUcontext, context)};
     return sim_end_work(context, sim_submit(&context, stream, &op, NULL));
 }
 
 #define FILLS(bits, type)                                                                                              \
     CUresult sim_cuMemsetD##bits(CUdeviceptr to, type value, size_t count)                                             \
     {                                                                                                                  \
-        return fill(to, 0, value, sizeof value, count, 1, SIM_WAITS);                                              \
+        return fill(to, 0, value, sizeof value, count, 1, SIM_WAITS);                                                  \
     }                                                                                                                  \
     CUresult sim_cuMemsetD##bits##Async(CUdeviceptr to, type value, size_t count, CUstream stream)                     \
     {                                                                                                                  \
-        return fill(to, 0, value, sizeof value, count, 1, stream);                                            \
+        return fill(to, 0, value, sizeof value, count, 1, stream);                                                     \
     }                                                                                                                  \
     CUresult sim_cuMemsetD2D##bits(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height)              \
     {                                                                                                                  \
-        return fill(to, pitch, value, sizeof value, width, height, SIM_WAITS);                                     \
+        return fill(to, pitch, value, sizeof value, width, height, SIM_WAITS);                                         \
     }                                                                                                                  \
     CUresult sim_cuMemsetD2D##bits##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height,       \
                                           CUstream stream)                                                             \
     {                                                                                                                  \
-        return fill(to, pitch, value, sizeof value, width, height, stream);                                   \
+        return fill(to, pitch, value, sizeof value, width, height, stream);                                            \
     }
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)

@@ -72,12 +72,9 @@ static CUresult make_child(sim_context *context, sim_op *op)
 CUresult sim_op_check(sim_context *context, const sim_op *op)
 {
     switch (op->what.type) {
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return sim_copy_check(context, op);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return sim_fill_check(context, &op->what.memset);
-    case CU_GRAPH_NODE_TYPE_HOST:
-        return op->what.host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_check(context, op);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_check(context, &op->what.memset);
+    case CU_GRAPH_NODE_TYPE_HOST: return op->what.host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return sim_object_find(context, op->what.eventWait.event, SIM_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
@@ -85,8 +82,7 @@ CUresult sim_op_check(sim_context *context, const sim_op *op)
                                                                                : CUDA_ERROR_INVALID_HANDLE;
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return sim_graph_memory(context, op->what.free.dptr, 1, true) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    default:
-        return CUDA_SUCCESS;
+    default: return CUDA_SUCCESS;
     }
 }
 
@@ -100,24 +96,19 @@ CUresult sim_op_make(sim_context *context, const CUgraphNodeParams *what, sim_op
         memcpy(&kernel, &what->kernel, sizeof kernel);
         return sim_kernel_make(context, &kernel, op);
     }
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        return make_alloc(context, op);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return make_memops(context, op);
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-        return make_child(context, op);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return make_alloc(context, op);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return make_memops(context, op);
+    case CU_GRAPH_NODE_TYPE_GRAPH: return make_child(context, op);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_HOST:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return sim_op_check(context, op);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return sim_op_check(context, op);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: return CUDA_ERROR_NOT_SUPPORTED;
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
@@ -199,10 +190,8 @@ CUresult sim_memops_check(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PAR
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        case CU_STREAM_MEM_OP_BARRIER:
-            break;
-        default:
-            return CUDA_ERROR_INVALID_VALUE;
+        case CU_STREAM_MEM_OP_BARRIER: break;
+        default: return CUDA_ERROR_INVALID_VALUE;
         }
     }
     return CUDA_SUCCESS;
@@ -215,14 +204,10 @@ static bool holds(const CUstreamBatchMemOpParams *op, const void *at)
     uint64_t now = wide ? __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE)
                         : __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
     switch (op->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) {
-    case CU_STREAM_WAIT_VALUE_GEQ:
-        return wide ? (int64_t)(now - value) >= 0 : (int32_t)(uint32_t)(now - value) >= 0;
-    case CU_STREAM_WAIT_VALUE_EQ:
-        return now == value;
-    case CU_STREAM_WAIT_VALUE_AND:
-        return (now & value) != 0;
-    default:
-        return wide ? ~(now | value) != 0 : (uint32_t)~(now | value) != 0;
+    case CU_STREAM_WAIT_VALUE_GEQ: return wide ? (int64_t)(now - value) >= 0 : (int32_t)(uint32_t)(now - value) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ: return now == value;
+    case CU_STREAM_WAIT_VALUE_AND: return (now & value) != 0;
+    default: return wide ? ~(now | value) != 0 : (uint32_t) ~(now | value) != 0;
     }
 }
 
@@ -245,9 +230,10 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
         if (holds(op, at))
             return CUDA_SUCCESS;
         if (kiln__now_ns() - start > limit) {
-            snprintf((*context)->fault, sizeof (*context)->fault,
+            snprintf((*context)->fault, sizeof(*context)->fault,
                      "a stream waited for a value at 0x%" PRIx64 " that nobody wrote: work is done when the call that "
-                     "enqueues it returns, so another thread must write it", (uint64_t)op->waitValue.address);
+                     "enqueues it returns, so another thread must write it",
+                     (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
             return CUDA_SUCCESS; /* of the call; the next one has the error */
         }
@@ -306,24 +292,18 @@ static CUresult run_record(sim_context *context, CUevent handle)
 CUresult sim_op_run(sim_context **context, const sim_op *op)
 {
     switch (op->what.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        return sim_kernel_run(*context, op);
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return sim_copy_run(*context, op);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return sim_fill_run(*context, &op->what.memset);
+    case CU_GRAPH_NODE_TYPE_KERNEL: return sim_kernel_run(*context, op);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return sim_copy_run(*context, op);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return sim_fill_run(*context, &op->what.memset);
     case CU_GRAPH_NODE_TYPE_HOST:
         if (!sim_call_out(*context, op->what.host.fn, op->what.host.userData))
             *context = NULL;
         return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return run_record(*context, op->what.eventRecord.event);
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        return run_alloc(*context, &op->what.alloc);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(*context, op->what.eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return run_alloc(*context, &op->what.alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return sim_memory_free(*context, op->what.free.dptr) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return sim_memops_run(context, &op->what.memOp);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sim_memops_run(context, &op->what.memOp);
     default: /* nothing to do: what an event marks was done before, a child graph's nodes are run one by one */
         return CUDA_SUCCESS;
     }

@@ -12,8 +12,7 @@ static sim_pool *pool_of(sim_context *context, CUmemoryPool handle)
 
 static bool is_device(const CUmemLocation *location)
 {
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           location->id == (int)(sim_current_profile() - sim_profiles);
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == (int)(sim_current_profile() - sim_profiles);
 }
 
 /* ---- the device's pools ---- */
@@ -29,15 +28,9 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, bool current)
     return sim_end(CUDA_SUCCESS);
 }
 
-CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return give_pool(pool, device, false);
-}
+CUresult sim_cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, false); }
 
-CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
-{
-    return give_pool(pool, device, true);
-}
+CUresult sim_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, true); }
 
 CUresult sim_cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
@@ -173,19 +166,12 @@ CUresult sim_cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         memcpy(value, &pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], sizeof(int));
         return sim_end(CUDA_SUCCESS);
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-        number = pool->threshold;
-        break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: number = pool->threshold; break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        number = pool->used;
-        break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: number = pool->used; break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        number = pool->most;
-        break;
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: number = pool->most; break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     memcpy(value, &number, sizeof number);
     return sim_end(CUDA_SUCCESS);
@@ -217,8 +203,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
             return sim_end(CUDA_ERROR_INVALID_VALUE);
         pool->most = pool->used;
         return sim_end(CUDA_SUCCESS);
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
 }
 
@@ -248,8 +233,8 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, uint64_t
 {
     CUgraphNodeParams what = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
     what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    what.alloc.poolProps.location =
-        (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)(sim_current_profile() - sim_profiles)};
+    what.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                    .id = (int)(sim_current_profile() - sim_profiles)};
     what.alloc.bytesize = bytes;
     sim_op op = {0};
     CUresult result = sim_op_make(context, &what, &op);
@@ -270,9 +255,9 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
     if (result != CUDA_SUCCESS)
         return result;
     sim_stream *capturing = NULL;
-    sim_pool *pool = pool_of(context, handle ? handle : (CUmemoryPool)(uintptr_t)(context->pool_current
-                                                                                      ? context->pool_current
-                                                                                      : SIM_POOL_HANDLE));
+    sim_pool *pool = pool_of(
+        context,
+        handle ? handle : (CUmemoryPool)(uintptr_t)(context->pool_current ? context->pool_current : SIM_POOL_HANDLE));
     if (!sim_stream_known(context, stream))
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
     if (!pointer || bytes == 0 || !pool)
@@ -319,15 +304,10 @@ CUresult sim_cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute 
     cuuint64_t number = 0;
     switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-        number = context ? context->graph_used : 0;
-        break;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: number = context ? context->graph_used : 0; break;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-        number = context ? context->graph_most : 0;
-        break;
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: number = context ? context->graph_most : 0; break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     memcpy(value, &number, sizeof number);
     return sim_end(CUDA_SUCCESS);

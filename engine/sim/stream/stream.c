@@ -179,23 +179,12 @@ CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUs
     if (!stream)
         stream = &none;
     switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        found.accessPolicyWindow = stream->window;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        found.syncPolicy = stream->policy;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        found.priority = stream->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        found.memSyncDomainMap = stream->domains;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        found.memSyncDomain = stream->domain;
-        break;
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: found.accessPolicyWindow = stream->window; break;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: found.syncPolicy = stream->policy; break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: found.priority = stream->priority; break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: found.memSyncDomainMap = stream->domains; break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: found.memSyncDomain = stream->domain; break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     *value = found;
     return sim_end(CUDA_SUCCESS);
@@ -211,9 +200,7 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
     if (!stream)
         return sim_end(sim_is_legacy(handle) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_OUT_OF_MEMORY);
     switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        stream->window = value->accessPolicyWindow;
-        break;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: stream->window = value->accessPolicyWindow; break;
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
             return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -224,14 +211,9 @@ CUresult sim_cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, con
             return sim_end(CUDA_ERROR_INVALID_VALUE);
         stream->priority = value->priority;
         break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        stream->domains = value->memSyncDomainMap;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        stream->domain = value->memSyncDomain;
-        break;
-    default:
-        return sim_end(CUDA_ERROR_INVALID_VALUE);
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: stream->domains = value->memSyncDomainMap; break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: stream->domain = value->memSyncDomain; break;
+    default: return sim_end(CUDA_ERROR_INVALID_VALUE);
     }
     return sim_end(CUDA_SUCCESS);
 }
@@ -273,7 +255,11 @@ CUresult sim_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *user)
     return sim_end_work(context, result);
 }
 
-typedef struct callback { CUstreamCallback function; CUstream stream; void *user; } callback;
+typedef struct callback {
+    CUstreamCallback function;
+    CUstream stream;
+    void *user;
+} callback;
 
 static void call_back(void *what)
 {
@@ -402,10 +388,7 @@ CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     return submit_event(stream, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-static void event_drop(sim_object *object)
-{
-    kiln__free(sim_memory(), ((sim_event *)object)->tips);
-}
+static void event_drop(sim_object *object) { kiln__free(sim_memory(), ((sim_event *)object)->tips); }
 
 CUresult sim_cuEventCreate(CUevent *event, unsigned flags)
 {
@@ -461,10 +444,7 @@ static CUresult record(CUevent event, CUstream stream, bool external)
     return result == CUDA_SUCCESS ? submit_event(stream, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event) : result;
 }
 
-CUresult sim_cuEventRecord(CUevent event, CUstream stream)
-{
-    return record(event, stream, false);
-}
+CUresult sim_cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false); }
 
 CUresult sim_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
 {

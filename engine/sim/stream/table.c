@@ -3,17 +3,21 @@
 
 #include "cu_objects.h"
 
-typedef struct entry { const char *name; int since; void (*function)(void); } entry;
+typedef struct entry {
+    const char *name;
+    int since;
+    void (*function)(void);
+} entry;
 
 static const entry entries[] = {
 #define SIM_X(name, since) {#name, since, (void (*)(void))sim_##name},
     SIM_API_MAP(SIM_X)
 #undef SIM_X
 #define SIM_X(name, since, function) {#name, since, (void (*)(void))function},
-    SIM_ALIAS_MAP(SIM_X)
+        SIM_ALIAS_MAP(SIM_X)
 #undef SIM_X
 #define SIM_X(symbol, name, since, function) {name, since, (void (*)(void))function},
-    SIM_FORM_MAP(SIM_X)
+            SIM_FORM_MAP(SIM_X)
 #undef SIM_X
 };
 

@@ -10,7 +10,9 @@ typedef struct corner {
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
 } corner;
 
-typedef struct box { size_t width, height, depth; } box;
+typedef struct box {
+    size_t width, height, depth;
+} box;
 
 /* The first byte of the box on that side, or NULL if not all of it is there. */
 static unsigned char *locate(corner *at, const box *size)
@@ -87,9 +89,10 @@ static CUresult move(corner *to, corner *from, const box *size)
 
 static sim_side side_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
 {
-    return (sim_side){.type = type, .address = type == CU_MEMORYTYPE_HOST    ? (uintptr_t)host
-                                               : type == CU_MEMORYTYPE_ARRAY ? (uintptr_t)array
-                                                                             : device};
+    return (sim_side){.type = type,
+                      .address = type == CU_MEMORYTYPE_HOST    ? (uintptr_t)host
+                                 : type == CU_MEMORYTYPE_ARRAY ? (uintptr_t)array
+                                                               : device};
 }
 
 static bool right_type(CUmemorytype type)
@@ -107,9 +110,17 @@ static CUresult sides(sim_context *context, const sim_op *op, corner *to, corner
     if (!right_type(what->srcMemoryType) || !right_type(what->dstMemoryType) || what->srcLOD || what->dstLOD)
         return CUDA_ERROR_INVALID_VALUE;
     *to = (corner){side_of(what->dstMemoryType, what->dstHost, what->dstDevice, what->dstArray),
-                   what->dstXInBytes, what->dstY, what->dstZ, what->dstPitch, what->dstHeight};
+                   what->dstXInBytes,
+                   what->dstY,
+                   what->dstZ,
+                   what->dstPitch,
+                   what->dstHeight};
     *from = (corner){side_of(what->srcMemoryType, what->srcHost, what->srcDevice, what->srcArray),
-                     what->srcXInBytes, what->srcY, what->srcZ, what->srcPitch, what->srcHeight};
+                     what->srcXInBytes,
+                     what->srcY,
+                     what->srcZ,
+                     what->srcPitch,
+                     what->srcHeight};
     to->side.write = true;
     to->side.context = op->to ? sim_context_find(op->to) : context;
     from->side.context = op->from ? sim_context_find(op->from) : context;
@@ -123,7 +134,8 @@ CUresult sim_copy_run(sim_context *context, const sim_op *op)
     CUresult result = sides(context, op, &to, &from);
     if (result == CUDA_SUCCESS)
         result = move(&to, &from, &(box){what->WidthInBytes, what->Height, what->Depth});
-    if (result == CUDA_SUCCESS && what->srcMemoryType != CU_MEMORYTYPE_HOST && what->dstMemoryType != CU_MEMORYTYPE_HOST)
+    if (result == CUDA_SUCCESS && what->srcMemoryType != CU_MEMORYTYPE_HOST &&
+        what->dstMemoryType != CU_MEMORYTYPE_HOST)
         sim_estimate_bytes((uint64_t)what->WidthInBytes * what->Height * what->Depth * 2);
     return result;
 }
@@ -170,12 +182,23 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *what, CUstream stream)
 {
     if (!what)
         return CUDA_ERROR_INVALID_VALUE;
-    CUDA_MEMCPY3D solid = {
-        .srcXInBytes = what->srcXInBytes, .srcY = what->srcY, .srcMemoryType = what->srcMemoryType,
-        .srcHost = what->srcHost, .srcDevice = what->srcDevice, .srcArray = what->srcArray, .srcPitch = what->srcPitch,
-        .dstXInBytes = what->dstXInBytes, .dstY = what->dstY, .dstMemoryType = what->dstMemoryType,
-        .dstHost = what->dstHost, .dstDevice = what->dstDevice, .dstArray = what->dstArray, .dstPitch = what->dstPitch,
-        .WidthInBytes = what->WidthInBytes, .Height = what->Height, .Depth = 1};
+    CUDA_MEMCPY3D solid = {.srcXInBytes = what->srcXInBytes,
+                           .srcY = what->srcY,
+                           .srcMemoryType = what->srcMemoryType,
+                           .srcHost = what->srcHost,
+                           .srcDevice = what->srcDevice,
+                           .srcArray = what->srcArray,
+                           .srcPitch = what->srcPitch,
+                           .dstXInBytes = what->dstXInBytes,
+                           .dstY = what->dstY,
+                           .dstMemoryType = what->dstMemoryType,
+                           .dstHost = what->dstHost,
+                           .dstDevice = what->dstDevice,
+                           .dstArray = what->dstArray,
+                           .dstPitch = what->dstPitch,
+                           .WidthInBytes = what->WidthInBytes,
+                           .Height = what->Height,
+                           .Depth = 1};
     return submit(&solid, NULL, NULL, stream);
 }
 
@@ -190,60 +213,59 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
         return CUDA_ERROR_INVALID_VALUE;
     if (!what->srcContext || !what->dstContext)
         return CUDA_ERROR_INVALID_CONTEXT;
-    CUDA_MEMCPY3D solid = {
-        .srcXInBytes = what->srcXInBytes, .srcY = what->srcY, .srcZ = what->srcZ, .srcLOD = what->srcLOD,
-        .srcMemoryType = what->srcMemoryType, .srcHost = what->srcHost, .srcDevice = what->srcDevice,
-        .srcArray = what->srcArray, .srcPitch = what->srcPitch, .srcHeight = what->srcHeight,
-        .dstXInBytes = what->dstXInBytes, .dstY = what->dstY, .dstZ = what->dstZ, .dstLOD = what->dstLOD,
-        .dstMemoryType = what->dstMemoryType, .dstHost = what->dstHost, .dstDevice = what->dstDevice,
-        .dstArray = what->dstArray, .dstPitch = what->dstPitch, .dstHeight = what->dstHeight,
-        .WidthInBytes = what->WidthInBytes, .Height = what->Height, .Depth = what->Depth};
+    CUDA_MEMCPY3D solid = {.srcXInBytes = what->srcXInBytes,
+                           .srcY = what->srcY,
+                           .srcZ = what->srcZ,
+                           .srcLOD = what->srcLOD,
+                           .srcMemoryType = what->srcMemoryType,
+                           .srcHost = what->srcHost,
+                           .srcDevice = what->srcDevice,
+                           .srcArray = what->srcArray,
+                           .srcPitch = what->srcPitch,
+                           .srcHeight = what->srcHeight,
+                           .dstXInBytes = what->dstXInBytes,
+                           .dstY = what->dstY,
+                           .dstZ = what->dstZ,
+                           .dstLOD = what->dstLOD,
+                           .dstMemoryType = what->dstMemoryType,
+                           .dstHost = what->dstHost,
+                           .dstDevice = what->dstDevice,
+                           .dstArray = what->dstArray,
+                           .dstPitch = what->dstPitch,
+                           .dstHeight = what->dstHeight,
+                           .WidthInBytes = what->WidthInBytes,
+                           .Height = what->Height,
+                           .Depth = what->Depth};
     return submit(&solid, what->dstContext, what->srcContext, stream);
 }
 
-CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D *what)
-{
-    return copy_2d(what, SIM_WAITS);
-}
+CUresult sim_cuMemcpy2D(const CUDA_MEMCPY2D *what) { return copy_2d(what, SIM_WAITS); }
 
-CUresult sim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D *what)
-{
-    return copy_2d(what, SIM_WAITS);
-}
+CUresult sim_cuMemcpy2DUnaligned(const CUDA_MEMCPY2D *what) { return copy_2d(what, SIM_WAITS); }
 
-CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D *what, CUstream stream)
-{
-    return copy_2d(what, stream);
-}
+CUresult sim_cuMemcpy2DAsync(const CUDA_MEMCPY2D *what, CUstream stream) { return copy_2d(what, stream); }
 
-CUresult sim_cuMemcpy3D(const CUDA_MEMCPY3D *what)
-{
-    return copy_3d(what, SIM_WAITS);
-}
+CUresult sim_cuMemcpy3D(const CUDA_MEMCPY3D *what) { return copy_3d(what, SIM_WAITS); }
 
-CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D *what, CUstream stream)
-{
-    return copy_3d(what, stream);
-}
+CUresult sim_cuMemcpy3DAsync(const CUDA_MEMCPY3D *what, CUstream stream) { return copy_3d(what, stream); }
 
-CUresult sim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *what)
-{
-    return copy_3d_peer(what, SIM_WAITS);
-}
+CUresult sim_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *what) { return copy_3d_peer(what, SIM_WAITS); }
 
-CUresult sim_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
-{
-    return copy_3d_peer(what, stream);
-}
+CUresult sim_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *what, CUstream stream) { return copy_3d_peer(what, stream); }
 
 CUresult sim_cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                size_t bytes, CUstream stream)
 {
     if (!to_context || !from_context)
         return CUDA_ERROR_INVALID_CONTEXT;
-    return submit(&(CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = to,
-                                   .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = from, .WidthInBytes = bytes,
-                                   .Height = 1, .Depth = 1}, to_context, from_context, stream);
+    return submit(&(CUDA_MEMCPY3D){.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                   .dstDevice = to,
+                                   .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                   .srcDevice = from,
+                                   .WidthInBytes = bytes,
+                                   .Height = 1,
+                                   .Depth = 1},
+                  to_context, from_context, stream);
 }
 
 CUresult sim_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes)
@@ -256,8 +278,8 @@ CUresult sim_cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from
 static CUresult copy(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
                      CUstream stream)
 {
-    CUDA_MEMCPY3D what = {.dstMemoryType = to_type, .srcMemoryType = from_type, .WidthInBytes = bytes, .Height = 1,
-                          .Depth = 1};
+    CUDA_MEMCPY3D what = {
+        .dstMemoryType = to_type, .srcMemoryType = from_type, .WidthInBytes = bytes, .Height = 1, .Depth = 1};
     what.dstHost = to_type == CU_MEMORYTYPE_HOST ? (void *)(uintptr_t)to : NULL;
     what.dstDevice = to_type == CU_MEMORYTYPE_HOST ? 0 : to;
     what.srcHost = from_type == CU_MEMORYTYPE_HOST ? (const void *)(uintptr_t)from : NULL;

@@ -4,7 +4,11 @@
 
 #include "cu_graph.h"
 
-struct sim_user { sim_object object; unsigned count; sim_end_of *end; };
+struct sim_user {
+    sim_object object;
+    unsigned count;
+    sim_end_of *end;
+};
 
 static void user_drop(sim_object *object)
 {

@@ -15,7 +15,7 @@ typedef struct sim_physical {
     int file;
     uint64_t bytes;
     CUmemAllocationProp prop;
-    unsigned handles, maps;            /* what keeps it; without handles the number is that of nothing */
+    unsigned handles, maps; /* what keeps it; without handles the number is that of nothing */
 } sim_physical;
 
 typedef struct mapping {
@@ -28,7 +28,7 @@ typedef struct sim_range {
     sim_object object;
     uint64_t base, bytes;
     unsigned char *host;
-    mapping *maps;                     /* by address */
+    mapping *maps; /* by address */
     size_t count, capacity;
 } sim_range;
 
@@ -57,10 +57,7 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
     return sim_end(result);
 }
 
-static void physical_drop(sim_object *object)
-{
-    close(((sim_physical *)object)->file);
-}
+static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
 static void physical_release(sim_context *context, sim_physical *physical)
 {
@@ -84,7 +81,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
     int file = memfd_create("kiln-device-memory", MFD_CLOEXEC);
     sim_physical *made = file >= 0 && ftruncate(file, (off_t)bytes) == 0
-                             ? sim_object_new(context, SIM_PHYSICAL, sizeof *made) : NULL;
+                             ? sim_object_new(context, SIM_PHYSICAL, sizeof *made)
+                             : NULL;
     if (!made) {
         if (file >= 0)
             close(file);
@@ -153,7 +151,8 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     if (!pointer || bytes == 0 || bytes % GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     uint64_t base = bytes <= RANGE_MOST && align <= RANGE_MOST
-                        ? vm_reserve(context->device, bytes, align > GRANULARITY ? align : GRANULARITY) : 0;
+                        ? vm_reserve(context->device, bytes, align > GRANULARITY ? align : GRANULARITY)
+                        : 0;
     void *host = base ? mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
     sim_range *made = host != MAP_FAILED ? sim_object_new(context, SIM_RANGE, sizeof *made) : NULL;
     if (!made) {

@@ -44,8 +44,9 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     switch (space) {
     case PTX_SPACE_SHARED:
         window = "shared";
-        inside = address <= VM_SHARED_WINDOW && (address + bytes <= run->shared_gap ||
-                 (address >= run->shared_dynamic && address + bytes <= run->shared_end));
+        inside = address <= VM_SHARED_WINDOW &&
+                 (address + bytes <= run->shared_gap ||
+                  (address >= run->shared_dynamic && address + bytes <= run->shared_end));
         host = inside ? w->block->shared + address : NULL;
         if (!inside)
             snprintf(where, sizeof where, "the block has %" PRIu64 " bytes of shared memory",
@@ -141,8 +142,7 @@ void vm_load_slow(vm_warp *w, const vm_code *i, uint32_t m)
     const uint32_t *slots = i->extra;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
     note_spin(w, i);
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         const unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, false);
         if (!p)
@@ -162,8 +162,7 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
         unsigned char *p = vm_reach(w, i, lane, i->space, address, (uint32_t)i->size * i->count, true);
         if (!p)
@@ -188,8 +187,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     if (entry)
         block = (unsigned char *)(uintptr_t)w->runner->run->launch->params, stride = 0;
     unsigned half = i->size == 16 ? 2 : 1, size = i->size / half;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         unsigned char *p = block + lane * stride + i->imm;
         for (uint32_t k = 0; k < i->count * half; k++, p += size) {
             uint32_t slot = (i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
@@ -212,8 +210,7 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t result = 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t a = i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane];
         bool in = false;
         vm_span span;
@@ -243,8 +240,7 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
     static const unsigned char zero[16];
     const int64_t *offset = i->extra;
     uint32_t ignore = i->count ? *vm_pred(w, i->c) ^ (i->count == 2 ? VM_ALL : 0) : 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         uint64_t from = vm_lane_address(w, i, i->a, lane);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;

@@ -4,7 +4,7 @@
 
 #include "vm_hooks.h"
 
-#define SLICE 32768u   /* instructions a warp runs before the next has its turn */
+#define SLICE 32768u /* instructions a warp runs before the next has its turn */
 
 vm_block *vm_block_new(vm_runner *runner)
 {
@@ -150,7 +150,8 @@ static void open_barrier(vm_block *block, uint32_t id)
                 continue;
             unsigned char *d = path->frame->regs + i->d;
             if (i->size == 1) {
-                VM_EACH(lane, path->arrived)((vm_u32 *)(void *)d)[lane] = barrier->count;
+                VM_EACH(lane, path->arrived)
+                    ((vm_u32 *)(void *)d)[lane] = barrier->count;
             } else {
                 uint32_t value = (i->size == 2 ? barrier->all : barrier->any) ? VM_ALL : 0;
                 uint32_t *p32 = (uint32_t *)(void *)d;
@@ -181,7 +182,8 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     }
     if (i->b && (need == 0 || need % VM_LANES != 0)) {
-        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u for %u threads: not a multiple of 32", id, need);
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u for %u threads: not a multiple of 32", id,
+                       need);
         return;
     }
     vm_barrier *barrier = &block->barriers[id];
@@ -189,8 +191,8 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         barrier->all = true;
         barrier->need = need;
     } else if (barrier->need != need) {
-        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "barrier %u for %u threads while others wait there for %u",
-                       id, need, barrier->need);
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                       "barrier %u for %u threads while others wait there for %u", id, need, barrier->need);
         return;
     }
     if (i->size) {
@@ -231,14 +233,16 @@ static void deadlock(vm_block *block)
             vm_fault_at(w, path->frame, path->pc, &place);
             if (!first)
                 first = w, at = path;
-            int wrote = snprintf(text + used, sizeof text - used, "%swarp %u mask 0x%08x %s line %u", used ? ", " : "", k,
-                                 path->mask, path->state == VM_PATH_BARRIER ? "at a barrier," : "at a warp operation,",
+            int wrote = snprintf(text + used, sizeof text - used, "%swarp %u mask 0x%08x %s line %u", used ? ", " : "",
+                                 k, path->mask,
+                                 path->state == VM_PATH_BARRIER ? "at a barrier," : "at a warp operation,",
                                  place.file_line ? place.file_line : place.ptx_line);
             used += wrote > 0 && (size_t)wrote < sizeof text - used ? (size_t)wrote : 0;
         }
     }
     vm_path root = {.pc = block->runner->run->kernel->code, .mask = 1};
-    for (uint32_t k = 0; !first && k < block->warp_count; k++) /* lanes that live are in a path; but a launch must end */
+    /* lanes that live are in a path; but a launch must end */
+    for (uint32_t k = 0; !first && k < block->warp_count; k++)
         if (block->warps[k].root)
             first = &block->warps[k], at = &root, root.frame = first->root;
     if (!first)

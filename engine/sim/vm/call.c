@@ -5,7 +5,9 @@
 #include "vm_machine.h"
 
 /* Frames come and go in any order, since paths of one warp take turns: blocks of powers of two, kept for reuse. */
-struct vm_chunk { struct vm_chunk *next; };
+struct vm_chunk {
+    struct vm_chunk *next;
+};
 #define POOL_MOST ((size_t)1 << 32) /* bytes of frames that one host thread may hold */
 
 static unsigned size_class(size_t bytes)
@@ -81,14 +83,11 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->local_top = frame->local_base + function->local_bytes;
     memset(frame->regs, 0, function->reg_bytes + params + vars); /* so that runs repeat */
     vm_charge(w, bytes >> 14);
-    memset(frame->regs, 0xff, 4);                                /* the predicate that always holds */
+    memset(frame->regs, 0xff, 4); /* the predicate that always holds */
     return frame;
 }
 
-void vm_frame_free(vm_warp *w, vm_frame *frame)
-{
-    vm_pool_put(w->runner, frame, frame->bytes);
-}
+void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
 /* Copies between the variables of a frame's call and the callee's parameter block. `in`: arguments, else results. */
 static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
@@ -102,8 +101,7 @@ static void transfer(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_ca
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
         const ptx_function *f = callee->function->ptx; /* returns are the first of its parameters */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
-        VM_EACH(lane, lanes)
-        {
+        VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;
             if (t->is_register && in) {
                 uint64_t value = t->wide ? vm_r64(w, t->slot)[lane] : vm_r32(w, t->slot)[lane];
@@ -242,12 +240,13 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
         callee = &module->functions[index];
         if (!fits(callee, call)) {
             vm_fault_raise(w, i, first, VM_FAULT_INSTRUCTION, want, 0,
-                           "call through a pointer to '%s', whose parameters do not fit the prototype", callee->ptx->name);
+                           "call through a pointer to '%s', whose parameters do not fit the prototype",
+                           callee->ptx->name);
             return;
         }
         VM_EACH(lane, m)
-        if ((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : target[lane]) != want)
-            lanes &= ~(1u << lane);
+            if ((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : target[lane]) != want)
+                lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
     if (lanes != w->mask) { /* the instruction after such a call is a meeting point */
@@ -269,8 +268,8 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
     const ptx_symbol *symbol = &function->module->ptx->symbols[i->b];
     uint32_t local = w->runner->run->local_bytes;
     VM_EACH(lane, m)
-    memcpy(w->block->local + (size_t)(w->index * VM_LANES + lane) * local + w->frame->local_base + i->imm,
-           w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
+        memcpy(w->block->local + (size_t)(w->index * VM_LANES + lane) * local + w->frame->local_base + i->imm,
+               w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
 /* alloca (c: 0), stacksave (1), stackrestore (2): a path's lanes share one stack height. */
@@ -280,8 +279,7 @@ void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
     uint64_t value = frame->local_top;
     if (i->c == 0) {
         uint64_t most = 0;
-        VM_EACH(lane, m)
-        {
+        VM_EACH(lane, m) {
             uint64_t ask = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
             most = ask > most ? ask : most;
         }
@@ -300,8 +298,7 @@ void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
             frame->local_top = (uint32_t)top;
         return;
     }
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         if (i->flags & VM_REG64)
             vm_r64(w, i->d)[lane] = value;
         else

@@ -11,15 +11,15 @@
 #include "vm_hooks.h"
 #include "vm_runtime.h"
 
-#define PENDING_DEFAULT 2048u        /* cudaLimitDevRuntimePendingLaunchCount */
-#define SYNC_DEPTH_DEFAULT 2u        /* cudaLimitDevRuntimeSyncDepth */
-#define HANDLES_MOST 4096u           /* streams and events of a block that live at once */
-#define LAUNCH_STEPS 64u             /* what a launch counts against the step budget */
+#define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
+#define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
+#define HANDLES_MOST 4096u    /* streams and events of a block that live at once */
+#define LAUNCH_STEPS 64u      /* what a launch counts against the step budget */
 
 /* Memory that a kernel writes a launch's parameters into. */
 typedef struct vm_buffer {
     uint64_t address;
-    uint32_t bytes;                  /* what there is room for */
+    uint32_t bytes; /* what there is room for */
     bool taken;
     bool shaped;                     /* cudaGetParameterBufferV2: what to launch is known already */
     uint32_t wanted, kernel, shared; /* wanted: bytes that were asked for */
@@ -28,14 +28,14 @@ typedef struct vm_buffer {
 
 struct vm_children {
     vm_task *first, **last;
-    uint32_t pending;                /* tasks in the list */
-    uint32_t taken;                  /* buffers that await their launch */
+    uint32_t pending; /* tasks in the list */
+    uint32_t taken;   /* buffers that await their launch */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
     size_t handle_count, handle_capacity;
     uint64_t next_handle;
-    uint32_t *errors;                /* cudaGetLastError, by thread; NULL: none so far */
+    uint32_t *errors; /* cudaGetLastError, by thread; NULL: none so far */
 };
 
 static struct vm_children *children_of(vm_block *block)
@@ -51,10 +51,7 @@ static struct vm_children *children_of(vm_block *block)
     return c;
 }
 
-void vm_task_free(const kiln_allocator *mem, vm_task *task)
-{
-    kiln__free(mem, task);
-}
+void vm_task_free(const kiln_allocator *mem, vm_task *task) { kiln__free(mem, task); }
 
 void vm_children_reset(vm_block *block)
 {
@@ -93,10 +90,7 @@ void vm_children_free(vm_block *block)
 
 /* ---- errors ---- */
 
-static size_t thread_of(const vm_warp *w, uint32_t lane)
-{
-    return (size_t)w->index * VM_LANES + lane;
-}
+static size_t thread_of(const vm_warp *w, uint32_t lane) { return (size_t)w->index * VM_LANES + lane; }
 
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error)
 {
@@ -288,9 +282,14 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     size_t bytes = (size_t)run->launch->module->ptx->functions[buffer->kernel].param_bytes;
     if (bytes > buffer->wanted)
         return VM_CUDA_INVALID_VALUE;
-    vm_launch launch = {.module = run->launch->module, .kernel = (int)buffer->kernel, .dynamic_shared = buffer->shared,
-                        .hooks = run->launch->hooks, .watch = run->launch->watch, .limits = run->launch->limits,
-                        .print = run->launch->print, .user = run->launch->user};
+    vm_launch launch = {.module = run->launch->module,
+                        .kernel = (int)buffer->kernel,
+                        .dynamic_shared = buffer->shared,
+                        .hooks = run->launch->hooks,
+                        .watch = run->launch->watch,
+                        .limits = run->launch->limits,
+                        .print = run->launch->print,
+                        .user = run->launch->user};
     memcpy(launch.grid, buffer->grid, sizeof launch.grid);
     memcpy(launch.block, buffer->block, sizeof launch.block);
     error = check_launch(run, &launch);
@@ -395,9 +394,8 @@ static bool extent_fits(const vm_task *t, uint64_t address, uint64_t pitch, uint
     if ((t->height > 1 && pitch < t->width) || (t->depth > 1 && t->height && slice / t->height < t->width))
         return false;
     return !__builtin_mul_overflow(t->height - 1, pitch, &rows) &&
-           !__builtin_mul_overflow(t->depth - 1, slice, &slices) &&
-           !__builtin_add_overflow(address, rows, &end) && !__builtin_add_overflow(end, slices, &end) &&
-           !__builtin_add_overflow(end, t->width, &end);
+           !__builtin_mul_overflow(t->depth - 1, slice, &slices) && !__builtin_add_overflow(address, rows, &end) &&
+           !__builtin_add_overflow(end, slices, &end) && !__builtin_add_overflow(end, t->width, &end);
 }
 
 uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream)
@@ -445,7 +443,8 @@ static void move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kin
             snprintf(fault->message, sizeof fault->message, "the launch %s in a %s by kernel '%.80s'",
                      kind == VM_FAULT_STEPS  ? "has spent its budget"
                      : kind == VM_FAULT_TIME ? "has not ended within its time limit, and was"
-                                             : "was stopped on request", what, fault->kernel);
+                                             : "was stopped on request",
+                     what, fault->kernel);
         else
             snprintf(fault->message, sizeof fault->message,
                      "%s of %" PRIu64 " bytes at 0x%" PRIx64 ", %s: enqueued by kernel '%.80s', block (%u,%u,%u)", what,
@@ -503,8 +502,11 @@ static void run_task(vm_run_state *run, const vm_task *task)
         vm_task_move(run, task);
         return;
     }
-    vm_run_state child = {.device = run->device, .family = run->family, .launch = &task->launch,
-                          .depth = run->depth + 1, .launcher = run->kernel->ptx->name};
+    vm_run_state child = {.device = run->device,
+                          .family = run->family,
+                          .launch = &task->launch,
+                          .depth = run->depth + 1,
+                          .launcher = run->kernel->ptx->name};
     vm_fault fault;
     if (vm_launch_prepare(&child, &fault) == VM_OK) /* as it was when it was launched */
         vm_grid_run(&child);
@@ -535,7 +537,7 @@ uint32_t vm_child_synchronize(vm_warp *w, uint32_t m)
     const vm_run_state *run = w->runner->run;
     if (run->depth >= vm_child_limit(run, VM_LIMIT_SYNC_DEPTH)) {
         VM_EACH(lane, m)
-        vm_child_fail(w, lane, VM_CUDA_SYNC_DEPTH);
+            vm_child_fail(w, lane, VM_CUDA_SYNC_DEPTH);
         return VM_CUDA_SYNC_DEPTH;
     }
     w->event |= VM_EVENT_SWITCH;

@@ -10,7 +10,8 @@ static uint32_t take_part(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slo
 {
     const vm_u32 *mask = vm_r32(w, slot);
     uint32_t need = 0;
-    VM_EACH(lane, m) need |= mask[lane];
+    VM_EACH(lane, m)
+        need |= mask[lane];
     *members = mask;
     return vm_gather(w, i, m, need);
 }
@@ -48,7 +49,8 @@ void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
         out[lane] = values[j & 31];
         inside |= (uint32_t)in << lane;
     }
-    VM_EACH(lane, have) d[lane] = out[lane];
+    VM_EACH(lane, have)
+        d[lane] = out[lane];
     if (i->e)
         vm_set_pred(w, i->e, inside, have);
 }
@@ -62,13 +64,15 @@ void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     uint32_t p = (*vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0)) & have, result = 0;
     vm_u32 *d = vm_r32(w, i->d);
-    VM_EACH(lane, have)
-    {
+    VM_EACH(lane, have) {
         uint32_t group = members[lane] & have, yes = p & group;
         if (i->size == 3)
             d[lane] = yes;
         else
-            result |= (uint32_t)(i->size == 0 ? yes == group : i->size == 1 ? yes != 0 : yes == group || yes == 0) << lane;
+            result |= (uint32_t)(i->size == 0   ? yes == group
+                                 : i->size == 1 ? yes != 0
+                                                : yes == group || yes == 0)
+                      << lane;
     }
     if (i->size != 3)
         vm_set_pred(w, i->d, result, have);
@@ -85,14 +89,15 @@ void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
     uint32_t out[VM_LANES], agree = 0;
     for (uint32_t lane = 0; lane < VM_LANES; lane++)
         value[lane] = i->size == 8 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
-    VM_EACH(lane, have)
-    {
+    VM_EACH(lane, have) {
         uint32_t group = members[lane] & have, same = 0;
-        VM_EACH(other, group) same |= (uint32_t)(value[other] == value[lane]) << other;
+        VM_EACH(other, group)
+            same |= (uint32_t)(value[other] == value[lane]) << other;
         out[lane] = i->flags & 1 ? (same == group ? group : 0) : same;
         agree |= (uint32_t)(same == group) << lane;
     }
-    VM_EACH(lane, have) vm_r32(w, i->d)[lane] = out[lane];
+    VM_EACH(lane, have)
+        vm_r32(w, i->d)[lane] = out[lane];
     if (i->e)
         vm_set_pred(w, i->e, agree, have);
 }
@@ -127,21 +132,23 @@ void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     uint32_t value[VM_LANES], out[VM_LANES];
     memcpy(value, vm_r32(w, i->a), sizeof value);
-    VM_EACH(lane, have)
-    {
+    VM_EACH(lane, have) {
         uint32_t group = members[lane] & have;
         uint32_t first = (uint32_t)__builtin_ctz(group | 1u << lane), all = value[first];
         if (i->space == PTX_F32)
             all = combine(i, all, all);
-        VM_EACH(other, group & ~(1u << first)) all = combine(i, all, value[other]);
+        VM_EACH(other, group & ~(1u << first))
+            all = combine(i, all, value[other]);
         out[lane] = all;
     }
-    VM_EACH(lane, have) vm_r32(w, i->d)[lane] = out[lane];
+    VM_EACH(lane, have)
+        vm_r32(w, i->d)[lane] = out[lane];
 }
 
 void vm_op_activemask(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    VM_EACH(lane, m) vm_r32(w, i->d)[lane] = m;
+    VM_EACH(lane, m)
+        vm_r32(w, i->d)[lane] = m;
 }
 
 void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
@@ -151,13 +158,13 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m)
     if (!have)
         return;
     uint32_t chosen = 0, leader[VM_LANES];
-    VM_EACH(lane, have)
-    {
+    VM_EACH(lane, have) {
         uint32_t group = (members[lane] & have) | 1u << lane;
         leader[lane] = (uint32_t)__builtin_ctz(group);
         chosen |= (uint32_t)(leader[lane] == lane) << lane;
     }
-    VM_EACH(lane, have) vm_r32(w, i->d)[lane] = leader[lane];
+    VM_EACH(lane, have)
+        vm_r32(w, i->d)[lane] = leader[lane];
     if (i->e)
         vm_set_pred(w, i->e, chosen, have);
 }

@@ -4,8 +4,8 @@
 
 #include "vm_machine.h"
 
-#define LOOK 32768u           /* instructions of a host thread between two looks at the clock, some 0.1 ms */
-#define TURN_COST 32u         /* what a turn counts besides: warps that only wait for each other take very short ones */
+#define LOOK 32768u   /* instructions of a host thread between two looks at the clock, some 0.1 ms */
+#define TURN_COST 32u /* what a turn counts besides: warps that only wait for each other take very short ones */
 #define HOLD_LEAST ((uint64_t)1 << 30)
 
 /* ---- host memory ---- */
@@ -27,10 +27,7 @@ bool vm_hold(vm_family *family, uint64_t bytes)
     return false;
 }
 
-void vm_let_go(vm_family *family, uint64_t bytes)
-{
-    atomic_fetch_sub(&family->held, bytes);
-}
+void vm_let_go(vm_family *family, uint64_t bytes) { atomic_fetch_sub(&family->held, bytes); }
 
 /* ---- time ---- */
 
@@ -157,7 +154,12 @@ void vm_limit_explain(vm_run_state *run)
         const ptx_loc *loc = &ptx->locs[back->loc];
         const char *file = loc->file < ptx->file_count ? ptx->files[loc->file] : NULL;
         const char *name = file ? strrchr(file, '/') : NULL;
-        snprintf(place, sizeof place, "%.100s%s%u", name ? name + 1 : file ? file : "line ", file ? ":" : "", loc->line);
+        snprintf(place, sizeof place, "%.100s%s%u",
+                 name   ? name + 1
+                 : file ? file
+                        : "line ",
+                 file ? ":" : "", loc->line);
     }
-    snprintf(fault->message + used, left, "; %u of the %u warps that ran were in the loop at %s", inside, running, place);
+    snprintf(fault->message + used, left, "; %u of the %u warps that ran were in the loop at %s", inside, running,
+             place);
 }

@@ -6,11 +6,11 @@
 
 #include "vm_hooks.h"
 
-#define HOST_ALIGN 64u      /* at least what the widest access of a kernel needs */
+#define HOST_ALIGN 64u /* at least what the widest access of a kernel needs */
 #define RED_ZONE 512u
 #define CHECKED_ZONE (1u << 26) /* of addresses alone: an index that is far off still finds no neighbour */
 #define ADDRESS_ALIGN 512u
-#define PAGE 4096u          /* alignment of memory that the host shares, as of an operating system's pages */
+#define PAGE 4096u /* alignment of memory that the host shares, as of an operating system's pages */
 #define LARGE_BYTES (2u << 20)
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
@@ -170,7 +170,8 @@ static vm_allocation *allocate(vm_device *device, placing how, uint64_t address,
         made->shared = how == PLACE_HOST;
         made->name = name;
         if (device->hooks)
-            made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST); /* the host writes unseen */
+            /* the host writes unseen */
+            made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST);
         placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
                  insert(device, made);
     }
@@ -253,8 +254,8 @@ bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, b
     vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return false;
-    *made = (vm_allocation){.base = address, .bytes = bytes, .host = host, .read_only = read_only,
-                            .shared = address == (uintptr_t)host};
+    *made = (vm_allocation){
+        .base = address, .bytes = bytes, .host = host, .read_only = read_only, .shared = address == (uintptr_t)host};
     pthread_rwlock_wrlock(&device->lock);
     if (device->hooks) /* what it holds was written by others */
         made->shadow = device->hooks->shadow_new(device, bytes, true);

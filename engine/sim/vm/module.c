@@ -29,10 +29,7 @@ bool vm_module_global(const vm_module *module, const char *name, uint64_t *addre
     return false;
 }
 
-const ptx_module *vm_module_ptx(const vm_module *module)
-{
-    return module->ptx;
-}
+const ptx_module *vm_module_ptx(const vm_module *module) { return module->ptx; }
 
 int vm_module_kernel(const vm_module *module, const char *name)
 {
@@ -104,8 +101,11 @@ void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *reso
 {
     const vm_function *f = &module->functions[kernel];
     const ptx_function *p = f->ptx;
-    *resources = (vm_resources){.static_shared = f->static_shared, .local_bytes = f->closure_local,
-                                .const_bytes = module->const_bytes, .param_bytes = p->param_bytes, .max_threads = vm_max_threads(p)};
+    *resources = (vm_resources){.static_shared = f->static_shared,
+                                .local_bytes = f->closure_local,
+                                .const_bytes = module->const_bytes,
+                                .param_bytes = p->param_bytes,
+                                .max_threads = vm_max_threads(p)};
     resources->register_estimate = registers_for_blocks(p, estimate_registers(module, p));
     if (p->max_registers && resources->register_estimate > p->max_registers)
         resources->register_estimate = p->max_registers;

@@ -27,10 +27,7 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
     return value;
 }
 
-bool vm_is_builtin(const char *function)
-{
-    return vm_builtin_find(function) != 0;
-}
+bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
 /* One that was passed as an array of bytes; zeros if it is none. */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
@@ -101,11 +98,15 @@ static int convert(vm_warp *w, const vm_code *i, uint32_t lane, const char *spec
     double real;
     memcpy(&real, &value, sizeof real);
     switch (kind) {
-    case 'd': case 'i':
+    case 'd':
+    case 'i':
         memcpy(format + n, PRId64, sizeof PRId64 - 1), n += sizeof PRId64 - 1, format[n] = '\0';
         snprintf(field, sizeof field, format, wide ? (int64_t)value : (int64_t)(int32_t)(uint32_t)value);
         break;
-    case 'u': case 'x': case 'X': case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o':
         format[n++] = 'l', format[n++] = 'l', format[n++] = kind, format[n] = '\0';
         snprintf(field, sizeof field, format, (unsigned long long)value);
         break;
@@ -113,9 +114,7 @@ static int convert(vm_warp *w, const vm_code *i, uint32_t lane, const char *spec
         format[n++] = 'c', format[n] = '\0';
         snprintf(field, sizeof field, format, (int)(value & 0xff));
         break;
-    case 'p':
-        snprintf(field, sizeof field, "0x%" PRIx64, value);
-        break;
+    case 'p': snprintf(field, sizeof field, "0x%" PRIx64, value); break;
     case 's': {
         char text[2048];
         if (value == 0)
@@ -126,9 +125,7 @@ static int convert(vm_warp *w, const vm_code *i, uint32_t lane, const char *spec
         snprintf(field, sizeof field, format, text);
         break;
     }
-    case 'n':
-        field[0] = '\0';
-        break;
+    case 'n': field[0] = '\0'; break;
     default:
         format[n++] = kind, format[n] = '\0';
         snprintf(field, sizeof field, format, real);
@@ -197,8 +194,7 @@ static void run_print(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_call *call = i->extra;
     vm_run_state *run = w->runner->run;
     kiln__text out = {.mem = run->device->mem};
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         int count = print(w, i, lane, vm_argument(w, call, lane, 0), vm_argument(w, call, lane, 1), &out);
         if (count < 0)
             break;
@@ -238,8 +234,7 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_BUILTIN_PRINTF: run_print(w, i, m); return;
     case VM_BUILTIN_ASSERT: run_assert(w, i, m); return;
     case VM_BUILTIN_MALLOC:
-        VM_EACH(lane, m)
-        {
+        VM_EACH(lane, m) {
             uint64_t bytes = vm_argument(w, call, lane, 0), limit = vm_child_limit(w->runner->run, VM_LIMIT_HEAP);
             const vm_allocation *got = bytes ? vm_allocate_heap(device, bytes, limit) : NULL;
             uint64_t made = got ? got->base : 0;
@@ -251,12 +246,11 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     default:
         w->event |= VM_EVENT_SWITCH; /* what is freed can be given back when this warp looks at its caches */
-        VM_EACH(lane, m)
-        {
+        VM_EACH(lane, m) {
             uint64_t address = vm_argument(w, call, lane, 0);
             if (address && !vm_free(device, address)) {
-                vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0, "free of 0x%" PRIx64 ", which malloc did not give",
-                               address);
+                vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0,
+                               "free of 0x%" PRIx64 ", which malloc did not give", address);
                 return;
             }
         }

@@ -4,8 +4,8 @@
 
 #include "vm_hooks.h"
 
-#define QUANTUM (1u << 20)     /* warp instructions of a block before the next resident one has its turn */
-#define RESIDENT 8u            /* blocks that take turns on one host thread; more only where all must be resident */
+#define QUANTUM (1u << 20) /* warp instructions of a block before the next resident one has its turn */
+#define RESIDENT 8u        /* blocks that take turns on one host thread; more only where all must be resident */
 
 static bool runner_init(vm_runner *runner, vm_run_state *run)
 {
@@ -49,8 +49,8 @@ static void out_of_memory(vm_run_state *run)
         snprintf(fault->kernel, sizeof fault->kernel, "%s", run->kernel->ptx->name);
         snprintf(fault->message, sizeof fault->message,
                  "no memory for the blocks of kernel '%.80s', each of which has %llu bytes of local memory; those of a "
-                 "launch may take %llu bytes with the frames of calls", run->kernel->ptx->name, local,
-                 (unsigned long long)run->family->hold_most);
+                 "launch may take %llu bytes with the frames of calls",
+                 run->kernel->ptx->name, local, (unsigned long long)run->family->hold_most);
     }
     pthread_mutex_unlock(&run->family->lock);
     atomic_store(&run->family->stop, 1);
@@ -124,8 +124,7 @@ static void *work(void *argument)
             continue;
         }
         vm_children_run(block);
-        memmove(runner->blocks + at, runner->blocks + at + 1,
-                (--runner->block_count - at) * sizeof *runner->blocks);
+        memmove(runner->blocks + at, runner->blocks + at + 1, (--runner->block_count - at) * sizeof *runner->blocks);
         if (runner->spare)
             vm_block_free(block);
         else
@@ -170,9 +169,8 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     if (threads == 0 || threads > 1024 || blocks == 0 || launch->grid[2] == 0 ||
         blocks > UINT64_MAX / 2 / launch->grid[2])
         return refuse(fault, VM_FAULT_INSTRUCTION,
-                      "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u",
-                      name, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-                      launch->block[2]);
+                      "kernel '%.80s' cannot run with a grid of %ux%ux%u blocks of %ux%ux%u", name, launch->grid[0],
+                      launch->grid[1], launch->grid[2], launch->block[0], launch->block[1], launch->block[2]);
     run->block_threads = (uint32_t)threads;
     run->warps_per_block = (uint32_t)((threads + VM_LANES - 1) / VM_LANES);
     run->block_count = blocks * launch->grid[2];
@@ -182,13 +180,13 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     if (launch->dynamic_shared > VM_SHARED_WINDOW || run->shared_end > VM_SHARED_WINDOW ||
         run->shared_gap + launch->dynamic_shared > run->device->limits.shared_per_block)
         return refuse(fault, VM_FAULT_INSTRUCTION,
-                      "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu",
-                      name, (unsigned long long)run->shared_gap + launch->dynamic_shared,
+                      "kernel '%.80s' asks for %llu bytes of shared memory, of which there are %llu", name,
+                      (unsigned long long)run->shared_gap + launch->dynamic_shared,
                       (unsigned long long)run->device->limits.shared_per_block);
     if (run->kernel->closure_local > vm_local_most(run->device))
         return refuse(fault, VM_FAULT_STACK,
-                      "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u",
-                      name, (unsigned long long)run->kernel->closure_local, vm_local_most(run->device));
+                      "kernel '%.80s' needs %llu bytes of local memory a thread, of which there are %u", name,
+                      (unsigned long long)run->kernel->closure_local, vm_local_most(run->device));
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;
     run->hooks = launch->hooks;
@@ -285,7 +283,10 @@ void vm_grid_run(vm_run_state *run)
     while (run->tails) { /* a chain of them may be endless, so each is run from here and not from the one before */
         vm_task *task = run->tails;
         run->tails = task->next;
-        vm_run_state next = {.device = run->device, .family = run->family, .launch = &task->launch, .depth = run->depth,
+        vm_run_state next = {.device = run->device,
+                             .family = run->family,
+                             .launch = &task->launch,
+                             .depth = run->depth,
                              .launcher = run->kernel->ptx->name};
         vm_fault fault;
         if (!atomic_load(&run->family->stop) && vm_launch_prepare(&next, &fault) == VM_OK)

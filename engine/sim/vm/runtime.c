@@ -7,33 +7,51 @@
 /* X(function, name after "cuda" or "__cudaCDP2", bytes of the result, those of the parameters). In the last, a digit is
  * a size, 'c' a dim3, 'p' a cudaPitchedPtr, 'e' a cudaExtent. */
 #define VM_RUNTIME_MAP(X)                                                                                              \
-    X(BUFFER, "GetParameterBuffer", 8, "88") X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                           \
-    X(LAUNCH, "LaunchDevice", 4, "88cc48") X(LAUNCH_V2, "LaunchDeviceV2", 4, "88")                                     \
+    X(BUFFER, "GetParameterBuffer", 8, "88")                                                                           \
+    X(BUFFER_V2, "GetParameterBufferV2", 8, "8cc4")                                                                    \
+    X(LAUNCH, "LaunchDevice", 4, "88cc48")                                                                             \
+    X(LAUNCH_V2, "LaunchDeviceV2", 4, "88")                                                                            \
     X(SYNCHRONIZE, "DeviceSynchronize", 4, "")                                                                         \
-    X(LAST_ERROR, "GetLastError", 4, "") X(PEEK_ERROR, "PeekAtLastError", 4, "")                                       \
-    X(ERROR_NAME, "GetErrorName", 8, "4") X(ERROR_STRING, "GetErrorString", 8, "4")                                    \
-    X(DEVICE_COUNT, "GetDeviceCount", 4, "8") X(DEVICE, "GetDevice", 4, "8")                                           \
-    X(ATTRIBUTE, "DeviceGetAttribute", 4, "844") X(LIMIT, "DeviceGetLimit", 4, "84")                                   \
-    X(CACHE_CONFIG, "DeviceGetCacheConfig", 4, "8") X(SHARED_CONFIG, "DeviceGetSharedMemConfig", 4, "8")               \
+    X(LAST_ERROR, "GetLastError", 4, "")                                                                               \
+    X(PEEK_ERROR, "PeekAtLastError", 4, "")                                                                            \
+    X(ERROR_NAME, "GetErrorName", 8, "4")                                                                              \
+    X(ERROR_STRING, "GetErrorString", 8, "4")                                                                          \
+    X(DEVICE_COUNT, "GetDeviceCount", 4, "8")                                                                          \
+    X(DEVICE, "GetDevice", 4, "8")                                                                                     \
+    X(ATTRIBUTE, "DeviceGetAttribute", 4, "844")                                                                       \
+    X(LIMIT, "DeviceGetLimit", 4, "84")                                                                                \
+    X(CACHE_CONFIG, "DeviceGetCacheConfig", 4, "8")                                                                    \
+    X(SHARED_CONFIG, "DeviceGetSharedMemConfig", 4, "8")                                                               \
     X(VERSION, "RuntimeGetVersion", 4, "8")                                                                            \
-    X(STREAM_CREATE, "StreamCreateWithFlags", 4, "84") X(STREAM_DESTROY, "StreamDestroy", 4, "8")                      \
+    X(STREAM_CREATE, "StreamCreateWithFlags", 4, "84")                                                                 \
+    X(STREAM_DESTROY, "StreamDestroy", 4, "8")                                                                         \
     X(STREAM_WAIT, "StreamWaitEvent", 4, "884")                                                                        \
-    X(EVENT_CREATE, "EventCreateWithFlags", 4, "84") X(EVENT_DESTROY, "EventDestroy", 4, "8")                          \
-    X(EVENT_RECORD, "EventRecord", 4, "88") X(EVENT_RECORD_FLAGS, "EventRecordWithFlags", 4, "884")                    \
+    X(EVENT_CREATE, "EventCreateWithFlags", 4, "84")                                                                   \
+    X(EVENT_DESTROY, "EventDestroy", 4, "8")                                                                           \
+    X(EVENT_RECORD, "EventRecord", 4, "88")                                                                            \
+    X(EVENT_RECORD_FLAGS, "EventRecordWithFlags", 4, "884")                                                            \
     X(FUNCTION_ATTRIBUTES, "FuncGetAttributes", 4, "88")                                                               \
     X(OCCUPANCY, "OccupancyMaxActiveBlocksPerMultiprocessor", 4, "8848")                                               \
     X(OCCUPANCY_FLAGS, "OccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 4, "88484")                               \
-    X(MALLOC, "Malloc", 4, "88") X(FREE, "Free", 4, "8")                                                               \
-    X(COPY, "MemcpyAsync", 4, "88848") X(COPY_2D, "Memcpy2DAsync", 4, "88888848")                                      \
+    X(MALLOC, "Malloc", 4, "88")                                                                                       \
+    X(FREE, "Free", 4, "8")                                                                                            \
+    X(COPY, "MemcpyAsync", 4, "88848")                                                                                 \
+    X(COPY_2D, "Memcpy2DAsync", 4, "88888848")                                                                         \
     X(COPY_3D, "Memcpy3DAsync", 4, "88")                                                                               \
-    X(FILL, "MemsetAsync", 4, "8488") X(FILL_2D, "Memset2DAsync", 4, "884888") X(FILL_3D, "Memset3DAsync", 4, "p4e8")
+    X(FILL, "MemsetAsync", 4, "8488")                                                                                  \
+    X(FILL_2D, "Memset2DAsync", 4, "884888")                                                                           \
+    X(FILL_3D, "Memset3DAsync", 4, "p4e8")
 typedef enum vm_runtime {
 #define VM_X(name, ...) VM_RUNTIME_##name,
     VM_RUNTIME_MAP(VM_X)
 #undef VM_X
 } vm_runtime;
 
-static const struct { const char *name; uint32_t result; const char *parameters; } functions[] = {
+static const struct {
+    const char *name;
+    uint32_t result;
+    const char *parameters;
+} functions[] = {
 #define VM_X(name, text, result, parameters) {text, result, parameters},
     VM_RUNTIME_MAP(VM_X)
 #undef VM_X
@@ -74,7 +92,10 @@ bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_
 
 /* ---- names and texts of errors, in memory that kernels can read ---- */
 
-static const struct { uint32_t code; const char *name, *text; } errors[] = {
+static const struct {
+    uint32_t code;
+    const char *name, *text;
+} errors[] = {
 #define VM_X(name, code, title, text) {code, title, text},
     VM_CUDA_MAP(VM_X)
 #undef VM_X
@@ -118,15 +139,9 @@ typedef struct call_state {
     uint32_t lane;
 } call_state;
 
-static uint64_t argument(const call_state *s, uint32_t index)
-{
-    return vm_argument(s->w, s->i->extra, s->lane, index);
-}
+static uint64_t argument(const call_state *s, uint32_t index) { return vm_argument(s->w, s->i->extra, s->lane, index); }
 
-static uint32_t narrow(const call_state *s, uint32_t index)
-{
-    return (uint32_t)argument(s, index);
-}
+static uint32_t narrow(const call_state *s, uint32_t index) { return (uint32_t)argument(s, index); }
 
 static void words(const call_state *s, uint32_t index, void *out, size_t bytes)
 {
@@ -147,10 +162,7 @@ static uint32_t put(const call_state *s, uint32_t index, const void *value, uint
     return VM_CUDA_SUCCESS;
 }
 
-static uint32_t put_int(const call_state *s, uint32_t index, int value)
-{
-    return put(s, index, &value, sizeof value);
-}
+static uint32_t put_int(const call_state *s, uint32_t index, int value) { return put(s, index, &value, sizeof value); }
 
 static uint32_t put_wide(const call_state *s, uint32_t index, uint64_t value)
 {
@@ -273,8 +285,13 @@ static uint32_t copy(const call_state *s)
 
 static uint32_t copy_2d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0), .target_pitch = argument(s, 1), .source = argument(s, 2),
-                 .source_pitch = argument(s, 3), .width = argument(s, 4), .height = argument(s, 5), .depth = 1};
+    vm_task t = {.target = argument(s, 0),
+                 .target_pitch = argument(s, 1),
+                 .source = argument(s, 2),
+                 .source_pitch = argument(s, 3),
+                 .width = argument(s, 4),
+                 .height = argument(s, 5),
+                 .depth = 1};
     if (!t.source && t.width && t.height)
         return failed(s, VM_CUDA_INVALID_VALUE);
     return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 7));
@@ -285,13 +302,16 @@ static uint32_t copy_3d(const call_state *s)
 {
     struct {
         uint64_t source_array, source_at[3], source, source_pitch, source_size[2], target_array, target_at[3], target,
-                 target_pitch, target_size[2], extent[3];
+            target_pitch, target_size[2], extent[3];
     } p;
     const unsigned char *from = vm_reach(s->w, s->i, s->lane, PTX_SPACE_GENERIC, argument(s, 0), sizeof p, false);
     if (!from)
         return VM_CUDA_INVALID_VALUE; /* a fault was raised */
     memcpy(&p, from, sizeof p);
-    vm_task t = {.width = p.extent[0], .height = p.extent[1], .depth = p.extent[2], .target_pitch = p.target_pitch,
+    vm_task t = {.width = p.extent[0],
+                 .height = p.extent[1],
+                 .depth = p.extent[2],
+                 .target_pitch = p.target_pitch,
                  .source_pitch = p.source_pitch};
     bool bad = p.source_array || p.target_array || !p.source || !p.target ||
                __builtin_mul_overflow(p.source_pitch, p.source_size[1], &t.source_slice) ||
@@ -305,26 +325,39 @@ static uint32_t copy_3d(const call_state *s)
 
 static uint32_t fill(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0), .value = (unsigned char)narrow(s, 1), .width = argument(s, 2), .height = 1,
+    vm_task t = {.target = argument(s, 0),
+                 .value = (unsigned char)narrow(s, 1),
+                 .width = argument(s, 2),
+                 .height = 1,
                  .depth = 1};
     return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
 }
 
 static uint32_t fill_2d(const call_state *s)
 {
-    vm_task t = {.target = argument(s, 0), .target_pitch = argument(s, 1), .value = (unsigned char)narrow(s, 2),
-                 .width = argument(s, 3), .height = argument(s, 4), .depth = 1};
+    vm_task t = {.target = argument(s, 0),
+                 .target_pitch = argument(s, 1),
+                 .value = (unsigned char)narrow(s, 2),
+                 .width = argument(s, 3),
+                 .height = argument(s, 4),
+                 .depth = 1};
     return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 5));
 }
 
 static uint32_t fill_3d(const call_state *s)
 {
-    struct { uint64_t pointer, pitch, size[2]; } p;
+    struct {
+        uint64_t pointer, pitch, size[2];
+    } p;
     uint64_t extent[3];
     words(s, 0, &p, sizeof p);
     words(s, 2, extent, sizeof extent);
-    vm_task t = {.target = p.pointer, .target_pitch = p.pitch, .value = (unsigned char)narrow(s, 1), .width = extent[0],
-                 .height = extent[1], .depth = extent[2]};
+    vm_task t = {.target = p.pointer,
+                 .target_pitch = p.pitch,
+                 .value = (unsigned char)narrow(s, 1),
+                 .width = extent[0],
+                 .height = extent[1],
+                 .depth = extent[2]};
     if (__builtin_mul_overflow(p.pitch, p.size[1], &t.target_slice))
         return failed(s, VM_CUDA_INVALID_VALUE);
     return vm_child_move(s->w, s->i, s->lane, &t, argument(s, 3));
@@ -396,8 +429,7 @@ void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function)
 {
     bool together = function == VM_RUNTIME_SYNCHRONIZE;
     uint64_t result = together ? vm_child_synchronize(w, m) : 0;
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         const call_state state = {w, i, lane};
         if (!together)
             result = call_one(&state, (vm_runtime)function);

@@ -3,16 +3,14 @@
 
 #include "vm_machine.h"
 
-static size_t place_of(uint64_t handle)
-{
-    return (size_t)(handle >> 8 & 0xffffff);
-}
+static size_t place_of(uint64_t handle) { return (size_t)(handle >> 8 & 0xffffff); }
 
 bool vm_texture_add(vm_device *device, uint64_t handle, const vm_texture *what)
 {
     size_t at = place_of(handle), had = device->object_count;
     vm_object *made = kiln__alloc(device->mem, sizeof *made);
-    if (!made || !kiln__grow(device->mem, &device->objects, &device->object_capacity, at + 1, sizeof *device->objects)) {
+    if (!made ||
+        !kiln__grow(device->mem, &device->objects, &device->object_capacity, at + 1, sizeof *device->objects)) {
         kiln__free(device->mem, made);
         return false;
     }
@@ -30,7 +28,8 @@ static vm_object *find(const vm_device *device, uint64_t handle)
 {
     size_t at = place_of(handle);
     return at < device->object_count && device->objects[at] && device->objects[at]->handle == handle
-               ? device->objects[at] : NULL;
+               ? device->objects[at]
+               : NULL;
 }
 
 void vm_texture_remove(vm_device *device, uint64_t handle)
@@ -57,8 +56,8 @@ const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle)
 
 unsigned vm_format_bytes(vm_format format)
 {
-    static const uint8_t bytes[VM_FORMATS] = {[VM_U8] = 1, [VM_U16] = 2, [VM_U32] = 4, [VM_S8] = 1, [VM_S16] = 2,
-                                              [VM_S32] = 4, [VM_F16] = 2, [VM_F32] = 4};
+    static const uint8_t bytes[VM_FORMATS] = {
+        [VM_U8] = 1, [VM_U16] = 2, [VM_U32] = 4, [VM_S8] = 1, [VM_S16] = 2, [VM_S32] = 4, [VM_F16] = 2, [VM_F32] = 4};
     return bytes[format];
 }
 

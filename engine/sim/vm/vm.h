@@ -11,24 +11,24 @@
 
 /* Windows of the generic address space. Global allocations lie in [VM_GLOBAL_BASE, VM_GLOBAL_END); memory that is shared
  * with the host lies where the host has it: above, between (where those have not got to yet) or below all windows. */
-#define VM_SHARED_BASE 0x0100000000ull     /* 16 MiB window; generic address of shared offset 0 */
-#define VM_LOCAL_BASE 0x0200000000ull      /* 4 GiB window */
+#define VM_SHARED_BASE 0x0100000000ull /* 16 MiB window; generic address of shared offset 0 */
+#define VM_LOCAL_BASE 0x0200000000ull  /* 4 GiB window */
 #define VM_CONST_BASE 0x0400000000ull
 #define VM_PARAM_BASE 0x0500000000ull
 #define VM_GLOBAL_BASE 0x7000000000ull
 #define VM_GLOBAL_END 0x700000000000ull
 
-typedef struct vm_device vm_device;   /* one address space; thread-safe */
+typedef struct vm_device vm_device; /* one address space; thread-safe */
 typedef struct vm_module vm_module;
 
 struct vm_resources;
 typedef struct vm_limits {
-    uint64_t memory;                  /* bytes of global memory in all */
-    uint64_t shared_per_block;        /* with opt-in */
-    unsigned threads;                 /* host threads a launch may use; 0: one a core */
-    uint64_t step_budget;             /* warp instructions a launch may execute; 0: 2^40 */
-    uint32_t local_bytes;             /* local memory of a thread; 0: 512 KiB, as on a GPU */
-    int sm_count, cc;                 /* %nsmid; 90 */
+    uint64_t memory;           /* bytes of global memory in all */
+    uint64_t shared_per_block; /* with opt-in */
+    unsigned threads;          /* host threads a launch may use; 0: one a core */
+    uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
+    uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
+    int sm_count, cc;          /* %nsmid; 90 */
     /* For kernels that ask (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor): what the driver above
      * knows. NULL: nothing. */
     bool (*attribute)(const void *user, int attribute, int *value);
@@ -42,7 +42,7 @@ void vm_device_free(vm_device *device);
 /* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. Fresh
  * memory reads as 0xA5-like poison, never as zeros. 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
-bool vm_free(vm_device *device, uint64_t address);      /* false: not the start of a live allocation */
+bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
 /* Memory that kernels reach by the host's own pointer; fresh: zeros. counts: as device memory. NULL on failure. */
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 /* Makes memory that the caller has and keeps alive an allocation at `address`: the host's pointer itself, or one within
@@ -63,9 +63,9 @@ const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 bool vm_range(vm_device *device, uint64_t address, uint64_t *base, uint64_t *bytes);
 typedef struct vm_info {
     uint64_t base, bytes;
-    uint64_t owner;                   /* what vm_set_owner() noted; 0 at first */
-    bool variable;                    /* of a module */
-    bool shared;                      /* with the host: base is its pointer */
+    uint64_t owner; /* what vm_set_owner() noted; 0 at first */
+    bool variable;  /* of a module */
+    bool shared;    /* with the host: base is its pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes); /* an allocation; there is no overflow */
@@ -73,31 +73,31 @@ void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* The allocation is the driver's own: never reported as leaked. */
 void vm_set_internal(vm_device *device, uint64_t address);
 uint64_t vm_memory_used(const vm_device *device);
-bool vm_heap_used(vm_device *device);    /* a kernel has called malloc() */
+bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
 
 /* Textures and surfaces. Kernels name one by a number that the caller chose: bits 8 to 31 small (the place in a table),
  * the whole number never used again, so that a stale one is recognised. They come and go, and what they show is made
  * and freed, while nothing runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
 typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* as CUaddress_mode */
-enum { VM_LEVELS_MAX = 18 };          /* of mipmaps: a side has at most 2^17 texels */
+enum { VM_LEVELS_MAX = 18 }; /* of mipmaps: a side has at most 2^17 texels */
 typedef struct vm_level {
-    uint32_t size[3];                 /* texels; 1 in dimensions that there are not */
-    uint64_t offset, pitch, slice;    /* bytes: where it begins, a row, a layer or a plane */
+    uint32_t size[3];              /* texels; 1 in dimensions that there are not */
+    uint64_t offset, pitch, slice; /* bytes: where it begins, a row, a layer or a plane */
 } vm_level;
-typedef struct vm_image {             /* texels in memory */
-    unsigned char *host;              /* of an array; NULL: device memory at `address`, linear or with a pitch */
+typedef struct vm_image { /* texels in memory */
+    unsigned char *host;  /* of an array; NULL: device memory at `address`, linear or with a pitch */
     uint64_t address;
     vm_format format;
-    unsigned channels, dims;          /* 1, 2 or 4; 1, 2 or 3 */
-    uint32_t layers;                  /* 0: not layered; of cubemaps six for each cube */
-    bool cube, surface;               /* surface: its array was made for loads and stores */
+    unsigned channels, dims; /* 1, 2 or 4; 1, 2 or 3 */
+    uint32_t layers;         /* 0: not layered; of cubemaps six for each cube */
+    bool cube, surface;      /* surface: its array was made for loads and stores */
     unsigned level_count;
     vm_level levels[VM_LEVELS_MAX];
 } vm_image;
 typedef struct vm_texture {
     vm_image image;
-    bool surface, stale;              /* stale: its array is gone */
+    bool surface, stale;                                          /* stale: its array is gone */
     bool linear, mip_linear, normalized, integer, srgb, seamless; /* integer: 8 and 16 bits are not made to fractions */
     vm_edge edge[3];
     float bias, least, most, border[4]; /* of the level of detail */
@@ -123,43 +123,53 @@ int vm_module_kernel(const vm_module *module, const char *name);
 /* Resources of a kernel as far as PTX tells them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
-    uint32_t max_threads;             /* by directives, else 1024 */
-    uint32_t register_estimate;       /* from the PTX registers' live ranges or counts; an estimate */
+    uint32_t max_threads;       /* by directives, else 1024 */
+    uint32_t register_estimate; /* from the PTX registers' live ranges or counts; an estimate */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 
 typedef enum vm_fault_kind {
-    VM_OK, VM_FAULT_ADDRESS, VM_FAULT_MISALIGNED, VM_FAULT_INSTRUCTION, VM_FAULT_ASSERT, VM_FAULT_TRAP,
-    VM_FAULT_STEPS,        /* the step budget is spent: an endless kernel */
-    VM_FAULT_DEADLOCK,     /* a barrier that can never complete */
-    VM_FAULT_STACK, VM_FAULT_MEMORY, VM_FAULT_STOPPED,
-    VM_FAULT_TIME          /* the deadline has passed */
+    VM_OK,
+    VM_FAULT_ADDRESS,
+    VM_FAULT_MISALIGNED,
+    VM_FAULT_INSTRUCTION,
+    VM_FAULT_ASSERT,
+    VM_FAULT_TRAP,
+    VM_FAULT_STEPS,    /* the step budget is spent: an endless kernel */
+    VM_FAULT_DEADLOCK, /* a barrier that can never complete */
+    VM_FAULT_STACK,
+    VM_FAULT_MEMORY,
+    VM_FAULT_STOPPED,
+    VM_FAULT_TIME /* the deadline has passed */
 } vm_fault_kind;
 
 typedef struct vm_fault {
     vm_fault_kind kind;
     uint32_t block[3], thread[3];
-    uint64_t address; uint32_t bytes;
-    uint32_t ptx_line, file_line;     /* 0: not known */
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t ptx_line, file_line; /* 0: not known */
     char file[256], kernel[256];
-    char message[512];                /* one sentence: what, where, which allocation */
+    char message[512]; /* one sentence: what, where, which allocation */
 } vm_fault;
 
 /* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
 #define VM_LIMITS 5u
 typedef struct vm_launch {
-    const vm_module *module; int kernel;
+    const vm_module *module;
+    int kernel;
     uint32_t grid[3], block[3];
     uint64_t dynamic_shared;
-    const void *params;               /* the kernel's parameter block, param_bytes of it */
-    bool cooperative;                 /* all blocks resident at once */
-    const volatile int *stop;         /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
-    uint64_t deadline;                /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both hold for all
+    const void *params;           /* the kernel's parameter block, param_bytes of it */
+    bool cooperative;             /* all blocks resident at once */
+    const volatile int *stop;     /* NULL, or nonzero ends the launch with VM_FAULT_STOPPED */
+    uint64_t deadline;            /* kiln__now_ns() at which it ends with VM_FAULT_TIME; 0: never. Both hold for all
                                          that it launches, too */
-    const struct vm_hooks *hooks;     /* NULL, or who looks on (vm_hooks.h), */
-    struct vm_watch *watch;           /* which is all that they know of this launch */
-    const size_t *limits;             /* NULL, or what kernels see and obey, by cudaLimit: VM_LIMITS of them */
-    void (*print)(void *user, const char *text, size_t length); void *user; /* vprintf output; NULL: stdout */
+    const struct vm_hooks *hooks; /* NULL, or who looks on (vm_hooks.h), */
+    struct vm_watch *watch;       /* which is all that they know of this launch */
+    const size_t *limits;         /* NULL, or what kernels see and obey, by cudaLimit: VM_LIMITS of them */
+    void (*print)(void *user, const char *text, size_t length);
+    void *user; /* vprintf output; NULL: stdout */
 } vm_launch;
 
 /* Exact and repeatable; summed over the launch. More are added as the checks and the estimate need them. */

@@ -15,23 +15,23 @@ struct vm_hooks {
     /* A grid is about to run. May set run->block_count and run->chosen, so that only some of its blocks run. */
     void (*grid)(vm_run_state *run);
     uint64_t (*chosen)(const vm_run_state *run, uint64_t index); /* the block that runs as number `index`, ascending */
-    bool (*runner_begin)(vm_runner *runner); /* false: out of memory */
-    void (*runner_end)(vm_runner *runner);   /* all its blocks have run; under the family's lock */
+    bool (*runner_begin)(vm_runner *runner);                     /* false: out of memory */
+    void (*runner_end)(vm_runner *runner);                       /* all its blocks have run; under the family's lock */
     void (*runner_free)(vm_runner *runner);
 
     /* ---- a block ---- */
-    bool (*block_new)(vm_block *block);      /* false: out of memory */
+    bool (*block_new)(vm_block *block); /* false: out of memory */
     void (*block_free)(vm_block *block);
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
-    bool (*enough)(const vm_block *block);   /* it need not run on */
+    bool (*enough)(const vm_block *block);              /* it need not run on */
     void (*barrier)(vm_block *block, uint32_t barrier); /* it opens; the paths still wait */
-    void (*stuck)(vm_block *block);          /* nothing moves, lanes wait at reconvergence points */
-    void (*deadlock)(vm_block *block);       /* nothing will ever move */
-    void (*children)(vm_block *block);       /* what it launched has run */
+    void (*stuck)(vm_block *block);                     /* nothing moves, lanes wait at reconvergence points */
+    void (*deadlock)(vm_block *block);                  /* nothing will ever move */
+    void (*children)(vm_block *block);                  /* what it launched has run */
 
     /* ---- a warp ---- */
-    bool (*wants)(const vm_warp *w);         /* its next turn is shown instruction by instruction */
+    bool (*wants)(const vm_warp *w);                    /* its next turn is shown instruction by instruction */
     uint64_t (*slice)(const vm_warp *w, uint64_t most); /* instructions of its next turn */
     /* Before an instruction executes; m may be 0. Returns the lanes that may execute it. One that comes to wait for
      * other lanes is shown again when it runs: unseen() takes the first time back. */

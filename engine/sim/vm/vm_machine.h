@@ -10,13 +10,13 @@
 #include "vm.h"
 
 #define VM_LANES 32u
-#define VM_ALL UINT32_MAX              /* the mask of a whole warp */
-#define VM_CODE_BASE 0x0600000000ull   /* "addresses" of functions: base + 16 * index */
-#define VM_LOCAL_BYTES_MAX 0x80000u    /* local memory of a thread, 512 KiB as on a GPU */
+#define VM_ALL UINT32_MAX            /* the mask of a whole warp */
+#define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
+#define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
 #define VM_SHARED_WINDOW 0x1000000ull
-#define VM_FRAMES_MAX 0x1000000u       /* bytes that the frames of one chain of calls may take */
+#define VM_FRAMES_MAX 0x1000000u /* bytes that the frames of one chain of calls may take */
 #define VM_POISON 0xA5
-#define VM_DEPTH_MAX 512u              /* nested calls */
+#define VM_DEPTH_MAX 512u /* nested calls */
 #define VM_BARRIERS 16u
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -59,31 +59,50 @@ typedef struct vm_frame vm_frame;
 /* Executes one instruction for the lanes of the mask, which is never empty. */
 typedef void (*vm_handler)(vm_warp *, const vm_code *, uint32_t);
 /* `full` may compute all 32 lanes: those not in the mask have left, and nothing reads their registers again. */
-typedef struct vm_handlers { vm_handler full, masked; } vm_handlers;
+typedef struct vm_handlers {
+    vm_handler full, masked;
+} vm_handlers;
 
 /* vm_code.flags */
 enum {
-    VM_FTZ = 1, VM_SAT = 2, VM_NANS = 4, VM_XORSIGN = 8, VM_RELU = 16, VM_ABSOLUTE = 32, /* arithmetic */
-    VM_SIGNED = 1, VM_REG64 = 2, VM_STRONG = 4, VM_ADDR32 = 8, VM_REG16 = 16, VM_WRITES = 32, /* memory */
-    VM_INVERT = 1, VM_BOOL_AND = 2, VM_BOOL_OR = 4, VM_BOOL_XOR = 8, VM_COMBINE_NOT = 16 /* comparison */
+    VM_FTZ = 1,
+    VM_SAT = 2,
+    VM_NANS = 4,
+    VM_XORSIGN = 8,
+    VM_RELU = 16,
+    VM_ABSOLUTE = 32, /* arithmetic */
+    VM_SIGNED = 1,
+    VM_REG64 = 2,
+    VM_STRONG = 4,
+    VM_ADDR32 = 8,
+    VM_REG16 = 16,
+    VM_WRITES = 32, /* memory */
+    VM_INVERT = 1,
+    VM_BOOL_AND = 2,
+    VM_BOOL_OR = 4,
+    VM_BOOL_XOR = 8,
+    VM_COMBINE_NOT = 16 /* comparison */
 };
 
 /* One executable instruction. Operand slots are byte offsets: bit 0 clear, into the frame's registers; set, into the
  * function's constants, which are broadcast to 32 lanes so that a handler sees one shape. */
 struct vm_code {
     vm_handler full, masked;
-    uint32_t guard;                 /* slot of the predicate; bit 0: negated */
-    uint32_t insn;                  /* index in the PTX function: for lines */
+    uint32_t guard; /* slot of the predicate; bit 0: negated */
+    uint32_t insn;  /* index in the PTX function: for lines */
     uint32_t d, a, b, c, e;
     uint8_t size, count, space, flags; /* memory: bytes of an element, elements, ptx_space */
-    union { uint64_t imm; const vm_code *target; };
+    union {
+        uint64_t imm;
+        const vm_code *target;
+    };
     const void *extra;
 };
 _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
 
 /* Where lanes that parted meet again. */
 typedef struct vm_sync {
-    const vm_code *pc;              /* NULL: at the return of `frame` */
+    const vm_code *pc; /* NULL: at the return of `frame` */
     uint32_t expected, waiting;
     struct vm_sync *parent;
     vm_frame *frame;
@@ -92,21 +111,21 @@ typedef struct vm_sync {
 struct vm_frame {
     vm_frame *caller;
     const vm_function *function;
-    const vm_code *back;            /* where the caller goes on */
-    const struct vm_call *call;     /* how return values travel */
+    const vm_code *back;        /* where the caller goes on */
+    const struct vm_call *call; /* how return values travel */
     vm_sync join;
     uint32_t local_base, local_top; /* of every lane's local memory */
     uint32_t depth;
-    size_t bytes, chain;            /* chain: with those of all callers */
-    unsigned char *params, *vars;   /* 32 parameter blocks; 32 sets of .param variables */
-    unsigned char *regs;            /* the register file, VM_ALIGN-ed */
+    size_t bytes, chain;          /* chain: with those of all callers */
+    unsigned char *params, *vars; /* 32 parameter blocks; 32 sets of .param variables */
+    unsigned char *regs;          /* the register file, VM_ALIGN-ed */
 };
 
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
 /* Lanes that run together. */
 typedef struct vm_path {
-    const vm_code *pc;              /* waiting: the instruction it waits in */
-    uint32_t mask, arrived;         /* arrived: the lanes for which the waiting instruction's guard holds */
+    const vm_code *pc;      /* waiting: the instruction it waits in */
+    uint32_t mask, arrived; /* arrived: the lanes for which the waiting instruction's guard holds */
     vm_sync *sync;
     vm_frame *frame;
     uint8_t state, barrier;
@@ -117,68 +136,77 @@ enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4 };
 struct vm_warp {
     /* the path that runs */
     const vm_code *pc;
-    uint32_t mask, dead;            /* dead: lanes that have left or never were */
-    unsigned char *base[2];         /* registers, constants */
+    uint32_t mask, dead;    /* dead: lanes that have left or never were */
+    unsigned char *base[2]; /* registers, constants */
     int event;
-    uint32_t cc;                    /* the carry flag of each lane */
-    uint32_t cluster_arrived;       /* lanes that came to the cluster's barrier, whose phase is not complete */
+    uint32_t cc;              /* the carry flag of each lane */
+    uint32_t cluster_arrived; /* lanes that came to the cluster's barrier, whose phase is not complete */
     vm_sync *sync;
     vm_frame *frame, *root;
     vm_block *block;
     vm_runner *runner;
-    uint64_t issued, lanes, idle;   /* counters; instructions since lanes last met */
-    uint64_t charge;                /* work beyond what instructions usually do, in steps: see vm_charge() */
+    uint64_t issued, lanes, idle; /* counters; instructions since lanes last met */
+    uint64_t charge;              /* work beyond what instructions usually do, in steps: see vm_charge() */
     uint32_t index, current, path_count, sync_used, spins, yields;
-    bool gave_way;                  /* its last turn ended in waiting for other warps */
+    bool gave_way; /* its last turn ended in waiting for other warps */
     vm_path paths[VM_PATHS];
     vm_sync syncs[VM_LANES];
     uint32_t tid[3][VM_LANES];
 };
 
 typedef struct vm_barrier {
-    uint32_t arrived, need;         /* threads; need 0: all that live */
-    uint32_t count;                 /* bar.red: threads whose predicate holds */
+    uint32_t arrived, need; /* threads; need 0: all that live */
+    uint32_t count;         /* bar.red: threads whose predicate holds */
     bool all, any;
 } vm_barrier;
 
 struct vm_block {
     vm_runner *runner;
     uint32_t id[3];
-    uint32_t warp_count, live;      /* live: threads that have not left */
+    uint32_t warp_count, live; /* live: threads that have not left */
     vm_warp *warps;
     unsigned char *shared, *local, *shared_raw, *local_raw;
-    uint64_t held;                  /* host memory, of what the launch may take */
+    uint64_t held; /* host memory, of what the launch may take */
     uint64_t number;
     uint32_t next_warp;
     vm_barrier barriers[VM_BARRIERS + 1]; /* the last one: of the cluster, which is this block */
-    struct vm_children *children;   /* child.c; NULL until it launches something */
+    struct vm_children *children;         /* child.c; NULL until it launches something */
     /* Of those that look on. */
-    struct vm_trace_warp *trace;    /* of its warps; NULL: not traced */
-    struct vm_check_block *check;   /* NULL: not checked */
+    struct vm_trace_warp *trace;  /* of its warps; NULL: not traced */
+    struct vm_check_block *check; /* NULL: not checked */
 };
 
 /* A piece of device memory that an instruction touched last. */
-typedef struct vm_span { uint64_t base, end; unsigned char *host; } vm_span;
+typedef struct vm_span {
+    uint64_t base, end;
+    unsigned char *host;
+} vm_span;
 
-typedef struct vm_pool { struct vm_chunk *free[24]; size_t bytes; } vm_pool;
+typedef struct vm_pool {
+    struct vm_chunk *free[24];
+    size_t bytes;
+} vm_pool;
 
 /* Instructions from a branch's target to the branch; function NULL: none. */
-typedef struct vm_loop { const vm_function *function; uint32_t first, last; } vm_loop;
+typedef struct vm_loop {
+    const vm_function *function;
+    uint32_t first, last;
+} vm_loop;
 
 /* A launch by the host, with all that its kernels launch in turn. */
 typedef struct vm_family {
-    atomic_ullong steps;            /* of all its grids, against one budget */
-    atomic_int stop;                /* a fault was recorded, or the launch ended */
-    atomic_int spare;               /* host threads that may still be started */
-    atomic_uint grids;              /* so far: %gridid */
-    const volatile int *asked;      /* vm_launch.stop and .deadline of the launch by the host */
+    atomic_ullong steps;       /* of all its grids, against one budget */
+    atomic_int stop;           /* a fault was recorded, or the launch ended */
+    atomic_int spare;          /* host threads that may still be started */
+    atomic_uint grids;         /* so far: %gridid */
+    const volatile int *asked; /* vm_launch.stop and .deadline of the launch by the host */
     uint64_t deadline;
-    uint64_t hold_most;             /* host memory of frames and of blocks' local memory: vm_hold() */
+    uint64_t hold_most; /* host memory of frames and of blocks' local memory: vm_hold() */
     atomic_ullong held;
     const struct vm_run_state *stuck_in; /* the grid that did not end, NULL: none; the loop that it was found in */
     vm_loop loop;
-    atomic_uint running, inside;    /* warps of that grid then; those in the loop */
-    pthread_mutex_t lock;           /* fault, printing, counters, the grids' lists of tail launches */
+    atomic_uint running, inside; /* warps of that grid then; those in the loop */
+    pthread_mutex_t lock;        /* fault, printing, counters, the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
 } vm_family;
@@ -194,94 +222,99 @@ typedef struct vm_run_state {
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
     atomic_ullong next_block;
-    size_t resident;                /* blocks that a host thread may hold */
-    atomic_uint holders;            /* host threads that hold a block, or ask for their first */
+    size_t resident;     /* blocks that a host thread may hold */
+    atomic_uint holders; /* host threads that hold a block, or ask for their first */
     bool cooperative;
-    uint32_t grid_id, depth;        /* depth: 0 if the host launched it */
-    const char *launcher;           /* the kernel that launched it, or NULL */
-    struct vm_task *tails;          /* what its kernel launched to run after it */
+    uint32_t grid_id, depth; /* depth: 0 if the host launched it */
+    const char *launcher;    /* the kernel that launched it, or NULL */
+    struct vm_task *tails;   /* what its kernel launched to run after it */
     uint32_t tail_count;
-    uint64_t workspace;             /* cooperative launches: device memory for the grid's barrier */
-    const struct vm_hooks *hooks;   /* NULL: nobody looks on */
-    bool serial;                    /* on one host thread */
-    bool chosen;                    /* only the blocks that hooks->chosen() names run, block_count of them */
+    uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
+    const struct vm_hooks *hooks; /* NULL: nobody looks on */
+    bool serial;                  /* on one host thread */
+    bool chosen;                  /* only the blocks that hooks->chosen() names run, block_count of them */
 } vm_run_state;
 
 struct vm_runner {
     vm_run_state *run;
-    vm_span *cache;                 /* by vm_code.e of memory instructions */
+    vm_span *cache; /* by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
-    atomic_ullong generation;       /* of the device's allocations, as its caches know them; UINT64_MAX: has none */
-    vm_runner *next;                /* of the device's runners */
+    atomic_ullong generation; /* of the device's allocations, as its caches know them; UINT64_MAX: has none */
+    vm_runner *next;          /* of the device's runners */
     vm_pool pool;
     vm_block **blocks;
     size_t block_count, block_capacity;
     vm_block *spare;
-    bool holds;                     /* it has had a block */
+    bool holds; /* it has had a block */
     uint64_t clock;
-    uint64_t unlooked;              /* instructions since it looked at the time */
+    uint64_t unlooked; /* instructions since it looked at the time */
     vm_counters counters;
-    bool met;                       /* hooks->met() and malloced() are called */
+    bool met; /* hooks->met() and malloced() are called */
     /* Of those that look on. */
-    struct vm_tally *tally;         /* its own, added up when the launch ends; NULL: not counted */
-    kiln_counters *sites;           /* the same for accesses and branches */
+    struct vm_tally *tally; /* its own, added up when the launch ends; NULL: not counted */
+    kiln_counters *sites;   /* the same for accesses and branches */
     const uint32_t *site_of;
-    const bool *joined;             /* by site */
+    const bool *joined; /* by site */
 };
 
 typedef struct vm_allocation {
     uint64_t base, bytes;
     unsigned char *host;
     void *raw;
-    const char *name;               /* of a module variable, in the module's arena; NULL: vm_alloc() */
-    bool constant;                  /* a .const variable, which kernels must not write */
-    bool read_only;                 /* nor this, which is global all the same */
-    bool shared;                    /* with the host, which may write it at any time; base is its pointer */
-    uint64_t counted;               /* bytes that count as device memory */
-    uint64_t heap;                  /* and of the heap that kernels' malloc() takes from */
-    uint64_t owner;                 /* the driver's own note, see vm_info */
-    bool internal;                  /* the simulator's own: never reported as leaked */
-    struct vm_shadow *shadow;       /* made by the device's hooks; NULL: none */
-    uint64_t freed;                 /* the generation that no longer has it */
-    struct vm_allocation *next;     /* in the graveyard */
+    const char *name;           /* of a module variable, in the module's arena; NULL: vm_alloc() */
+    bool constant;              /* a .const variable, which kernels must not write */
+    bool read_only;             /* nor this, which is global all the same */
+    bool shared;                /* with the host, which may write it at any time; base is its pointer */
+    uint64_t counted;           /* bytes that count as device memory */
+    uint64_t heap;              /* and of the heap that kernels' malloc() takes from */
+    uint64_t owner;             /* the driver's own note, see vm_info */
+    bool internal;              /* the simulator's own: never reported as leaked */
+    struct vm_shadow *shadow;   /* made by the device's hooks; NULL: none */
+    uint64_t freed;             /* the generation that no longer has it */
+    struct vm_allocation *next; /* in the graveyard */
 } vm_allocation;
 
 /* A texture by its number. */
-typedef struct vm_object { uint64_t handle; vm_texture texture; } vm_object;
+typedef struct vm_object {
+    uint64_t handle;
+    vm_texture texture;
+} vm_object;
 
 struct vm_device {
     kiln_allocator mem_copy;
     const kiln_allocator *mem;
     vm_limits limits;
     pthread_rwlock_t lock;
-    vm_allocation **live;           /* by address */
+    vm_allocation **live; /* by address */
     size_t live_count, live_capacity;
-    vm_allocation *graveyard;       /* freed while kernels run */
-    struct { uint64_t base, bytes; } freed[64]; /* the last ones, for messages */
+    vm_allocation *graveyard; /* freed while kernels run */
+    struct {
+        uint64_t base, bytes;
+    } freed[64]; /* the last ones, for messages */
     unsigned freed_next;
     uint64_t next_address, used;
-    uint64_t heap;                  /* bytes of `used` that kernels have by malloc() */
+    uint64_t heap; /* bytes of `used` that kernels have by malloc() */
     bool heap_used;
-    const struct vm_hooks *hooks;   /* those that shadow its memory; NULL: nobody does */
-    struct vm_check *check;         /* theirs */
-    vm_object **objects;            /* by bits 8 to 31 of the handle; change only while nothing runs */
+    const struct vm_hooks *hooks; /* those that shadow its memory; NULL: nobody does */
+    struct vm_check *check;       /* theirs */
+    vm_object **objects;          /* by bits 8 to 31 of the handle; change only while nothing runs */
     size_t object_count, object_capacity;
-    vm_runner *runners;             /* of the launches that run */
-    atomic_ullong generation;       /* moves when an allocation goes */
+    vm_runner *runners;       /* of the launches that run */
+    atomic_ullong generation; /* moves when an allocation goes */
 };
 
 /* How the arguments and results of one call travel. */
 typedef struct vm_transfer {
-    uint32_t from, bytes;           /* offset among a lane's .param variables */
-    uint32_t slot;                  /* or a register, if is_register */
+    uint32_t from, bytes; /* offset among a lane's .param variables */
+    uint32_t slot;        /* or a register, if is_register */
     bool is_register, wide;
 } vm_transfer;
 typedef struct vm_call {
-    const vm_function *callee;      /* NULL: indirect */
+    const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    uint32_t builtin;               /* vm_builtin + 1, 0: none */
+    uint32_t builtin; /* vm_builtin + 1, 0: none */
 } vm_call;
 
 struct vm_function {
@@ -289,16 +322,16 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t *start;                /* by PTX instruction, insn_count + 1 of them */
+    uint32_t *start; /* by PTX instruction, insn_count + 1 of them */
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
-    bool has_homes;                 /* parameters whose address is taken live in local memory */
-    uint64_t closure_local;         /* with all that it may call */
-    uint64_t static_shared;         /* entries: end of what they may reach */
+    bool has_homes;         /* parameters whose address is taken live in local memory */
+    uint64_t closure_local; /* with all that it may call */
+    uint64_t static_shared; /* entries: end of what they may reach */
     bool uses_dynamic, recursive;
-    size_t first_tally;             /* of its instructions among the module's */
+    size_t first_tally; /* of its instructions among the module's */
 };
 
 struct vm_module {
@@ -306,42 +339,31 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
-    uint64_t *address;              /* by symbol: global and const: device address; shared: offset; local: in its frame */
-    bool *home;                     /* by symbol: a parameter that lives in local memory, at `address` */
-    vm_allocation **storage;        /* by symbol, NULL if none */
-    uint64_t dynamic_base;          /* where dynamic shared memory starts in every kernel */
+    uint64_t *address;       /* by symbol: global and const: device address; shared: offset; local: in its
+                          frame */
+    bool *home;              /* by symbol: a parameter that lives in local memory, at `address` */
+    vm_allocation **storage; /* by symbol, NULL if none */
+    uint64_t dynamic_base;   /* where dynamic shared memory starts in every kernel */
     uint64_t const_bytes;
     uint32_t cache_count;
-    size_t tally_count;             /* of all functions' instructions */
-    vm_allocation *error_texts;     /* vm_runtime_texts() */
-    struct vm_check_code *check;    /* of those that look on */
+    size_t tally_count;          /* of all functions' instructions */
+    vm_allocation *error_texts;  /* vm_runtime_texts() */
+    struct vm_check_code *check; /* of those that look on */
 };
 
 /* ---- operands ---- */
-static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot)
-{
-    return w->base[slot & 1] + (slot & ~1u);
-}
-static inline uint32_t *vm_pred(const vm_warp *w, uint32_t slot)
-{
-    return (uint32_t *)(void *)vm_at(w, slot);
-}
-static inline vm_u32 *vm_r32(const vm_warp *w, uint32_t slot)
-{
-    return (vm_u32 *)(void *)vm_at(w, slot);
-}
-static inline vm_u64 *vm_r64(const vm_warp *w, uint32_t slot)
-{
-    return (vm_u64 *)(void *)vm_at(w, slot);
-}
+static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }
+static inline uint32_t *vm_pred(const vm_warp *w, uint32_t slot) { return (uint32_t *)(void *)vm_at(w, slot); }
+static inline vm_u32 *vm_r32(const vm_warp *w, uint32_t slot) { return (vm_u32 *)(void *)vm_at(w, slot); }
+static inline vm_u64 *vm_r64(const vm_warp *w, uint32_t slot) { return (vm_u64 *)(void *)vm_at(w, slot); }
 static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, uint32_t mask)
 {
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
 }
 #define VM_EACH(lane, mask)                                                                                            \
-    for (uint32_t lane##_left = (mask), lane = 0;                                                                      \
-         lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true); lane##_left &= lane##_left - 1)
+    for (uint32_t lane##_left = (mask), lane = 0; lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true);  \
+         lane##_left &= lane##_left - 1)
 
 /* What one instruction does beyond measure (a frame of megabytes cleared, a page printed) counts against the step budget,
  * though not as instructions; where it is much the path gives way, so that the budget is looked at. */
@@ -394,7 +416,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_warp_select(vm_warp *w, const vm_path *path);
 void vm_warp_save(vm_warp *w);
-void vm_path_drop(vm_warp *w);                     /* the running path ends */
+void vm_path_drop(vm_warp *w); /* the running path ends */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 /* Blocks in a warp operation until the lanes `need` are there; 0 or the lanes that take part now. */
@@ -437,24 +459,30 @@ void vm_op_elect(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- print.c ---- */
-typedef enum vm_builtin { VM_BUILTIN_PRINTF, VM_BUILTIN_ASSERT, VM_BUILTIN_MALLOC, VM_BUILTIN_FREE, VM_BUILTINS } vm_builtin;
-uint32_t vm_builtin_find(const char *name);        /* + 1; 0: none */
+typedef enum vm_builtin {
+    VM_BUILTIN_PRINTF,
+    VM_BUILTIN_ASSERT,
+    VM_BUILTIN_MALLOC,
+    VM_BUILTIN_FREE,
+    VM_BUILTINS
+} vm_builtin;
+uint32_t vm_builtin_find(const char *name); /* + 1; 0: none */
 void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- child.c: the device runtime ---- */
-uint32_t vm_runtime_find(const char *name);        /* + 1; 0: none */
+uint32_t vm_runtime_find(const char *name); /* + 1; 0: none */
 /* Makes the errors' names and texts for a module that calls a function which returns one; false: memory is out. */
 bool vm_runtime_texts(vm_module *module, uint32_t function);
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
 void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
-void vm_children_run(vm_block *block);             /* runs what the block has launched so far, to its end */
-void vm_children_reset(vm_block *block);           /* for the next block; drops what has not run */
+void vm_children_run(vm_block *block);   /* runs what the block has launched so far, to its end */
+void vm_children_reset(vm_block *block); /* for the next block; drops what has not run */
 void vm_children_free(vm_block *block);
 void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
 uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index); /* of a call of a builtin */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes);
 void vm_answer(vm_warp *w, const vm_call *call, uint32_t lane, uint64_t value);
-uint32_t vm_max_threads(const ptx_function *f);    /* of a block, by the directives */
+uint32_t vm_max_threads(const ptx_function *f); /* of a block, by the directives */
 /* What a launch asks for, checked; `fault` says what is wrong with it. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault);
 /* Runs a prepared grid to its end, with all that it launches. */
@@ -464,12 +492,12 @@ void vm_grid_run(vm_run_state *run);
 typedef struct vm_task {
     struct vm_task *next;
     bool is_launch;
-    vm_launch launch;               /* its params follow the task */
+    vm_launch launch; /* its params follow the task */
     /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
     uint64_t target, source, width, height, depth;
     uint64_t target_pitch, target_slice, source_pitch, source_slice;
     unsigned char value;
-    const vm_code *at;              /* the call, for messages */
+    const vm_code *at; /* the call, for messages */
     uint32_t block[3];
 } vm_task;
 

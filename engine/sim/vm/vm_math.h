@@ -9,10 +9,30 @@
 
 #define VM_INLINE static inline __attribute__((always_inline, unused))
 
-VM_INLINE uint32_t vm_bits32(float x) { uint32_t r; memcpy(&r, &x, 4); return r; }
-VM_INLINE uint64_t vm_bits64(double x) { uint64_t r; memcpy(&r, &x, 8); return r; }
-VM_INLINE float vm_float(uint32_t x) { float r; memcpy(&r, &x, 4); return r; }
-VM_INLINE double vm_double(uint64_t x) { double r; memcpy(&r, &x, 8); return r; }
+VM_INLINE uint32_t vm_bits32(float x)
+{
+    uint32_t r;
+    memcpy(&r, &x, 4);
+    return r;
+}
+VM_INLINE uint64_t vm_bits64(double x)
+{
+    uint64_t r;
+    memcpy(&r, &x, 8);
+    return r;
+}
+VM_INLINE float vm_float(uint32_t x)
+{
+    float r;
+    memcpy(&r, &x, 4);
+    return r;
+}
+VM_INLINE double vm_double(uint64_t x)
+{
+    double r;
+    memcpy(&r, &x, 8);
+    return r;
+}
 
 /* Single-precision results that are no number have one form on the device, whatever the inputs. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
@@ -121,7 +141,10 @@ VM_INLINE uint64_t vm_smulhi64(uint64_t a, uint64_t b)
 {
     return vm_umulhi64(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0);
 }
-VM_INLINE int32_t vm_clamp_s32(int64_t x) { return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x); }
+VM_INLINE int32_t vm_clamp_s32(int64_t x)
+{
+    return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x);
+}
 
 VM_INLINE uint32_t vm_clz64(uint64_t x) { return x ? (uint32_t)__builtin_clzll(x) : 64; }
 VM_INLINE uint32_t vm_clz32(uint32_t x) { return x ? (uint32_t)__builtin_clz(x) : 32; }
@@ -228,9 +251,9 @@ VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
 /* The named modes as the selector that does the same. */
 VM_INLINE uint32_t vm_prmt_selector(unsigned mode, uint32_t c)
 {
-    static const uint16_t table[6][4] = {
-        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
-        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    static const uint16_t table[6][4] = {{0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+                                         {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+                                         {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
     return table[mode][c & 3];
 }
 VM_INLINE uint32_t vm_dp4(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
@@ -265,10 +288,7 @@ VM_INLINE int32_t vm_trunc_s32(float x)
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);
     return r;
 }
-VM_INLINE uint32_t vm_trunc_u32(float x)
-{
-    return x >= 4294967296.0f ? VM_ALL : x > 0 ? (uint32_t)(int64_t)x : 0;
-}
+VM_INLINE uint32_t vm_trunc_u32(float x) { return x >= 4294967296.0f ? VM_ALL : x > 0 ? (uint32_t)(int64_t)x : 0; }
 
 /* Approximate functions are computed in double and rounded once, so well inside the bounds that the ISA states. */
 VM_INLINE float vm_sin(float x) { return (float)sin((double)x); }

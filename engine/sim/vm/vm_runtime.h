@@ -4,7 +4,7 @@
 
 #include "vm_machine.h"
 
-#define VM_NEST_MAX 24u              /* levels of grids, the host's launch being the first */
+#define VM_NEST_MAX 24u /* levels of grids, the host's launch being the first */
 
 /* The results of the functions: X(name, cudaError_t, its name, its text). */
 #define VM_CUDA_MAP(X)                                                                                                 \
@@ -36,10 +36,7 @@ enum { VM_LIMIT_HEAP = 2, VM_LIMIT_SYNC_DEPTH = 3, VM_LIMIT_PENDING = 4 };
  * the streams even, the events odd. */
 enum { VM_STREAM_TAIL = 3, VM_STREAM_FORGET = 4, VM_STREAM_LAST = VM_STREAM_FORGET };
 #define VM_HANDLE_BASE 0x0800000000ull
-static inline bool vm_is_stream(uint64_t handle)
-{
-    return handle % 2 == 0;
-}
+static inline bool vm_is_stream(uint64_t handle) { return handle % 2 == 0; }
 
 /* All of these set the calling thread's last error if they fail, and return it (or 0 where they return something). */
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error);
@@ -54,9 +51,9 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
                             const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream);
 uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream);
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m);
-uint64_t vm_child_handle(vm_warp *w, bool stream);           /* 0: there are too many */
+uint64_t vm_child_handle(vm_warp *w, bool stream); /* 0: there are too many */
 bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream);
-bool vm_child_stream_known(vm_warp *w, uint64_t stream);     /* or a default stream */
+bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* or a default stream */
 bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream);
 void vm_task_move(vm_run_state *run, const vm_task *task);
 #endif

@@ -7,9 +7,9 @@
 /* Instructions of a warp after which lanes that wait for others at a post-dominator go on without them: the others may
  * spin on what these do next. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u  /* the same for lanes that look like spinning: times they gave way */
+#define PATIENCE_SPINS 16u /* the same for lanes that look like spinning: times they gave way */
 #define TURN 4096u
-#define NOWHERE 256u        /* the end of a span that holds no address, not below the widest access */
+#define NOWHERE 256u /* the end of a span that holds no address, not below the widest access */
 
 void vm_warp_select(vm_warp *w, const vm_path *path)
 {
@@ -38,8 +38,7 @@ bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm
 {
     if (w->path_count == VM_PATHS)
         return false;
-    w->paths[w->path_count++] =
-        (vm_path){.pc = pc, .mask = mask, .sync = sync, .frame = frame, .state = VM_PATH_READY};
+    w->paths[w->path_count++] = (vm_path){.pc = pc, .mask = mask, .sync = sync, .frame = frame, .state = VM_PATH_READY};
     return true;
 }
 
@@ -179,15 +178,16 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_function *function = w->frame->function;
     const vm_u32 *index = vm_r32(w, i->a);
     const vm_code *meet = targets[i->b] == UINT32_MAX ? NULL : function->code + targets[i->b];
-    VM_EACH(lane, m)
-    {
+    VM_EACH(lane, m) {
         if (index[lane] >= i->b) {
-            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "brx.idx index %u is not below %u", index[lane], i->b);
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "brx.idx index %u is not below %u", index[lane],
+                           i->b);
             return;
         }
     }
     uint32_t first = index[__builtin_ctz(m)], same = 0;
-    VM_EACH(lane, m) same |= (uint32_t)(index[lane] == first) << lane;
+    VM_EACH(lane, m)
+        same |= (uint32_t)(index[lane] == first) << lane;
     if (same == w->mask) {
         w->pc = function->code + targets[first];
         count_spin(w, i, w->pc);
@@ -199,7 +199,8 @@ void vm_op_brx(vm_warp *w, const vm_code *i, uint32_t m)
     vm_path_drop(w);
     while (left) {
         uint32_t at = index[__builtin_ctz(left)], lanes = 0;
-        VM_EACH(lane, left) lanes |= (uint32_t)(index[lane] == at) << lane;
+        VM_EACH(lane, left)
+            lanes |= (uint32_t)(index[lane] == at) << lane;
         vm_send(w, function->code + targets[at], lanes, sync);
         left &= ~lanes;
     }

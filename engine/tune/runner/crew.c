@@ -31,9 +31,10 @@ static kiln_status check_devices(kiln__crew *crew, const kiln_tune_options *opti
         if (status != KILN_OK)
             return status;
         if (!same_model(&info, &engine->info))
-            return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "%s is %s and %s is %s: times of different models "
-                              "do not compare, so they cannot share a sweep", info.id, info.name, engine->info.id,
-                              engine->info.name);
+            return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                              "%s is %s and %s is %s: times of different models "
+                              "do not compare, so they cannot share a sweep",
+                              info.id, info.name, engine->info.id, engine->info.name);
         for (size_t k = 0; k < i && !info.simulated; k++)
             if (strcmp(crew->ids[k], info.id) == 0)
                 return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the device %s is named twice", info.id);
@@ -71,7 +72,8 @@ kiln_status kiln__crew_open(kiln_engine *engine, const kiln_spec *spec, const ki
     crew->runners = kiln__calloc(engine->mem, crew->count, sizeof(kiln__runner *));
     crew->fds = kiln__calloc(engine->mem, crew->count + 1, sizeof *crew->fds);
     crew->ids = kiln__calloc(engine->mem, crew->count, sizeof *crew->ids);
-    kiln_status status = !crew->runners || !crew->fds || !crew->ids ? kiln__fail_memory(error) : check_devices(crew, options, error);
+    kiln_status status = !crew->runners || !crew->fds || !crew->ids ? kiln__fail_memory(error)
+                                                                    : check_devices(crew, options, error);
     for (size_t i = 0; i < crew->count && status == KILN_OK; i++)
         status = kiln__runner_open(engine, spec, options, options->device_count ? options->devices[i] : NULL,
                                    &crew->runners[i], error);
@@ -97,20 +99,11 @@ void kiln__crew_close(kiln__crew *crew)
     kiln__free(crew->engine->mem, crew);
 }
 
-size_t kiln__crew_count(const kiln__crew *crew)
-{
-    return crew->count;
-}
+size_t kiln__crew_count(const kiln__crew *crew) { return crew->count; }
 
-const char *kiln__crew_device(const kiln__crew *crew, size_t index)
-{
-    return crew->ids[index];
-}
+const char *kiln__crew_device(const kiln__crew *crew, size_t index) { return crew->ids[index]; }
 
-kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index)
-{
-    return crew->runners[index];
-}
+kiln__runner *kiln__crew_runner(const kiln__crew *crew, size_t index) { return crew->runners[index]; }
 
 void kiln__crew_let_go(kiln__crew *crew, size_t index)
 {

@@ -13,7 +13,7 @@
 /* How long a sample may take from its first launch on, where the caller does not say: before anything has worked, and
  * from then on, when it is known what working takes. */
 #define FIRST 60.0
-#define GRACE 5.0            /* for the simulated device to end a kernel by itself, and to say where it was */
+#define GRACE 5.0 /* for the simulated device to end a kernel by itself, and to say where it was */
 #define AFTER_FLOOR 5.0
 #define AFTER_TIMES 50.0
 
@@ -33,20 +33,20 @@ struct kiln__runner {
     const char *device;
     kiln__child child;
     runner_state state;
-    kiln__text opening;      /* the message that every process is opened with */
-    kiln__text request;      /* that of the sample under way; empty: none is */
-    size_t sent;             /* of whichever of the two is being sent */
-    kiln__incoming in;       /* the answer */
-    bool worked;             /* a process was opened successfully */
-    bool told;               /* the log, that it waits for another process */
-    unsigned tries;          /* at the sample under way, that ended with their process */
+    kiln__text opening; /* the message that every process is opened with */
+    kiln__text request; /* that of the sample under way; empty: none is */
+    size_t sent;        /* of whichever of the two is being sent */
+    kiln__incoming in;  /* the answer */
+    bool worked;        /* a process was opened successfully */
+    bool told;          /* the log, that it waits for another process */
+    unsigned tries;     /* at the sample under way, that ended with their process */
     uint64_t deadline, begun;
-    double limit;            /* seconds that the deadline stands for */
-    double shortest;         /* seconds of the fastest good sample so far, from its first launch on; negative: none */
+    double limit;    /* seconds that the deadline stands for */
+    double shortest; /* seconds of the fastest good sample so far, from its first launch on; negative: none */
     /* the outcome */
     kiln_status status;
     kiln_error *why;
-    bool ends;               /* it is not the sample's */
+    bool ends;                  /* it is not the sample's */
     kiln__runner_answer answer; /* where status is KILN_OK; points into the answer's body */
 };
 
@@ -59,15 +59,20 @@ static kiln_status check_possible(const kiln_engine *engine, const kiln_run_opti
                           "a sweep on the caller's own context cannot measure in another process");
     const char *own = kiln__engine_own_host(engine);
     if (own)
-        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep of an engine with host functions of its "
-                          "own ('%s') cannot measure in another process", own);
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "a sweep of an engine with host functions of its "
+                          "own ('%s') cannot measure in another process",
+                          own);
     if (run->output_count > 0 || run->flags & KILN_RUN_CHECK)
-        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED, "a sweep that writes outputs or looks for faults "
+        return kiln__fail(engine->mem, error, KILN_ERROR_UNSUPPORTED,
+                          "a sweep that writes outputs or looks for faults "
                           "cannot measure in another process");
     if (!engine->worker)
-        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND, "measuring in another process takes the program "
-                          "kiln-worker, which %s", engine->flags & KILN_NO_WORKERS
-                          ? "this engine was told not to use" : "was not found; set KILN_WORKER to its path");
+        return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
+                          "measuring in another process takes the program "
+                          "kiln-worker, which %s",
+                          engine->flags & KILN_NO_WORKERS ? "this engine was told not to use"
+                                                          : "was not found; set KILN_WORKER to its path");
     return KILN_OK;
 }
 
@@ -129,8 +134,10 @@ static void start(kiln__runner *r)
     if (!failed)
         post(r, OPENING, READY_SECONDS);
     else
-        conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "the runner %s cannot be started: %s",
-                               r->engine->worker, strerror(failed)), true);
+        conclude(r,
+                 kiln__fail(r->engine->mem, &r->why, KILN_ERROR_IO, "the runner %s cannot be started: %s",
+                            r->engine->worker, strerror(failed)),
+                 true);
 }
 
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
@@ -144,8 +151,13 @@ kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const 
         return kiln__fail_memory(error);
     if (!device)
         device = engine->device_given ? engine->device_given : engine->info.id;
-    *r = (kiln__runner){.engine = engine, .spec = spec, .options = options, .device = device, .shortest = -1,
-                        .child = {.socket = -1, .pidfd = -1, .wake = -1}, .opening = {.mem = engine->mem},
+    *r = (kiln__runner){.engine = engine,
+                        .spec = spec,
+                        .options = options,
+                        .device = device,
+                        .shortest = -1,
+                        .child = {.socket = -1, .pidfd = -1, .wake = -1},
+                        .opening = {.mem = engine->mem},
                         .request = {.mem = engine->mem}};
     status = make_opening(r, error);
     if (status != KILN_OK) {
@@ -177,13 +189,14 @@ static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how
     const kiln_allocator *mem = r->engine->mem;
     const char *worker = r->engine->worker;
     switch (what) {
-    case KILN__IO_MEMORY:
-        return kiln__fail_memory(&r->why);
+    case KILN__IO_MEMORY: return kiln__fail_memory(&r->why);
     case KILN__IO_CLOSED:
         return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s ended at once: %s", worker, how);
     default:
-        return kiln__fail(mem, &r->why, KILN_ERROR_IO, "the runner %s does not answer as one; is it the kiln-worker of "
-                          "this version?", worker);
+        return kiln__fail(mem, &r->why, KILN_ERROR_IO,
+                          "the runner %s does not answer as one; is it the kiln-worker of "
+                          "this version?",
+                          worker);
     }
 }
 
@@ -192,16 +205,20 @@ static kiln_status explain_end(kiln__runner *r, kiln__io what, const char *how, 
 {
     const kiln_allocator *mem = r->engine->mem;
     switch (what) {
-    case KILN__IO_MEMORY:
-        return kiln__fail_memory(&r->why);
+    case KILN__IO_MEMORY: return kiln__fail_memory(&r->why);
     case KILN__IO_CLOSED:
-        return kiln__fail(mem, &r->why, KILN_ERROR_DEVICE, "the process that measured this configuration ended, and so "
-                          "did another one: %s", how);
+        return kiln__fail(mem, &r->why, KILN_ERROR_DEVICE,
+                          "the process that measured this configuration ended, and so "
+                          "did another one: %s",
+                          how);
     case KILN__IO_LATE:
-        return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT, "%s took longer than the limit of %g s, and the process was "
-                          "ended", state == LAUNCHED ? "running it" : "making inputs and expected answers", r->limit);
+        return kiln__fail(mem, &r->why, KILN_ERROR_TIMEOUT,
+                          "%s took longer than the limit of %g s, and the process was "
+                          "ended",
+                          state == LAUNCHED ? "running it" : "making inputs and expected answers", r->limit);
     default:
-        return kiln__fail(mem, &r->why, KILN_ERROR_INTERNAL, "the process that measured this configuration answered "
+        return kiln__fail(mem, &r->why, KILN_ERROR_INTERNAL,
+                          "the process that measured this configuration answered "
                           "with something else than a result");
     }
 }
@@ -216,8 +233,10 @@ static void lose(kiln__runner *r, kiln__io what)
     else
         kiln__child_end(&r->child);
     if (what == KILN__IO_CLOSED && r->request.length > 0 && r->worked && r->tries++ == 0) {
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "the process that measured ended, and the configuration is tried "
-                                                      "once more: %s", how);
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING,
+                   "the process that measured ended, and the configuration is tried "
+                   "once more: %s",
+                   how);
         start(r);
     } else if (state == OPENING) {
         conclude(r, explain_start(r, what, how), true);
@@ -281,7 +300,8 @@ static kiln__io hear(kiln__runner *r)
         if (*why && !r->told)
             kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", why);
         r->told = r->told || *why;
-        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS); /* whoever measures there takes as long as it takes */
+        /* whoever measures there takes as long as it takes */
+        r->deadline = *why ? 0 : kiln__deadline_in(PREPARE_SECONDS);
         forget_answer(r);
         return KILN__IO_DONE;
     }
@@ -299,16 +319,16 @@ static kiln__io hear(kiln__runner *r)
     return KILN__IO_DONE;
 }
 
-bool kiln__runner_is_idle(const kiln__runner *r)
-{
-    return r->state == OFF || r->state == READY;
-}
+bool kiln__runner_is_idle(const kiln__runner *r) { return r->state == OFF || r->state == READY; }
 
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, kiln_error **error)
 {
-    kiln__runner_request request = {.variant = sample->variant, .params = sample->params,
-                                    .param_count = sample->param_count, .trial = *trial, .unit = code->unit};
+    kiln__runner_request request = {.variant = sample->variant,
+                                    .params = sample->params,
+                                    .param_count = sample->param_count,
+                                    .trial = *trial,
+                                    .unit = code->unit};
     double limit = r->engine->info.simulated ? time_limit(r) : 0; /* a GPU's kernel ends with the process alone */
     request.trial.timeout = limit > 0 ? limit : -1;
     kiln__runner_write_run(&r->request, &request);

@@ -7,14 +7,14 @@
 
 typedef struct server {
     int fd;
-    kiln__arena arena;            /* of what `setup` points to, with `body` */
+    kiln__arena arena; /* of what `setup` points to, with `body` */
     char *body;
     kiln__runner_setup setup;
     kiln_engine *engine;
     kiln_spec *spec;
-    kiln__config **bases;         /* of each of the spec's variants: its sizes, resolved; NULL until it is asked for */
-    kiln__shared *shared;         /* inputs and expected answers: once a process */
-    bool closed;                  /* the other side is gone */
+    kiln__config **bases; /* of each of the spec's variants: its sizes, resolved; NULL until it is asked for */
+    kiln__shared *shared; /* inputs and expected answers: once a process */
+    bool closed;          /* the other side is gone */
 } server;
 
 static void launching(void *user)
@@ -45,8 +45,11 @@ static kiln_status open_all(server *s, kiln_error **error)
     if (strcmp(setup->version, KILN_VERSION) != 0)
         return kiln__fail(NULL, error, KILN_ERROR_UNSUPPORTED, "it is of version %s, not %s", KILN_VERSION,
                           setup->version);
-    kiln_options options = {.size = sizeof options, .device = setup->device, .search_path = setup->search_path,
-                            .flags = setup->flags, .memory_limit = setup->memory_limit};
+    kiln_options options = {.size = sizeof options,
+                            .device = setup->device,
+                            .search_path = setup->search_path,
+                            .flags = setup->flags,
+                            .memory_limit = setup->memory_limit};
     kiln_status status = kiln_engine_open(&options, &s->engine, error);
     if (status == KILN_OK)
         status = kiln__engine_device(s->engine, error);
@@ -96,8 +99,10 @@ static kiln_status make_config(server *s, const kiln__runner_request *request, k
 {
     const kiln__variant *variant = kiln__spec_variant(s->spec, request->variant);
     if (!has_all_params(variant, request))
-        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT, "the runner's spec has no variant '%s' with the params it "
-                          "was asked for", request->variant);
+        return kiln__fail(NULL, error, KILN_ERROR_ARGUMENT,
+                          "the runner's spec has no variant '%s' with the params it "
+                          "was asked for",
+                          request->variant);
     kiln__config **base = &s->bases[variant - s->spec->variants];
     kiln_choice choice = s->setup.choice;
     choice.variant = request->variant;

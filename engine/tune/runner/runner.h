@@ -13,21 +13,27 @@
 #include "wire.h"
 #include "tune_internal.h"
 
-enum { KILN__RUNNER_OPEN = 16, KILN__RUNNER_READY, KILN__RUNNER_RUN, KILN__RUNNER_LAUNCHING, KILN__RUNNER_RESULT,
-       KILN__RUNNER_WAITING };
+enum {
+    KILN__RUNNER_OPEN = 16,
+    KILN__RUNNER_READY,
+    KILN__RUNNER_RUN,
+    KILN__RUNNER_LAUNCHING,
+    KILN__RUNNER_RESULT,
+    KILN__RUNNER_WAITING
+};
 
 /* ---- messages (protocol.c): what is read points into the body or the arena; false: malformed, or no memory ---- */
 
 /* What stays the same for a sweep. The files of inputs are read by the runner; a sweep writes no outputs. */
 typedef struct kiln__runner_setup {
-    const char *version;             /* KILN_VERSION of the sender: the two are of one build */
+    const char *version; /* KILN_VERSION of the sender: the two are of one build */
     const char *device;
-    unsigned flags;                  /* of kiln_options */
+    unsigned flags; /* of kiln_options */
     uint64_t memory_limit;
-    const char *search_path;         /* folders, ':' between */
-    const char *name, *text;         /* of the spec; text is not NUL-terminated */
+    const char *search_path; /* folders, ':' between */
+    const char *name, *text; /* of the spec; text is not NUL-terminated */
     size_t text_length;
-    kiln_choice choice;              /* its sizes alone */
+    kiln_choice choice; /* its sizes alone */
     kiln_run_options run;
 } kiln__runner_setup;
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
@@ -52,12 +58,12 @@ bool kiln__runner_read_waiting(const char *body, size_t length, const char **why
 
 typedef struct kiln__runner_answer {
     kiln_status status;
-    int cuda;                        /* CUresult behind it, 0: none */
-    bool passing;                    /* kiln__error_is_passing() */
-    bool lost;                       /* the runner's context is lost: it is of no more use */
+    int cuda;     /* CUresult behind it, 0: none */
+    bool passing; /* kiln__error_is_passing() */
+    bool lost;    /* the runner's context is lost: it is of no more use */
     const char *why;
-    kiln_result result;              /* where status is KILN_OK; compiling and the cache are the sweep's matter */
-    const void *times;               /* doubles, perhaps not aligned: of each repetition, in order */
+    kiln_result result; /* where status is KILN_OK; compiling and the cache are the sweep's matter */
+    const void *times;  /* doubles, perhaps not aligned: of each repetition, in order */
     size_t time_count;
 } kiln__runner_answer;
 void kiln__runner_write_result(kiln__text *message, const kiln__runner_answer *answer);
@@ -78,7 +84,7 @@ typedef struct kiln__runner kiln__runner;
  * used by another process. `device` as in kiln_options, NULL: the engine's own. All of them must outlive it. */
 kiln_status kiln__runner_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                               const char *device, kiln__runner **runner, kiln_error **error);
-void kiln__runner_close(kiln__runner *runner); /* NULL is fine; ends the sample under way */
+void kiln__runner_close(kiln__runner *runner);         /* NULL is fine; ends the sample under way */
 bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be begun */
 /* Begins a sample; starts another process first where the last one was ended. The code is copied. */
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,

@@ -20,7 +20,8 @@ bool kiln__trial_stops_early(const kiln_tune_options *options)
 
 double kiln__trial_bound(const kiln_tune_options *options, const kiln_sample *best)
 {
-    if (!best || best->result.estimated || !kiln__trial_stops_early(options)) /* an estimate says nothing of host times */
+    /* an estimate says nothing of host times */
+    if (!best || best->result.estimated || !kiln__trial_stops_early(options))
         return 0;
     return STOP_EARLY_FACTOR * kiln__result_seconds(&best->result);
 }

@@ -13,7 +13,8 @@
 #include <cstdlib>
 #include <vector>
 
-namespace peer {
+namespace peer
+{
 
 template <class Status> void check(Status status, const char *call, const char *file, int line)
 {

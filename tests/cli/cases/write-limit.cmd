@@ -1,4 +1,4 @@
-# Where files may not grow, a command says so; the old file is as it was, and nothing is left beside it.
+# Where files may not grow, a command says so; the old file is unchanged, and nothing is left beside it.
 kiln tune add -s N=127 -q >/dev/null
 kiln results export space.json -s N=127 --format kernel-tuner >/dev/null
 mkdir vega out && head -c 100000 /dev/zero | tr '\0' ' ' >vega/vega.min.js && export KILN_VEGA=vega

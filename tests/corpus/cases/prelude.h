@@ -11,5 +11,11 @@ using i64 = long long;
 using u64 = unsigned long long;
 using f16 = __half;
 using bf16 = __nv_bfloat16;
-struct wide { int key; double weight; __device__ bool operator<(const wide &b) const { return key < b.key; } };
-struct odd { unsigned char bytes[3]; };
+struct wide {
+    int key;
+    double weight;
+    __device__ bool operator<(const wide &b) const { return key < b.key; }
+};
+struct odd {
+    unsigned char bytes[3];
+};

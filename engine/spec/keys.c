@@ -1,0 +1,106 @@
+#include "keys.h"
+
+#include "base.h"
+
+#define REF(name) "{\"$ref\": \"#/$defs/" name "\"}"
+#define EITHER(a, b) "{\"anyOf\": [" a ", " b "]}"
+#define SCALAR "{\"type\": [\"string\", \"number\", \"boolean\"]}"
+#define SCALARS(least) /* one alone is a list of one */                                                                \
+    EITHER(SCALAR, "{\"type\": \"array\", \"minItems\": " least ", \"items\": " SCALAR "}")
+#define BY_NAME(least, item)                                                                                           \
+    "{\"type\": \"object\", \"minProperties\": " least ", " SPLIT ", \"additionalProperties\": " item "}"
+/* Of `{x: max(a, b)}` YAML makes a key `b)` without a value; Kiln does not. */
+#define SPLIT "\"patternProperties\": {\"\\\\)\": {\"type\": \"null\"}}"
+#define LABEL_PATTERN "\"pattern\": \"^[A-Za-z0-9_-]{1,63}$\""
+
+/* X(name, text, JSON schema). What stands behind the key. YAML splits `[max(a, b)]` at the comma, which Kiln does not.
+ * An editor holds the schema against what YAML makes of it, so it cannot say how long a list of expressions may be. */
+#define FORMS(X)                                                                                                       \
+    X(VERSION, "1", "{\"const\": 1}")                                                                                  \
+    X(BOOL, "true or false", "{\"type\": \"boolean\"}")                                                                \
+    X(LABEL, "text", "{\"type\": [\"string\", \"number\", \"boolean\"], " LABEL_PATTERN "}")                           \
+    X(TEXT, "text", SCALAR)                                                                                            \
+    X(TEXTS, "list of texts", SCALARS("0"))                                                                            \
+    X(TEMPLATE, "text with {expressions}", SCALAR)                                                                     \
+    X(TEMPLATES, "list of texts with {expressions}", SCALARS("0"))                                                     \
+    X(EXPR, "expression", SCALAR)                                                                                      \
+    X(EXPRS, "list of expressions", SCALARS("0"))                                                                      \
+    X(EXTENTS, "one to three expressions", SCALARS("1"))                                                               \
+    X(NAMED_EXPRS, "NAME: expression", BY_NAME("0", SCALAR))                                                           \
+    X(DEFINES, "list of lets, or NAME: expression", EITHER(SCALARS("0"), BY_NAME("0", SCALAR)))                        \
+    X(VALUE, "value", SCALAR)                                                                                          \
+    X(VALUES, "list of values", SCALARS("1"))                                                                          \
+    X(PAIR, "two buffers", "{\"type\": \"array\", \"minItems\": 2, \"maxItems\": 2, \"items\": " SCALAR "}")           \
+    X(READS, "NAME: BUFFER or BUFFER[ELEMENT]", BY_NAME("1", SCALAR))                                                  \
+    X(SIZES, "NAME: {NAME: value}", BY_NAME("1", BY_NAME("0", SCALAR)))                                                \
+    X(PARAMS, "NAME: values or param", BY_NAME("0", EITHER(SCALARS("1"), REF("param"))))                               \
+    X(INPUTS, "NAME: input", BY_NAME("0", REF("input")))                                                               \
+    X(BUFFERS, "NAME: buffer", BY_NAME("0", REF("buffer")))                                                            \
+    X(FILL, "expression or fill", EITHER(SCALAR, REF("fill")))                                                         \
+    X(VERIFY, "BUFFER: verification", BY_NAME("0", REF("verification")))                                               \
+    X(AGAINST, "against", REF("against"))                                                                              \
+    X(VARIANTS, "NAME: variant",                                                                                       \
+      "{\"type\": \"object\", \"minProperties\": 1, \"propertyNames\": {" LABEL_PATTERN "}, "                          \
+      "\"additionalProperties\": " REF("variant") "}")                                                                 \
+    X(STEPS, "list of steps", "{\"type\": \"array\", \"minItems\": 1, \"items\": " REF("step") "}")                    \
+    X(LAUNCH, "launch", REF("launch"))                                                                                 \
+    X(FILL_STEP, "fill_step", REF("fill_step"))                                                                        \
+    X(COPY, "copy", REF("copy"))                                                                                       \
+    X(SYMBOL, "symbol", REF("symbol"))                                                                                 \
+    X(HOST_STEP, "host_step", REF("host_step"))                                                                        \
+    X(REPEAT, "repeat", REF("repeat"))                                                                                 \
+    X(WHILE, "while", REF("while"))
+
+#define KILN_X(name, text, schema) static const char text_##name[] = text, schema_##name[] = schema;
+FORMS(KILN_X)
+#undef KILN_X
+
+#define KILN_X(name, text) static const char effect_##name[] = text;
+KILN__KEY_EFFECTS(KILN_X)
+#undef KILN_X
+
+#define HAS(keys) "{\"required\": [" keys "]}"
+#define RULE_NONE "{}"
+#define RULE_PARAM /* `values` or a range */                                                                                         \
+    "{\"anyOf\": [" HAS("\"values\"") ", " HAS("\"from\", \"to\"") "], \"not\": {\"anyOf\": [" HAS("\"values\", \"from\"") ", " HAS( \
+        "\"values\", \"to\"") ", " HAS("\"values\", \"step\"") ", " HAS("\"values\", \"times\"") ", " HAS("\"step\", \"times\"") "]}}"
+#define RULE_BUFFER /* one content; type and shape, unless they come with it */                                           \
+    "{\"anyOf\": [" HAS("\"type\", \"shape\"") ", " HAS("\"from\"") ", " HAS("\"file\"") "], \"not\": {\"anyOf\": [" HAS( \
+        "\"fill\", \"from\"") ", " HAS("\"fill\", \"file\"") ", " HAS("\"from\", \"file\"") "]}}"
+#define RULE_VERIFICATION /* exact or with tolerances */                                                               \
+    "{\"not\": {\"required\": [\"exact\"], \"properties\": {\"exact\": {\"const\": true}}, \"anyOf\": [" HAS(          \
+        "\"rtol\"") ", " HAS("\"atol\"") "]}}"
+
+#define KILN_X(mapping, what, rule, about) static const char about_##mapping[] = about, rule_##mapping[] = RULE_##rule;
+KILN__MAPPINGS(KILN_X)
+#undef KILN_X
+
+const char *const kiln__mapping_names[KILN__MAPPING_COUNT] = {
+#define KILN_X(mapping, what, rule, about) what,
+    KILN__MAPPINGS(KILN_X)
+#undef KILN_X
+};
+
+const kiln__key_row kiln__keys[KILN__KEY_COUNT] = {
+#define KILN_KEY(in, key, needed, form, changed, text)                                                                 \
+    {KILN__MAPPING_##in,                                                                                               \
+     KILN__EFFECT_##changed,                                                                                           \
+     {.mapping = #in,                                                                                                  \
+      .mapping_about = about_##in,                                                                                     \
+      .mapping_rule = rule_##in,                                                                                       \
+      .name = #key,                                                                                                    \
+      .need = KILN_KEY_##needed,                                                                                       \
+      .value = text_##form,                                                                                            \
+      .schema = schema_##form,                                                                                         \
+      .about = text,                                                                                                   \
+      .changes = effect_##changed}},
+#define KILN_X(mapping, what, rule, about) KILN__KEYS_##mapping(KILN_KEY)
+    KILN__MAPPINGS(KILN_X)
+#undef KILN_X
+#undef KILN_KEY
+};
+
+const kiln_spec_key_info *kiln_spec_key(size_t number)
+{
+    return number < KILN__KEY_COUNT ? &kiln__keys[number].info : NULL;
+}

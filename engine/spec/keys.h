@@ -1,0 +1,215 @@
+/* keys.h - the keys of the spec format: one row for each key of each mapping.
+ *
+ * The row drives the reader (known keys, what is missing, "did you mean"), `kiln spec`, the page KEYS.md and the JSON
+ * schema. A row without a reader, and a reader without a row, do not compile without a warning (KILN__NODE). A row that
+ * does not change what it says it changes fails tests/tune/test_keys.c, so that no sample is reused that a changed spec
+ * would not give again. */
+#ifndef KILN_SPEC_KEYS_H
+#define KILN_SPEC_KEYS_H
+
+#include "kiln.h"
+
+/* X(mapping, what messages call it, rule, what stands there). The keys of each follow below, in the order of messages.
+ * The rule says which of them go together, as far as the rows do not; keys.c has each as a JSON schema. */
+#define KILN__MAPPINGS(X)                                                                                              \
+    X(spec, "the spec", NONE, "The file.")                                                                             \
+    X(variant, "a variant", NONE, "One way to do the work. The spec's own sections come before those of the variant.") \
+    X(param, "a param", PARAM, "A param with a range, a default or options.")                                          \
+    X(input, "an input", NONE, "Data with a format, which a host function makes.")                                     \
+    X(buffer, "a buffer", BUFFER, "An array on the device. One of a variant is scratch.")                              \
+    X(fill, "'fill'", NONE, "The content of a buffer. A number alone is {value: NUMBER}.")                             \
+    X(verification, "a verification", VERIFICATION, "What an output is compared with.")                                \
+    X(against, "'against'", NONE, "Where the expected answer comes from.")                                             \
+    X(step, "a step", NONE, "What is done, one thing a step.")                                                         \
+    X(launch, "a launch", NONE, "A launch of a kernel.")                                                               \
+    X(fill_step, "a fill", NONE, "One value in all elements of a buffer.")                                             \
+    X(copy, "a copy", NONE, "From one buffer to another; counts and offsets are in elements.")                         \
+    X(symbol, "a symbol", NONE, "From a buffer to a variable of the source; counts and offsets are in elements.")      \
+    X(host_step, "a host step", NONE, "A call of a host function.")                                                    \
+    X(repeat, "a repeat", NONE, "Steps a number of times.")                                                            \
+    X(while, "a while", NONE, "Steps as long as a condition holds.")
+
+/* X(name, text). What changes with the key, and so, which stored samples are not reused. */
+#define KILN__KEY_EFFECTS(X)                                                                                           \
+    X(CODE, "code") /* the compiled code, and with it its samples */                                                   \
+    X(RUN, "run")   /* what is run on the code, or how it is checked */                                                \
+    X(BOTH, "code and run")                                                                                            \
+    X(NAME, "name")         /* samples are kept by it */                                                               \
+    X(CHOICE, "choice")     /* which configurations and sizes there are, and how they rank: a sample has its own */    \
+    X(PROSE, "nothing")     /* for people */                                                                           \
+    X(KEYS, "see its keys") /* the key holds mappings with rows of their own */
+
+/* ---- the keys ----
+ *
+ * X(mapping, name, need, form, effect, about): `need` is one of kiln_spec_key_need, `form` a row of keys.c. */
+
+/* What the spec has for all variants, and a variant for itself. */
+#define KILN__KEYS_section(X, mapping)                                                                                 \
+    X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
+    X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN, "Names for expressions, in any order, without cycles.")                \
+    X(mapping, where, OPTIONAL, EXPRS, CHOICE, "Constraints: over sizes, params, lets and the device.")                \
+    X(mapping, define, OPTIONAL, DEFINES, CODE, "More macros of the source.")                                          \
+    X(mapping, bake, OPTIONAL, TEXTS, CODE, "Sizes that become macros: the code is compiled for them.")                \
+    X(mapping, options, OPTIONAL, TEMPLATES, CODE, "Compile options, such as `-maxrregcount={REGS}`.")                 \
+    X(mapping, inputs, OPTIONAL, INPUTS, KEYS, "Data that host functions make.")                                       \
+    X(mapping, buffers, OPTIONAL, BUFFERS, KEYS, "The arrays on the device.")                                          \
+    X(mapping, before_each, OPTIONAL, STEPS, KEYS, "Steps that each run needs and that are not part of its time.")
+#define KILN__KEYS_metrics(X, mapping)                                                                                 \
+    X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
+      "`flops`, `bytes` (for the roofline) and any others. Of two of one name the variant's holds.")
+#define KILN__KEYS_work(X, mapping)                                                                                    \
+    X(mapping, launch, ONE_OF, LAUNCH, KEYS, "The one launch that does the work.")                                     \
+    X(mapping, steps, ONE_OF, STEPS, KEYS, "The steps that do the work.")
+
+#define KILN__KEYS_spec_head(X)                                                                                        \
+    X(spec, kiln, REQUIRED, VERSION, PROSE, "The version of the format.")                                              \
+    X(spec, name, REQUIRED, LABEL, NAME, "Letters, digits, `_` and `-`.")                                              \
+    X(spec, title, OPTIONAL, TEXT, PROSE, "One line.")                                                                 \
+    X(spec, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                    \
+    X(spec, source, OPTIONAL, TEXT, CODE, "The CUDA file. Without it each variant has its own.")                       \
+    X(spec, sizes, OPTIONAL, SIZES, CHOICE,                                                                            \
+      "Sets of sizes, all with the same names. The first is the default on a GPU, `tiny` on the simulated device.")
+#define KILN__KEYS_spec_tail(X)                                                                                        \
+    X(spec, verify, OPTIONAL, VERIFY, KEYS, "How outputs are checked.")                                                \
+    X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
+#define KILN__KEYS_spec(X)                                                                                             \
+    KILN__KEYS_spec_head(X) KILN__KEYS_section(X, spec) KILN__KEYS_metrics(X, spec) KILN__KEYS_spec_tail(X)            \
+        KILN__KEYS_work(X, spec)
+
+#define KILN__KEYS_variant_head(X)                                                                                     \
+    X(variant, about, OPTIONAL, TEXT, PROSE, "Prose.")                                                                 \
+    X(variant, contender, OPTIONAL, BOOL, CHOICE,                                                                      \
+      "`false`: only for comparison, as a bound or a pattern. It does not do the spec's work and is never the best.")  \
+    X(variant, source, OPTIONAL, TEXT, CODE, "The CUDA file, if it is not the spec's.")
+#define KILN__KEYS_variant(X)                                                                                          \
+    KILN__KEYS_variant_head(X) KILN__KEYS_section(X, variant) KILN__KEYS_work(X, variant) KILN__KEYS_metrics(X, variant)
+
+#define KILN__KEYS_param(X)                                                                                            \
+    X(param, values, OPTIONAL, VALUES, CHOICE, "All numbers, all booleans or all names. Or a range: `from`, `to`.")    \
+    X(param, from, OPTIONAL, VALUE, CHOICE, "A range: its first value.")                                               \
+    X(param, to, OPTIONAL, VALUE, CHOICE, "A range: its last value, inclusive.")                                       \
+    X(param, step, OPTIONAL, VALUE, CHOICE, "A range: what is added; 1 if not given.")                                 \
+    X(param, times, OPTIONAL, VALUE, CHOICE, "A range: the factor, in place of `step`.")                               \
+    X(param, default, OPTIONAL, VALUE, CHOICE, "The value where none is chosen; the first if not given.")              \
+    X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
+
+#define KILN__KEYS_input(X)                                                                                            \
+    X(input, host, REQUIRED, TEXT, RUN, "The host function.")                                                          \
+    X(input, ARGUMENT, ANY, EXPR, RUN, "An argument of the function, which may also be an earlier input or a text.")
+
+#define KILN__KEYS_buffer(X)                                                                                           \
+    X(buffer, type, OPTIONAL, EXPR, RUN, "`f32` and so on, or a param over types. Needed without `from` and `file`.")  \
+    X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Needed without `from` and `file`.")                           \
+    X(buffer, fill, OPTIONAL, FILL, KEYS, "What it is filled with.")                                                   \
+    X(buffer, from, OPTIONAL, TEXT, RUN, "Its content is what an input exports, such as A.csr.values.")                \
+    X(buffer, file, OPTIONAL, TEXT, RUN, "Its content is a .npy file.")                                                \
+    X(buffer, out, OPTIONAL, BOOL, RUN, "`true`: an output.")
+
+#define KILN__KEYS_fill(X)                                                                                             \
+    X(fill, value, ONE_OF, EXPRS, RUN, "One number everywhere.")                                                       \
+    X(fill, iota, ONE_OF, EXPRS, RUN, "[start, step]: start + step * index; step is 1 if not given.")                  \
+    X(fill, uniform, ONE_OF, EXPRS, RUN, "[low, high]: random; high is included for integers.")                        \
+    X(fill, normal, ONE_OF, EXPRS, RUN, "[mean, deviation]: random.")                                                  \
+    X(fill, zipf, ONE_OF, EXPRS, RUN, "[count, exponent]: random integers from 0 to count - 1.")                       \
+    X(fill, seed, OPTIONAL, EXPR, RUN, "Of random numbers; made from the buffer's name if not given.")
+
+#define KILN__KEYS_verification(X)                                                                                     \
+    X(verification, against, REQUIRED, AGAINST, KEYS, "What the output is compared with.")                             \
+    X(verification, rtol, OPTIONAL, EXPR, RUN, "Relative tolerance. By the type if neither is given.")                 \
+    X(verification, atol, OPTIONAL, EXPR, RUN, "Absolute tolerance.")                                                  \
+    X(verification, exact, OPTIONAL, BOOL, RUN, "`true`: no tolerance.")
+
+#define KILN__KEYS_against(X)                                                                                          \
+    X(against, host, ONE_OF, TEXT, RUN, "A host function.")                                                            \
+    X(against, variant, ONE_OF, TEXT, RUN, "A variant at its default params.")                                         \
+    X(against, file, ONE_OF, TEXT, RUN, "A .npy file.")
+
+#define KILN__KEYS_step(X)                                                                                             \
+    X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
+    X(step, fill, ONE_OF, FILL_STEP, KEYS, "Fill a buffer.")                                                           \
+    X(step, copy, ONE_OF, COPY, KEYS, "Copy a buffer.")                                                                \
+    X(step, symbol, ONE_OF, SYMBOL, KEYS, "Copy a buffer to a `__constant__` variable.")                               \
+    X(step, swap, ONE_OF, PAIR, RUN, "The two buffers change places for the steps that follow.")                       \
+    X(step, host, ONE_OF, HOST_STEP, KEYS, "Call a host function.")                                                    \
+    X(step, repeat, ONE_OF, REPEAT, KEYS, "Repeat steps.")                                                             \
+    X(step, while, ONE_OF, WHILE, KEYS, "Repeat steps while a condition holds.")
+
+#define KILN__KEYS_launch(X)                                                                                           \
+    X(launch, kernel, REQUIRED, TEMPLATE, BOTH, "An extern C name, or a name of C++ such as `k<{TILE}>`.")             \
+    X(launch, grid, REQUIRED, EXTENTS, RUN, "Blocks.")                                                                 \
+    X(launch, block, REQUIRED, EXTENTS, RUN, "Threads of a block.")                                                    \
+    X(launch, cluster, OPTIONAL, EXTENTS, RUN, "Blocks of a cluster.")                                                 \
+    X(launch, shared, OPTIONAL, EXPR, RUN, "Bytes of dynamic shared memory.")                                          \
+    X(launch, cooperative, OPTIONAL, BOOL, RUN, "`true`: the grid can synchronise.")                                   \
+    X(launch, args, REQUIRED, EXPRS, RUN, "Each an expression, or the name of a buffer.")
+
+#define KILN__KEYS_fill_step(X)                                                                                        \
+    X(fill_step, buffer, REQUIRED, TEXT, RUN, "The buffer.")                                                           \
+    X(fill_step, value, REQUIRED, EXPR, RUN, "The value.")
+
+#define KILN__KEYS_copy(X)                                                                                             \
+    X(copy, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                    \
+    X(copy, to, REQUIRED, TEXT, RUN, "A buffer.")                                                                      \
+    X(copy, count, OPTIONAL, EXPR, RUN, "How many; all if not given.")                                                 \
+    X(copy, from_offset, OPTIONAL, EXPR, RUN, "Where it begins in `from`.")                                            \
+    X(copy, to_offset, OPTIONAL, EXPR, RUN, "Where it begins in `to`.")
+
+#define KILN__KEYS_symbol(X)                                                                                           \
+    X(symbol, name, REQUIRED, TEXT, RUN, "The variable.")                                                              \
+    X(symbol, from, REQUIRED, TEXT, RUN, "A buffer.")                                                                  \
+    X(symbol, count, OPTIONAL, EXPR, RUN, "How many; all if not given.")                                               \
+    X(symbol, offset, OPTIONAL, EXPR, RUN, "Where it begins in `from`.")
+
+#define KILN__KEYS_host_step(X)                                                                                        \
+    X(host_step, call, REQUIRED, TEXT, RUN, "The host function.")                                                      \
+    X(host_step, args, OPTIONAL, NAMED_EXPRS, RUN, "Each an expression, a buffer, an input or its export, or a text.")
+
+#define KILN__KEYS_repeat(X)                                                                                           \
+    X(repeat, times, REQUIRED, EXPR, RUN, "How often.")                                                                \
+    X(repeat, index, OPTIONAL, TEXT, RUN, "A name for the round's number, from 0.")                                    \
+    X(repeat, steps, REQUIRED, STEPS, KEYS, "The steps.")
+
+#define KILN__KEYS_while(X)                                                                                            \
+    X(while, read, REQUIRED, READS, RUN, "Elements of buffers, read before each round; the first if none is named.")   \
+    X(while, cond, REQUIRED, EXPR, RUN, "Goes on while it holds.")                                                     \
+    X(while, at_most, REQUIRED, EXPR, RUN, "The most rounds; more is an error.")                                       \
+    X(while, steps, REQUIRED, STEPS, KEYS, "The steps.")
+
+/* ---- the table ---- */
+
+typedef enum kiln__mapping {
+#define KILN_X(mapping, what, rule, about) KILN__MAPPING_##mapping,
+    KILN__MAPPINGS(KILN_X)
+#undef KILN_X
+        KILN__MAPPING_COUNT
+} kiln__mapping;
+
+typedef enum kiln__key { /* KILN__KEY_launch_grid */
+#define KILN_KEY(mapping, name, need, form, effect, about) KILN__KEY_##mapping##_##name,
+#define KILN_X(mapping, what, rule, about) KILN__KEYS_##mapping(KILN_KEY)
+                         KILN__MAPPINGS(KILN_X)
+#undef KILN_X
+#undef KILN_KEY
+                             KILN__KEY_COUNT
+} kiln__key;
+
+typedef enum kiln__key_effect {
+#define KILN_X(name, text) KILN__EFFECT_##name,
+    KILN__KEY_EFFECTS(KILN_X)
+#undef KILN_X
+} kiln__key_effect;
+
+typedef struct kiln__key_row {
+    kiln__mapping mapping;
+    kiln__key_effect effect;
+    kiln_spec_key_info info;
+} kiln__key_row;
+extern const kiln__key_row kiln__keys[KILN__KEY_COUNT];            /* those of a mapping stand together */
+extern const char *const kiln__mapping_names[KILN__MAPPING_COUNT]; /* "a launch", for messages */
+
+/* For a reader: KILN__KEYS_launch(KILN__NODE) declares `kernel_`, `grid_`, ..., the nodes of the mapping `map`, NULL
+ * where a key is not there. The compiler warns of one that is not used. */
+#define KILN__NODE(mapping, name, need, form, effect, about)                                                           \
+    kiln__spec_node *const name##_ = kiln__spec_node_get(map, #name);
+
+#endif

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""schema.py KILN SOURCE_FOLDER: the JSON schema that `kiln spec --schema` prints, held against specs as an editor does.
+
+Every good spec of the tree meets it. Every broken one of tests/spec/broken does not, or is named here: what is wrong with
+it is a matter of names, expressions and numbers, or of YAML, which a schema does not see. Exit 77: skipped, and why."""
+import json
+import pathlib
+import subprocess
+import sys
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as missing:
+    print(f"SKIP: no Python module {missing.name} (tools/setup.sh --test installs it)")
+    sys.exit(77)
+
+GOOD = ["specs/*.yaml", "tests/spec/good/*.yaml", "tests/tune/*.yaml", "tests/estimate/specs/*.yaml",
+        "tests/counters/*.yaml", "tests/cli/specs/*.yaml", "tests/inject/spec/*.yaml"]
+UNSEEN = set("""
+    arg-buffer-in-expression arg-unknown arg-unknown-far bake-define bake-param bake-unknown buffer-dims buffer-from
+    buffer-shape-unknown buffer-type buffer-type-param buffer-variant-out cooperative-yes define-param define-twice
+    define-unknown duplicate-key duplicate-variant expression-constant-fails expression-equals expression-function
+    expression-multi-line expression-syntax expression-unclosed fill-count grid-four input-buffer input-later input-near
+    kernel-from-input kernel-template kernel-template-open let-cycle let-itself let-variant-name many-errors merge-key
+    metrics-unknown name-is-function no-source options-unknown param-True param-default param-duplicate-value
+    param-expression-name param-macro param-mixed param-shadows-size range-empty range-huge range-step-zero range-text
+    range-times sizes-boolean sizes-differ sizes-text symbol-step tag unknown-device-name unknown-input
+    variant-shadows-spec verify-host-unknown verify-host-use verify-unknown verify-variant where-input
+    where-text-unquoted where-unknown
+""".split())
+
+
+def load(path):
+    """The spec as YAML has it, None where it is no YAML. Tags and aliases to themselves are the reader's matter."""
+    try:
+        return yaml.safe_load(path.read_bytes())
+    except (yaml.YAMLError, ValueError):
+        return None
+
+
+def main():
+    kiln, source = sys.argv[1], pathlib.Path(sys.argv[2])
+    printed = subprocess.run([kiln, "spec", "--schema"], check=True, capture_output=True, text=True).stdout
+    schema = json.loads(printed)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    wrong, good, refused, named = [], 0, 0, set()
+    for pattern in GOOD:
+        for path in sorted(source.glob(pattern)):
+            good += 1
+            for error in validator.iter_errors(load(path)):
+                wrong.append(f"{path}: {'/'.join(map(str, error.absolute_path))}: {error.message}")
+    for path in sorted((source / "tests/spec/broken").glob("*.yaml")):
+        spec = load(path)
+        if spec is None and path.read_bytes().strip():
+            continue
+        if not validator.is_valid(spec):
+            refused += 1
+            if path.stem in UNSEEN:
+                wrong.append(f"{path}: the schema refuses it: take it out of the list in schema.py")
+        elif path.stem not in UNSEEN:
+            wrong.append(f"{path}: the schema takes it: what is wrong with it belongs to the table, or it into the list "
+                         "in schema.py")
+        named.add(path.stem)
+    wrong += [f"schema.py: there is no broken spec {name}" for name in sorted(UNSEEN - named)]
+    print("\n".join(wrong) if wrong else f"{good} good specs, {refused} broken ones that the schema refuses")
+    return 1 if wrong or good < 20 or refused < 30 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,24 @@
+#!/bin/sh
+# format.sh [--write]: lists the C files that clang-format would write otherwise (exit 1), or writes them.
+#
+# Versions of clang-format differ in what they write: it is version 14's (Debian 12; clang-format-14 on Ubuntu 24.04).
+# Exit 77: it is missing. tests/abi/oldest holds copies of published headers, which stay as they are.
+set -eu
+cd "$(dirname "$0")/../.."
+format=
+for program in clang-format-14 clang-format; do
+    case $("$program" --version 2>/dev/null) in *"version 14."*) format=$program; break ;; esac
+done
+[ -n "$format" ] || { echo "format: there is no clang-format 14 (tools/setup.sh --test installs it)" >&2; exit 77; }
+
+files() { find engine tools tests -path tests/abi/oldest -prune -o -name '*.[ch]' -print | sort; }
+case ${1:-} in
+--write) files | xargs -n 64 "$format" -i --style=file ;;
+'')
+    found=$(files | xargs -n 64 "$format" --dry-run --style=file 2>&1 | sed -n 's/^\([^ :]*\):[0-9].*/\1/p' | uniq -c)
+    [ -z "$found" ] && exit
+    echo "places that clang-format writes otherwise (tests/style/format.sh --write):"
+    echo "$found"
+    exit 1 ;;
+*) echo "format.sh: '$1'? see the head of the script" >&2; exit 2 ;;
+esac

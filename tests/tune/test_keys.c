@@ -1,0 +1,319 @@
+/* Each key of the spec format is changed in turn: what its row in spec/keys.h says changes (the code, the run, the name,
+ * nothing) does change of a sample's key, and nothing else. A row without a change here fails. */
+#include <sys/stat.h>
+
+#include "check.h"
+#include "keys.h"
+#include "store_internal.h"
+#include "tune_internal.h"
+
+static const char whole[] =
+    "kiln: 1\n"
+    "name: keys\n"
+    "title: A title\n"
+    "about: Some prose\n"
+    "source: one.cu\n"
+    "sizes: {default: {N: 1024, M: 7}}\n"
+    "params: {SHARED: [1]}\n"
+    "let: {of_spec: 1}\n"
+    "where: [SHARED < 2]\n"
+    "define: {DEFINED: 1}\n"
+    "bake: [N]\n"
+    "options: ['-DOF_SPEC=1']\n"
+    "inputs: {I: {host: make, rows: 3}}\n"
+    "buffers:\n"
+    "  o: {type: f32, shape: [N], out: true}\n"
+    "  p: {type: f32, shape: [N], out: true}\n"
+    "  q: {type: f32, shape: [N], out: true}\n"
+    "  value: {type: i32, shape: [M], fill: {value: 1}}\n"
+    "  iota: {type: f32, shape: [M], fill: {iota: [0, 1]}}\n"
+    "  uniform: {type: f32, shape: [M], fill: {uniform: [0, 1], seed: 1}}\n"
+    "  normal: {type: f32, shape: [M], fill: {normal: [0, 1]}}\n"
+    "  zipf: {type: i32, shape: [M], fill: {zipf: [10, 1]}}\n"
+    "  from: {from: I.values}\n"
+    "  file: {file: data.npy}\n"
+    "before_each: [{fill: {buffer: q, value: 0}}]\n"
+    "metrics: {of_all: 1}\n"
+    "verify:\n"
+    "  o: {against: {host: expect}, rtol: 1e-3, atol: 1e-4}\n"
+    "  p: {against: {variant: other}}\n"
+    "  q: {against: {file: want.npy}, exact: false}\n"
+    "variants:\n"
+    "  one:\n"
+    "    about: What is changed\n"
+    "    contender: true\n"
+    "    params:\n"
+    "      BLOCK: {values: [64, 128], default: 64, options: ['-DOF_PARAM={BLOCK}']}\n"
+    "      SUM: {from: 2, to: 8, step: 2}\n"
+    "      PRODUCT: {from: 2, to: 8, times: 2}\n"
+    "    let: {of_variant: 1}\n"
+    "    where: [BLOCK < 129]\n"
+    "    define: {DEFINED_HERE: 1}\n"
+    "    bake: []\n"
+    "    options: ['-DOF_VARIANT=1']\n"
+    "    metrics: {of_one: 1}\n"
+    "    steps:\n"
+    "      - launch: {kernel: k, grid: [M], block: [BLOCK], cluster: [1], shared: 16, cooperative: false, args: [o, M]}\n"
+    "      - fill: {buffer: o, value: 1}\n"
+    "      - copy: {from: o, to: p, count: 4, from_offset: 1, to_offset: 2}\n"
+    "      - symbol: {name: table, from: value, count: 3, offset: 1}\n"
+    "      - swap: [o, p]\n"
+    "      - host: {call: work, args: {x: 1}}\n"
+    "      - repeat: {times: 2, index: round, steps: [{swap: [p, q]}]}\n"
+    "      - while: {read: {n: 'value[0]'}, cond: n > 0, at_most: 9, steps: [{swap: [o, q]}]}\n"
+    "  other: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [M], block: [BLOCK], args: [o, M]}}\n"
+    "  third: {params: {BLOCK: [64]}, launch: {kernel: k, grid: [N], block: [BLOCK], args: [o, M]}}\n";
+
+/* What stands in the text becomes this. The params and sizes of the sample are in both. */
+#define CHANGE(key, from, to) [KILN__KEY_##key] = {from, to}
+static const struct {
+    const char *from, *to;
+} changes[KILN__KEY_COUNT] = {
+    CHANGE(spec_kiln, "kiln: 1", "kiln:  1"), /* there is no other version */
+    CHANGE(spec_name, "name: keys", "name: locks"),
+    CHANGE(spec_title, "A title", "Another title"),
+    CHANGE(spec_about, "Some prose", "Other prose"),
+    CHANGE(spec_source, "one.cu", "two.cu"),
+    CHANGE(spec_sizes, "{N: 1024, M: 7}}", "{N: 2048, M: 8}, more: {N: 1, M: 1}}"),
+    CHANGE(spec_let, "of_spec: 1", "of_spec: 2"),
+    CHANGE(spec_where, "SHARED < 2", "SHARED < 3"),
+    CHANGE(spec_define, "{DEFINED: 1}", "{DEFINED: 2}"),
+    CHANGE(spec_bake, "bake: [N]", "bake: [N, M]"),
+    CHANGE(spec_options, "-DOF_SPEC=1", "-DOF_SPEC=2"),
+    CHANGE(spec_metrics, "of_all: 1", "of_all: 2"),
+    CHANGE(variant_about, "What is changed", "What was changed"),
+    CHANGE(variant_contender, "contender: true", "contender: false"),
+    CHANGE(variant_source, "contender: true", "source: two.cu"),
+    CHANGE(variant_let, "of_variant: 1", "of_variant: 2"),
+    CHANGE(variant_where, "BLOCK < 129", "BLOCK < 128"),
+    CHANGE(variant_define, "DEFINED_HERE: 1", "DEFINED_HERE: 2"),
+    CHANGE(variant_bake, "bake: []", "bake: [M]"),
+    CHANGE(variant_options, "-DOF_VARIANT=1", "-DOF_VARIANT=2"),
+    CHANGE(variant_metrics, "of_one: 1", "of_one: 2"),
+    CHANGE(param_values, "[64, 128], default", "[64, 256], default"),
+    CHANGE(param_from, "SUM: {from: 2", "SUM: {from: 4"),
+    CHANGE(param_to, "to: 8, step", "to: 6, step"),
+    CHANGE(param_step, "step: 2", "step: 1"),
+    CHANGE(param_times, "to: 8, times: 2", "to: 8, times: 4"),
+    CHANGE(param_default, "default: 64", "default: 128"),
+    CHANGE(param_options, "-DOF_PARAM={BLOCK}", "-DOF_PARAM={BLOCK + 1}"),
+    CHANGE(input_host, "host: make", "host: make_more"),
+    CHANGE(input_ARGUMENT, "rows: 3", "rows: 4"),
+    CHANGE(buffer_type, "o: {type: f32", "o: {type: i32"),
+    CHANGE(buffer_shape, "p: {type: f32, shape: [N]", "p: {type: f32, shape: [M]"),
+    CHANGE(buffer_from, "I.values", "I.others"),
+    CHANGE(buffer_file, "data.npy", "other.npy"),
+    CHANGE(buffer_out, "fill: {value: 1}", "fill: {value: 1}, out: true"),
+    CHANGE(fill_value, "{value: 1}", "{value: 2}"),
+    CHANGE(fill_iota, "iota: [0, 1]", "iota: [0, 2]"),
+    CHANGE(fill_uniform, "uniform: [0, 1]", "uniform: [0, 2]"),
+    CHANGE(fill_normal, "normal: [0, 1]", "normal: [0, 2]"),
+    CHANGE(fill_zipf, "zipf: [10, 1]", "zipf: [10, 2]"),
+    CHANGE(fill_seed, "seed: 1", "seed: 2"),
+    CHANGE(verification_rtol, "rtol: 1e-3", "rtol: 1e-2"),
+    CHANGE(verification_atol, "atol: 1e-4", "atol: 1e-3"),
+    CHANGE(verification_exact, "exact: false", "exact: true"),
+    CHANGE(against_host, "host: expect", "host: expect_more"),
+    CHANGE(against_variant, "variant: other", "variant: third"),
+    CHANGE(against_file, "want.npy", "other.npy"),
+    CHANGE(step_swap, "- swap: [o, p]", "- swap: [o, q]"),
+    CHANGE(launch_kernel, "kernel: k, grid: [M], block: [BLOCK], cluster",
+           "kernel: l, grid: [M], block: [BLOCK], cluster"),
+    CHANGE(launch_grid, "grid: [M], block: [BLOCK], cluster", "grid: [N], block: [BLOCK], cluster"),
+    CHANGE(launch_block, "block: [BLOCK], cluster", "block: [2 * BLOCK], cluster"),
+    CHANGE(launch_cluster, "cluster: [1]", "cluster: [2]"),
+    CHANGE(launch_shared, "shared: 16", "shared: 32"),
+    CHANGE(launch_cooperative, "cooperative: false", "cooperative: true"),
+    CHANGE(launch_args, "false, args: [o, M]", "false, args: [o, N]"),
+    CHANGE(fill_step_buffer, "buffer: o", "buffer: p"),
+    CHANGE(fill_step_value, "buffer: o, value: 1", "buffer: o, value: 2"),
+    CHANGE(copy_from, "copy: {from: o", "copy: {from: q"),
+    CHANGE(copy_to, "to: p", "to: q"),
+    CHANGE(copy_count, "count: 4", "count: 5"),
+    CHANGE(copy_from_offset, "from_offset: 1", "from_offset: 2"),
+    CHANGE(copy_to_offset, "to_offset: 2", "to_offset: 3"),
+    CHANGE(symbol_name, "name: table", "name: lookup"),
+    CHANGE(symbol_from, "from: value", "from: zipf"),
+    CHANGE(symbol_count, "count: 3", "count: 4"),
+    CHANGE(symbol_offset, "offset: 1}", "offset: 2}"),
+    CHANGE(host_step_call, "call: work", "call: work_more"),
+    CHANGE(host_step_args, "{x: 1}", "{x: 2}"),
+    CHANGE(repeat_times, "repeat: {times: 2", "repeat: {times: 3"),
+    CHANGE(repeat_index, "index: round", "index: turn"),
+    CHANGE(while_read, "value[0]", "value[1]"),
+    CHANGE(while_cond, "n > 0", "n > 1"),
+    CHANGE(while_at_most, "at_most: 9", "at_most: 8"),
+};
+
+typedef struct fixture {
+    char folder[64];
+    kiln_engine *engine;
+    kiln_store *store;
+} fixture;
+
+static kiln_status no_work(void *user, kiln_call *call)
+{
+    (void)user;
+    (void)call;
+    return KILN_OK;
+}
+
+static void write_source(const fixture *f, const char *name)
+{
+    static const char text[] = "extern \"C\" __global__ void k(float *o, int n) {}\n";
+    char path[96];
+    kiln_error *error = NULL;
+    snprintf(path, sizeof path, "%s/%s", f->folder, name);
+    CHECK_OK(kiln_file_write(path, text, sizeof text - 1, &error), error);
+}
+
+static void setup(fixture *f)
+{
+    static const struct {
+        const char *name;
+        unsigned use;
+    } hosts[] = {{"make", KILN_HOST_INPUT},       {"make_more", KILN_HOST_INPUT},
+                 {"expect", KILN_HOST_REFERENCE}, {"expect_more", KILN_HOST_REFERENCE},
+                 {"work", KILN_HOST_STEP},        {"work_more", KILN_HOST_STEP}};
+    char path[96];
+    kiln_error *error = NULL;
+    memset(f, 0, sizeof *f);
+    strcpy(f->folder, "/tmp/kiln-keys-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
+    kiln_options options = {.size = sizeof options, .device = "sim", .cache_dir = f->folder, .flags = KILN_NO_WORKERS};
+    CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
+    snprintf(path, sizeof path, "%s/samples.db", f->folder);
+    CHECK_OK(kiln_store_open(f->engine, path, 0, &f->store, &error), error);
+    CU_ASSERT_TRUE_FATAL(f->engine && f->store);
+    for (size_t i = 0; i < KILN__COUNT(hosts); i++)
+        CHECK_OK(kiln_register_host(f->engine, hosts[i].name, hosts[i].use, no_work, NULL, &error), error);
+    write_source(f, "one.cu");
+    write_source(f, "two.cu");
+}
+
+static void teardown(fixture *f)
+{
+    kiln_store_close(f->store);
+    kiln_engine_close(f->engine);
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+/* Of one sample of the variant `one`, always with the same params and sizes. False: an error was told. */
+static bool identify(const fixture *f, const char *text, kiln__identity *identity)
+{
+    static const kiln_setting params[] = {{"BLOCK", {KILN_INT, {64}}},
+                                          {"SUM", {KILN_INT, {4}}},
+                                          {"PRODUCT", {KILN_INT, {2}}},
+                                          {"SHARED", {KILN_INT, {1}}}};
+    static const kiln_setting sizes[] = {{"N", {KILN_INT, {1024}}}, {"M", {KILN_INT, {7}}}};
+    kiln_choice choice = {.variant = "one",
+                          .params = params,
+                          .param_count = KILN__COUNT(params),
+                          .sizes = sizes,
+                          .size_count = KILN__COUNT(sizes)};
+    kiln_tune_options options = {
+        .size = sizeof options, .sizes = sizes, .size_count = KILN__COUNT(sizes), .store = f->store};
+    kiln_sample sample = {.variant = "one", .params = params, .param_count = KILN__COUNT(params)};
+    kiln_spec *spec = NULL;
+    kiln__config *config = NULL;
+    kiln__code_job *code = NULL;
+    kiln__recorder *recorder = NULL;
+    kiln_error *error = NULL;
+    char name[96];
+    snprintf(name, sizeof name, "%s/keys.yaml", f->folder);
+    memset(identity, 0, sizeof *identity);
+    kiln_status status = kiln_spec_parse(f->engine, text, strlen(text), name, &spec, &error);
+    if (status == KILN_OK)
+        status = kiln__config_make(f->engine, spec, &choice, &config, &error);
+    if (status == KILN_OK)
+        status = kiln__code_prepare(f->engine, config, 0, f->engine->want_cubin, &code, &error);
+    if (status == KILN_OK)
+        status = kiln__recorder_open(f->engine, spec, &options, &recorder, &error);
+    if (status == KILN_OK)
+        status = kiln__recorder_identify(recorder, &sample, config, code, identity, &error);
+    CHECK_OK(status, error);
+    kiln__recorder_free(recorder);
+    kiln__code_cancel(code);
+    kiln__config_free(config);
+    kiln_spec_free(spec);
+    return status == KILN_OK;
+}
+
+/* `whole` with the change, which has one place in it; freed by the caller. NULL: it has none, or several. */
+static char *changed(const char *from, const char *to)
+{
+    const char *at = strstr(whole, from);
+    if (!at || strstr(at + 1, from))
+        return NULL;
+    char *text = malloc(sizeof whole + strlen(to));
+    if (text)
+        sprintf(text, "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
+    return text;
+}
+
+static void check_key(const fixture *f, const kiln__identity *before, size_t key)
+{
+    const kiln__key_row *row = &kiln__keys[key];
+    kiln__identity after;
+    char label[128], *text;
+    snprintf(label, sizeof label, "%s.%s", row->info.mapping, row->info.name);
+    if (row->effect == KILN__EFFECT_KEYS) {
+        CHECK_TEXT(changes[key].from ? label : "", "");
+        return;
+    }
+    if (!changes[key].from || !(text = changed(changes[key].from, changes[key].to))) {
+        CHECK_TEXT(label, "a key with a change in test_keys.c");
+        return;
+    }
+    if (!identify(f, text, &after))
+        CHECK_TEXT(label, "a key whose change is a good spec");
+    free(text);
+    bool code = strcmp(before->source, after.source) != 0, run = strcmp(before->inputs, after.inputs) != 0;
+    bool sample = strcmp(before->rest, after.rest) != 0, right = false;
+    switch (row->effect) {
+    case KILN__EFFECT_CODE: right = code && sample; break; /* and the run's, which has the code of a reference */
+    case KILN__EFFECT_RUN: right = !code && run && sample; break;
+    case KILN__EFFECT_BOTH: right = code && run && sample; break;
+    case KILN__EFFECT_NAME: right = !code && !run && sample; break;
+    case KILN__EFFECT_CHOICE:
+    case KILN__EFFECT_PROSE: right = !code && !run && !sample; break;
+    case KILN__EFFECT_KEYS: break;
+    }
+    snprintf(label + strlen(label), sizeof label - strlen(label), ":%s%s%s", code ? " code" : "", run ? " run" : "",
+             sample ? " sample" : "");
+    if (!right)
+        CHECK_TEXT(label, row->info.changes);
+}
+
+static void every_key(void)
+{
+    fixture f;
+    kiln__identity before, again;
+    setup(&f);
+    if (identify(&f, whole, &before) && identify(&f, whole, &again)) {
+        CHECK(memcmp(&before, &again, sizeof before) == 0);
+        for (size_t key = 0; key < KILN__KEY_COUNT; key++)
+            check_key(&f, &before, key);
+    }
+    teardown(&f);
+}
+
+/* The page and the schema are made of these. */
+static void the_table(void)
+{
+    const kiln_spec_key_info *info;
+    size_t count = 0;
+    for (; (info = kiln_spec_key(count)) != NULL; count++) {
+        CHECK(*info->about && *info->value && *info->schema == '{' && *info->mapping_rule == '{');
+        CHECK(!strpbrk(info->about, "|\"\\") && !strpbrk(info->value, "|\"\\"));
+    }
+    CHECK(count == KILN__KEY_COUNT);
+}
+
+static const check_case cases[] = {
+    {"the table", the_table},
+    {"every key", every_key},
+};
+KILN_SUITE("tune.keys", cases)

@@ -1,0 +1,327 @@
+/* engine.c - from options to an engine, a spec, a choice. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct log_to {
+    int least;
+} log_to;
+
+static void tell(void *user, kiln_log_level level, const char *message)
+{
+    static const char *const prefix[] = {"kiln: debug: ", "kiln: ", "kiln: warning: "};
+    const log_to *to = user;
+    if ((int)level < to->least)
+        return;
+    progress_clear();
+    /* No cli_printf() here: this runs in any thread. */
+    char *shown = cli_escape(message, strlen(message), "\n\t");
+    fprintf(stderr, "%s%s\n", prefix[level <= KILN_LOG_WARNING ? level : KILN_LOG_WARNING],
+            shown ? shown : "a message that there is no memory for");
+    free(shown);
+}
+
+static int least_level(const cli *c)
+{
+    const char *level = c->args.log_level;
+    if (!level)
+        return c->args.quiet ? KILN_LOG_WARNING + 1 : KILN_LOG_WARNING;
+    return strcmp(level, "debug") == 0     ? KILN_LOG_DEBUG
+           : strcmp(level, "info") == 0    ? KILN_LOG_INFO
+           : strcmp(level, "warning") == 0 ? KILN_LOG_WARNING
+                                           : KILN_LOG_WARNING + 1;
+}
+
+int cli_engine(cli *c)
+{
+    if (c->engine)
+        return 0;
+    const cli_args *args = &c->args;
+    log_to *to = cli_alloc(sizeof *to);
+    to->least = least_level(c);
+    char *path = NULL;
+    for (size_t i = 0; i < args->paths.count; i++)
+        path = path ? cli_printf("%s:%s", path, args->paths.items[i]) : cli_printf("%s", args->paths.items[i]);
+    kiln_options options = {
+        .size = sizeof options,
+        .device = args->device,
+        .cache_dir = args->cache_dir,
+        .search_path = path,
+        .worker = args->worker,
+        .jobs = args->jobs < 4096 ? (unsigned)args->jobs : 4096,
+        .flags = (args->no_cache ? KILN_NO_CACHE : 0) | (args->read_anywhere ? KILN_READ_ANYWHERE : 0) |
+                 (args->no_workers ? KILN_NO_WORKERS : 0),
+        .compile_timeout = args->compile_timeout,
+        .memory_limit = args->memory_limit,
+        .log = tell,
+        .log_user = to,
+    };
+    kiln_error *error = NULL;
+    return kiln_engine_open(&options, &c->engine, &error) == KILN_OK ? 0 : cli_error(c, error);
+}
+
+int cli_spec(cli *c)
+{
+    kiln_error *error = NULL;
+    int code = cli_engine(c);
+    if (code)
+        return code;
+    return kiln_spec_load(c->engine, c->args.words.items[0], &c->spec, &error) == KILN_OK ? 0 : cli_error(c, error);
+}
+
+static int add_device(void *user, const kiln_device_info *info)
+{
+    cli_devices *list = user;
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 16;
+        kiln_device_info *more = cli_alloc(list->room * sizeof *more);
+        if (list->count)
+            memcpy(more, list->items, list->count * sizeof *more);
+        list->items = more;
+    }
+    list->items[list->count++] = *info;
+    return 0;
+}
+
+kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error)
+{
+    *list = (cli_devices){0};
+    return kiln_devices(c->engine, add_device, list, error);
+}
+
+const char *cli_device_name(const kiln_device_info *info)
+{
+    bool said = !info->simulated || strstr(info->name, "simulated");
+    return said ? info->name : cli_printf("%s (simulated)", info->name);
+}
+
+/* ---- settings ---- */
+
+static bool value_int(const char *text, kiln_value *value)
+{
+    char *end;
+    errno = 0;
+    const char *digits = text + (*text == '-' || *text == '+');
+    if (*digits < '0' || *digits > '9')
+        return false;
+    bool hex = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+    long long parsed = strtoll(text, &end, hex ? 16 : 10);
+    if (*end || errno)
+        return false;
+    *value = (kiln_value){.kind = KILN_INT, .as.i = parsed};
+    return true;
+}
+
+static bool value_float(const char *text, kiln_value *value)
+{
+    char *end;
+    double parsed = strtod(text, &end);
+    if (!*text || !strchr("+-.0123456789", *text) || *end || !isfinite(parsed))
+        return false;
+    *value = (kiln_value){.kind = KILN_FLOAT, .as.f = parsed};
+    return true;
+}
+
+static bool value_bool(const char *text, kiln_value *value)
+{
+    bool yes = strcmp(text, "true") == 0 || strcmp(text, "True") == 0;
+    if (!yes && strcmp(text, "false") != 0 && strcmp(text, "False") != 0)
+        return false;
+    *value = (kiln_value){.kind = KILN_BOOL, .as.i = yes};
+    return true;
+}
+
+/* What `text` means where a value of `kind` stands; where it is no such value, what it looks like, so that the library
+ * can say what is wrong with it. */
+static kiln_value value_of(const char *text, const kiln_kind *kind)
+{
+    kiln_value value = {.kind = KILN_TEXT, .as.text = text};
+    if (kind && *kind == KILN_TEXT)
+        return value;
+    if (kind && *kind == KILN_FLOAT && value_float(text, &value))
+        return value;
+    if (kind && *kind == KILN_BOOL && (strcmp(text, "0") == 0 || strcmp(text, "1") == 0))
+        return (kiln_value){.kind = KILN_BOOL, .as.i = text[0] == '1'};
+    (void)(value_int(text, &value) || value_float(text, &value) || value_bool(text, &value));
+    return value;
+}
+
+/* The kind of a param of the variant (or of any), if there is one of that name. */
+static const kiln_kind *param_kind(const kiln_spec *spec, int variant, const char *name, kiln_param_info *info)
+{
+    for (size_t v = 0; v < kiln_spec_variant_count(spec); v++) {
+        for (size_t p = 0; (variant < 0 || (size_t)variant == v) && p < kiln_spec_param_count(spec, v); p++) {
+            kiln_spec_param(spec, v, p, info);
+            if (strcmp(info->name, name) == 0 && info->count)
+                return &info->values[0].kind;
+        }
+    }
+    return NULL;
+}
+
+static bool split(cli *c, const char *option, const char *wants, const char *text, const char **name,
+                  const char **value)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) {
+        cli_usage(c, "%s wants %s, not '%s'", option, wants, text);
+        return false;
+    }
+    *name = cli_strndup(text, (size_t)(equals - text));
+    *value = equals + 1;
+    return true;
+}
+
+bool cli_make_choice(cli *c, const char *variant, cli_choice *out)
+{
+    const cli_args *args = &c->args;
+    memset(out, 0, sizeof *out);
+    int index = variant ? kiln_spec_variant_find(c->spec, variant) : -1;
+    out->variant = variant ? variant : kiln_spec_variant_name(c->spec, kiln_spec_variant_first(c->spec));
+    out->choice.variant = variant;
+
+    kiln_setting *params = cli_alloc((args->params.count + 1) * sizeof *params);
+    for (size_t i = 0; i < args->params.count; i++) {
+        const char *value;
+        kiln_param_info info;
+        if (!split(c, "--param", "NAME=VALUE", args->params.items[i], &params[i].name, &value))
+            return false;
+        params[i].value = value_of(value, param_kind(c->spec, index, params[i].name, &info));
+    }
+    out->choice.params = params;
+    out->choice.param_count = args->params.count;
+
+    kiln_setting *sizes = cli_alloc((args->sizes.count + 1) * sizeof *sizes);
+    size_t count = 0;
+    for (size_t i = 0; i < args->sizes.count; i++) {
+        const char *text = args->sizes.items[i], *value;
+        if (!strchr(text, '=')) {
+            if (out->choice.size_set) {
+                cli_usage(c, "--size names two size sets, '%s' and '%s'", out->choice.size_set, text);
+                return false;
+            }
+            out->choice.size_set = text;
+            continue;
+        }
+        if (!split(c, "--size", "the name of a size set or NAME=VALUE", text, &sizes[count].name, &value))
+            return false;
+        sizes[count++].value = value_of(value, NULL);
+    }
+    out->choice.sizes = sizes;
+    out->choice.size_count = count;
+    return true;
+}
+
+bool cli_make_sizes(cli *c, const kiln_setting **out)
+{
+    const cli_list *list = &c->args.sizes;
+    kiln_setting *sizes = cli_alloc((list->count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *value;
+        if (!split(c, "--size", "NAME=VALUE", list->items[i], &sizes[i].name, &value))
+            return false;
+        sizes[i].value = value_of(value, NULL);
+    }
+    *out = sizes;
+    return true;
+}
+
+bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln_file_binding **out)
+{
+    kiln_file_binding *files = cli_alloc((list->count + 1) * sizeof *files);
+    for (size_t i = 0; i < list->count; i++)
+        if (!split(c, option, "BUFFER=FILE", list->items[i], &files[i].buffer, &files[i].path))
+            return false;
+    *out = files;
+    return true;
+}
+
+void cli_make_run(cli *c, kiln_run_options *options)
+{
+    const cli_args *args = &c->args;
+    unsigned exactly = args->repetitions < UINT32_MAX ? (unsigned)args->repetitions : UINT32_MAX;
+    *options = (kiln_run_options){
+        .size = sizeof *options,
+        .flags = (args->no_verify ? KILN_RUN_NO_VERIFY : 0) | (args->no_measure ? KILN_RUN_NO_MEASURE : 0) |
+                 (args->flush_l2 ? KILN_RUN_FLUSH_L2 : 0) | (args->keep_l2 ? KILN_RUN_KEEP_L2 : 0) |
+                 (args->check ? KILN_RUN_CHECK : 0) | (args->energy ? KILN_RUN_ENERGY : 0),
+        .budget = args->budget,
+        .precision = args->precision,
+        .min_repetitions = exactly,
+        .max_repetitions = exactly,
+        .sample_timeout = args->sample_timeout,
+        .stop = cli_interrupt_flag(),
+    };
+}
+
+static const kiln_setting *find_setting(const kiln_setting *settings, size_t count, const char *name)
+{
+    for (size_t i = count; i-- > 0;) /* the last one said holds */
+        if (strcmp(settings[i].name, name) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **out)
+{
+    size_t count = kiln_spec_param_count(spec, variant);
+    kiln_setting *params = cli_alloc((count + 1) * sizeof *params);
+    for (size_t i = 0; i < count; i++) {
+        kiln_param_info info;
+        kiln_spec_param(spec, variant, i, &info);
+        const kiln_setting *set = find_setting(choice->params, choice->param_count, info.name);
+        params[i] = (kiln_setting){info.name, set ? set->value : info.values[info.initial]};
+    }
+    *out = params;
+    return count;
+}
+
+size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,
+                       kiln_setting **out)
+{
+    kiln_size_set set = {0}, here;
+    const char *wanted = choice->size_set ? choice->size_set : simulated ? "tiny" : NULL;
+    for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
+        kiln_spec_size_set(spec, i, &here);
+        if (i == 0 || (wanted && strcmp(here.name, wanted) == 0))
+            set = here;
+    }
+    kiln_setting *sizes = cli_alloc((set.count + 1) * sizeof *sizes);
+    for (size_t i = 0; i < set.count; i++) {
+        const kiln_setting *own = find_setting(choice->sizes, choice->size_count, set.settings[i].name);
+        sizes[i] = (kiln_setting){set.settings[i].name, own ? own->value : set.settings[i].value};
+    }
+    *set_name = set.name;
+    *out = sizes;
+    return set.count;
+}
+
+/* ---- printing them ---- */
+
+const char *cli_value_text(kiln_value value)
+{
+    switch (value.kind) {
+    case KILN_INT: return cli_printf("%lld", (long long)value.as.i);
+    case KILN_BOOL: return value.as.i ? "true" : "false";
+    case KILN_TEXT: return value.as.text;
+    case KILN_FLOAT: break;
+    }
+    for (int digits = 1; digits < 17; digits++) { /* the shortest text that reads back the same */
+        char *text = cli_printf("%.*g", digits, value.as.f);
+        if (strtod(text, NULL) == value.as.f)
+            return strpbrk(text, ".en") ? text : cli_printf("%s.0", text);
+    }
+    return cli_printf("%.17g", value.as.f);
+}
+
+const char *cli_settings_text(const kiln_setting *settings, size_t count)
+{
+    char *text = cli_printf("%s", "");
+    for (size_t i = 0; i < count; i++)
+        text = cli_printf("%s%s%s=%s", text, i ? " " : "", settings[i].name, cli_value_text(settings[i].value));
+    return text;
+}

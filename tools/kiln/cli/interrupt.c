@@ -1,0 +1,49 @@
+/* interrupt.c - the first SIGINT or SIGTERM ends a command in an orderly way, the second one at once. The handler lives here
+ * and not in the library: it sets a flag, which the library is given and the commands look at. */
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* The library reads it as an int, which is what sig_atomic_t is here. */
+static volatile int interrupted;
+static struct timespec interrupted_at;
+static const char *interrupted_text;
+static size_t interrupted_length;
+
+/* A second signal ends at once, unless it comes so soon after the first that it is the same one: a terminal, `timeout` and
+ * the like may send a signal to a process and to its group. */
+static void on_signal(int number)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!interrupted) {
+        interrupted_at = now;
+        interrupted = 1;
+        (void)!write(STDERR_FILENO, interrupted_text, interrupted_length);
+    } else if ((double)(now.tv_sec - interrupted_at.tv_sec) + (double)(now.tv_nsec - interrupted_at.tv_nsec) / 1e9 >
+               0.3) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+}
+
+void cli_catch_signals(const char *what)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    const char *text = cli_printf("\nkiln: ending%s%s; once more to end at once\n", *what ? " after " : "", what);
+    interrupted_text = text;
+    for (interrupted_length = 0; text[interrupted_length]; interrupted_length++)
+        ;
+    for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup's wish is kept */
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+bool cli_interrupted(void) { return interrupted != 0; }
+
+const volatile int *cli_interrupt_flag(void) { return &interrupted; }

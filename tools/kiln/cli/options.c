@@ -1,0 +1,362 @@
+/* options.c - the command line, by the option tables. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- the groups that several commands take ---- */
+
+#define FIELD CLI_OPTION_FIELD
+
+static const cli_option choice_options[] = {
+    {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
+     "The variant. Default: the spec's first contender."},
+    {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Set a param. Repeatable. Params that are not set have their defaults."},
+    CLI_SIZE_OPTION,
+};
+const cli_group cli_choice_group = {"What to run", choice_options, CLI_COUNT(choice_options)};
+
+static const cli_option run_options[] = {
+    CLI_INPUT_OPTION,
+    {"output", 'o', CLI_LIST, FIELD(outputs), "BUFFER=FILE", CLI_FILES, NULL,
+     "Write a buffer to a .npy file after the verified run. Repeatable."},
+    CLI_RUN_OPTIONS,
+    CLI_TIMEOUT_OPTION(", and twice the budget, and four times what --repetitions take by the first one."),
+};
+const cli_group cli_run_group = {"Running", run_options, CLI_COUNT(run_options)};
+
+static const cli_option engine_options[] = {
+    {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_DEVICES, NULL,
+     "cuda:0, sim, or sim:PROFILE. Default: $KILN_DEVICE, else the first GPU, else sim."},
+    {"jobs", 'j', CLI_WHOLE, FIELD(jobs), "COUNT", CLI_NOTHING, NULL,
+     "How many kernels to compile at once. Default: one a core."},
+    {"no-cache", 0, CLI_FLAG, FIELD(no_cache), NULL, CLI_NOTHING, NULL, "Neither read nor write the disk cache."},
+    {"cache-dir", 0, CLI_TEXT, FIELD(cache_dir), "FOLDER", CLI_FOLDERS, NULL,
+     "The folder of the disk cache. Default: $KILN_CACHE_DIR."},
+    {"path", 'I', CLI_LIST, FIELD(paths), "FOLDER", CLI_FOLDERS, NULL,
+     "Look for specs and sources here first. Repeatable."},
+    {"read-anywhere", 0, CLI_FLAG, FIELD(read_anywhere), NULL, CLI_NOTHING, NULL,
+     "Let specs name files outside their own folder and the search path."},
+    {"no-workers", 0, CLI_FLAG, FIELD(no_workers), NULL, CLI_NOTHING, NULL,
+     "Compile inside this process. No time limit holds then."},
+    {"worker", 0, CLI_TEXT, FIELD(worker), "FILE", CLI_FILES, NULL,
+     "The compile worker program. Default: $KILN_WORKER, else the installed one."},
+    {"compile-timeout", 0, CLI_NUMBER, FIELD(compile_timeout), "SECONDS", CLI_NOTHING, NULL,
+     "End a compile that takes longer. Default: 120."},
+    {"memory-limit", 0, CLI_BYTES, FIELD(memory_limit), "BYTES", CLI_NOTHING, NULL,
+     "Refuse sizes whose buffers need more on the device or on the host, as in 512M or 4G."},
+};
+const cli_group cli_engine_group = {"Device, compiler, cache", engine_options, CLI_COUNT(engine_options)};
+
+static const cli_option output_options[] = {
+    {"json", 0, CLI_FLAG, FIELD(json), NULL, CLI_NOTHING, NULL, "Print one JSON object, errors too."},
+    {"quiet", 'q', CLI_FLAG, FIELD(quiet), NULL, CLI_NOTHING, NULL, "No progress line and no warnings."},
+    {"log-level", 0, CLI_WORD, FIELD(log_level), "LEVEL", CLI_WORDS, "debug info warning none",
+     "What to tell on standard error: debug, info, warning or none. Default: warning."},
+    {"help", 'h', CLI_FLAG, FIELD(help), NULL, CLI_NOTHING, NULL, "Show this help."},
+};
+const cli_group cli_output_group = {"Output", output_options, CLI_COUNT(output_options)};
+
+size_t cli_groups(const cli_command *command, const cli_group **groups)
+{
+    size_t count = 0;
+    for (; command->groups && command->groups[count] && count + 1 < CLI_MAX_GROUPS; count++)
+        groups[count] = command->groups[count];
+    groups[count++] = &cli_output_group;
+    return count;
+}
+
+const char *cli_option_text(const cli_option *option)
+{
+    const char *value = !option->value ? "" : option->value;
+    const char *gap = !option->value ? "" : option->kind == CLI_OPTIONAL ? "[=" : " ";
+    const char *close = option->kind == CLI_OPTIONAL ? "]" : "";
+    if (option->letter)
+        return cli_printf("-%c, --%s%s%s%s", option->letter, option->name, gap, value, close);
+    return cli_printf("    --%s%s%s%s", option->name, gap, value, close);
+}
+
+/* ---- near misses ---- */
+
+static size_t least(size_t a, size_t b, size_t c)
+{
+    size_t m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Edit distance, with two letters swapped counted as one edit; texts above 63 bytes are never near. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned char d[64][64];
+    if (n > 63 || m > 63)
+        return SIZE_MAX;
+    for (size_t i = 0; i <= n; i++) {
+        for (size_t j = 0; j <= m; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = (unsigned char)(i + j);
+                continue;
+            }
+            size_t best = least(d[i - 1][j] + 1u, d[i][j - 1] + 1u, d[i - 1][j - 1] + (size_t)(a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = least(best, best, d[i - 2][j - 2] + 1u);
+            d[i][j] = (unsigned char)best;
+        }
+    }
+    return d[n][m];
+}
+
+const char *cli_nearest(const char *name, const char *const *names, size_t count)
+{
+    const char *best = NULL;
+    size_t limit = strlen(name) / 3 + 1; /* more edits than that, and it is another word */
+    size_t least_score = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size_t edits = distance(name, names[i]), length = strlen(name);
+        if (length > 2 && strncmp(name, names[i], length) == 0) /* cut short */
+            edits = edits ? 1 : 0;
+        size_t score = 2 * edits + (names[i][0] != name[0]); /* people seldom get the first letter wrong */
+        if (edits <= limit && score < least_score) {
+            best = names[i];
+            least_score = score;
+        }
+    }
+    return best;
+}
+
+static const char *suggest(const char *before, const char *name, const cli_list *names)
+{
+    const char *near = cli_nearest(name, names->items, names->count);
+    return near ? cli_printf(" (did you mean '%s%s'?)", before, near) : "";
+}
+
+/* ---- values ---- */
+
+static const char *option_name(const cli_option *option, bool by_letter)
+{
+    return by_letter ? cli_printf("-%c", option->letter) : cli_printf("--%s", option->name);
+}
+
+static bool parse_whole(const char *text, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long parsed = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || errno || parsed == 0)
+        return false;
+    *value = parsed;
+    return true;
+}
+
+static bool parse_number(const char *text, double *value)
+{
+    char *end;
+    double parsed = strtod(text, &end);
+    if (isspace((unsigned char)*text) || end == text || *end || !isfinite(parsed) || parsed <= 0)
+        return false;
+    *value = parsed;
+    return true;
+}
+
+static bool is_zero(const char *text) { return *text && text[strspn(text, "0.")] == '\0' && strchr(text, '0'); }
+
+static bool parse_bytes(const char *text, uint64_t *value)
+{
+    static const char letters[] = "KMGTP";
+    char *end;
+    double parsed = strtod(text, &end);
+    if (!isdigit((unsigned char)*text) || end == text || !isfinite(parsed) || parsed < 0)
+        return false;
+    const char *letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+    if (letter) {
+        parsed = ldexp(parsed, 10 * (int)(letter - letters + 1));
+        end++;
+        if (end[0] == 'i' && end[1] == 'B')
+            end += 2;
+    } else if (*end == 'B') {
+        end++;
+    }
+    if (*end || parsed >= 0x1p63)
+        return false;
+    *value = (uint64_t)parsed;
+    return true;
+}
+
+static bool is_word_of(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        size_t here = strcspn(at, " ");
+        if (here == length && strncmp(at, word, length) == 0)
+            return true;
+        at += here;
+    }
+    return false;
+}
+
+static void add_commas(cli_list *list, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, ",");
+        if (length)
+            cli_list_add(list, cli_strndup(text, length));
+        text += length + (text[length] == ',');
+    }
+}
+
+/* Stores a value; `as` is the option as the user wrote it. */
+static bool store(cli *c, const cli_option *option, const char *as, const char *value)
+{
+    void *field = (char *)&c->args + option->offset;
+    bool fits = true;
+    const char *wants = "";
+    switch (option->kind) {
+    case CLI_FLAG: *(bool *)field = true; break;
+    case CLI_OPTIONAL:
+    case CLI_TEXT: *(const char **)field = value; break;
+    case CLI_LIST: cli_list_add(field, value); break;
+    case CLI_COMMAS: add_commas(field, value); break;
+    case CLI_WHOLE:
+        fits = parse_whole(value, field);
+        wants = "a whole number above 0";
+        break;
+    case CLI_NUMBER:
+        fits = parse_number(value, field);
+        wants = "a number above 0";
+        break;
+    case CLI_LIMIT:
+        fits = parse_number(value, field);
+        if (!fits && is_zero(value)) {
+            *(double *)field = -1;
+            fits = true;
+        }
+        wants = "a number above 0, or 0 for none";
+        break;
+    case CLI_BYTES:
+        fits = parse_bytes(value, field);
+        wants = "a number of bytes, as in 512M or 1.5GiB";
+        c->args.has_max_size |= option->offset == FIELD(max_size);
+        break;
+    case CLI_WORD:
+        fits = is_word_of(option->words, value);
+        wants = cli_printf("one of: %s", option->words);
+        *(const char **)field = value;
+        break;
+    }
+    if (!fits)
+        cli_usage(c, "%s wants %s, not '%s'", as, wants, value);
+    return fits;
+}
+
+/* ---- the parser ---- */
+
+typedef struct cursor {
+    int argc, at;
+    char **argv;
+} cursor;
+
+static const cli_option *find_option(const cli *c, const char *name, size_t length, char letter)
+{
+    const cli_group *groups[CLI_MAX_GROUPS];
+    size_t count = cli_groups(c->command, groups);
+    for (size_t g = 0; g < count; g++) {
+        for (size_t i = 0; i < groups[g]->count; i++) {
+            const cli_option *option = &groups[g]->options[i];
+            if (name ? strlen(option->name) == length && strncmp(option->name, name, length) == 0
+                     : option->letter == letter)
+                return option;
+        }
+    }
+    return NULL;
+}
+
+static bool unknown_option(cli *c, const char *shown, const char *name)
+{
+    const cli_group *groups[CLI_MAX_GROUPS];
+    size_t count = cli_groups(c->command, groups);
+    cli_list names = {0};
+    for (size_t g = 0; name && g < count; g++)
+        for (size_t i = 0; i < groups[g]->count; i++)
+            cli_list_add(&names, groups[g]->options[i].name);
+    cli_usage(c, "unknown option '%s'%s", shown, name ? suggest("--", name, &names) : "");
+    return false;
+}
+
+static bool parse_long(cli *c, cursor *in, const char *text)
+{
+    size_t length = strcspn(text, "=");
+    const char *value = text[length] == '=' ? text + length + 1 : NULL;
+    const char *name = cli_strndup(text, length);
+    const cli_option *option = find_option(c, name, length, 0);
+    if (!option)
+        return unknown_option(c, cli_printf("--%s", name), name);
+    const char *as = option_name(option, false);
+    if (option->kind == CLI_FLAG && value) {
+        cli_usage(c, "%s takes no value", as);
+        return false;
+    }
+    if (option->kind == CLI_OPTIONAL && !value)
+        value = "-";
+    if (option->kind != CLI_FLAG && !value && in->at < in->argc)
+        value = in->argv[in->at++];
+    if (option->kind != CLI_FLAG && !value) {
+        cli_usage(c, "%s wants %s after it", as, option->value);
+        return false;
+    }
+    return store(c, option, as, value);
+}
+
+static bool parse_short(cli *c, cursor *in, const char *text)
+{
+    for (; *text; text++) {
+        const cli_option *option = find_option(c, NULL, 0, *text);
+        if (!option)
+            return unknown_option(c, cli_printf("-%c", isprint((unsigned char)*text) ? *text : '?'), NULL);
+        const char *as = option_name(option, true);
+        if (option->kind == CLI_FLAG) {
+            if (!store(c, option, as, NULL))
+                return false;
+            continue;
+        }
+        const char *value = text[1] ? text + 1 : in->at < in->argc ? in->argv[in->at++] : NULL;
+        if (!value) {
+            cli_usage(c, "%s wants %s after it", as, option->value);
+            return false;
+        }
+        return store(c, option, as, value);
+    }
+    return true;
+}
+
+bool cli_parse(cli *c, int argc, char **argv)
+{
+    cursor in = {.argc = argc, .argv = argv};
+    bool options = true;
+    while (in.at < argc) {
+        const char *text = argv[in.at++];
+        if (!options || text[0] != '-' || !text[1]) {
+            cli_list_add(&c->args.words, text);
+        } else if (strcmp(text, "--") == 0) {
+            options = false;
+        } else if (!(text[1] == '-' ? parse_long(c, &in, text + 2) : parse_short(c, &in, text + 1))) {
+            return false;
+        }
+    }
+    if (c->args.help)
+        return true;
+    if (c->args.words.count < c->command->min_words) {
+        cli_usage(c, "an argument is missing: %s", c->command->arguments);
+        return false;
+    }
+    if (c->args.words.count > c->command->max_words) {
+        cli_usage(c, "one argument too many: '%s'", c->args.words.items[c->command->max_words]);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,245 @@
+/* best.c - kiln best: the best known configuration for sizes and a device; exporting what is known as a text file. */
+#include <string.h>
+#include <time.h>
+
+#include "commands.h"
+
+static const char *day(int64_t made)
+{
+    time_t seconds = (time_t)(made / 1000000);
+    struct tm parts;
+    char text[32];
+    if (!gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%d", &parts) == 0)
+        return "?";
+    return cli_printf("%s", text);
+}
+
+/* ---- what is known ---- */
+
+typedef struct sources {
+    kiln_store *store;
+    kiln_knowledge *known;
+} sources;
+
+static void close_sources(sources *s)
+{
+    kiln_knowledge_free(s->known);
+    kiln_store_close(s->store);
+}
+
+/* 0, or an exit code. A store that is not there yet is empty. */
+static int open_sources(cli *c, sources *s, bool writes)
+{
+    kiln_error *error = NULL;
+    kiln_status status = KILN_OK;
+    if (!c->args.no_store)
+        status = kiln_store_open(c->engine, c->args.store, writes ? 0 : KILN_STORE_READ, &s->store, &error);
+    if (status == KILN_ERROR_NOT_FOUND && !c->args.store) {
+        kiln_error_free(error);
+        error = NULL;
+        status = KILN_OK;
+    }
+    if (status == KILN_OK && c->args.known)
+        status = kiln_knowledge_load(c->engine, c->args.known, &s->known, &error);
+    if (status == KILN_OK)
+        return 0;
+    close_sources(s);
+    return cli_error(c, error);
+}
+
+/* ---- looking up ---- */
+
+static const char *how(const kiln_best *best)
+{
+    return cli_printf("%s%s",
+                      best->measured    ? "measured"
+                      : best->estimated ? "estimated"
+                                        : "simulated",
+                      best->verified ? ", verified" : "");
+}
+
+static void show_text(const kiln_device_info *device, const char *spec, const kiln_best *best)
+{
+    const char *params = cli_settings_text(best->params, best->param_count);
+    const char *sizes = cli_settings_text(best->sizes, best->size_count);
+    out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
+    out_printf("for %s, %s, on %s\n", spec, sizes, cli_device_name(device));
+    switch (best->from) {
+    case KILN_BEST_DEFAULT: out_puts("from the defaults: nothing that is valid here is known\n"); return;
+    case KILN_BEST_TUNED: out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), how(best)); return;
+    default: break;
+    }
+    out_printf("from %s", kiln_best_text(best->from));
+    if (best->from == KILN_BEST_OTHER_DEVICE) {
+        out_puts(", ");
+        out_puts(best->device);
+    }
+    if (best->distance > 0)
+        out_printf(": %s, at distance %.2f", cli_settings_text(best->known_sizes, best->known_size_count),
+                   best->distance);
+    out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there", how(best),
+               day(best->made));
+}
+
+static void show_json(const kiln_device_info *device, const char *spec, const kiln_best *best)
+{
+    static const char *const words[] = {
+#define CLI_X(name, text) #name,
+        KILN_BEST_MAP(CLI_X)
+#undef CLI_X
+    };
+    json_t *object = js_object();
+    js_set(object, "spec", js_text(spec));
+    js_set(object, "device", js_device(device));
+    js_set(object, "sizes", js_settings(best->sizes, best->size_count));
+    js_set(object, "from", js_text(words[best->from]));
+    js_set(object, "variant", js_text(best->variant));
+    js_set(object, "params", js_settings(best->params, best->param_count));
+    if (best->from != KILN_BEST_DEFAULT) {
+        json_t *known = js_object();
+        js_set(known, "device", js_text(best->device));
+        js_set(known, "cc", js_text(best->cc));
+        js_set(known, "sizes", js_settings(best->known_sizes, best->known_size_count));
+        js_set(known, "distance", js_real(best->distance));
+        js_set(known, "seconds", js_real(best->seconds));
+        js_set(known, "measured", json_boolean(best->measured));
+        js_set(known, "estimated", json_boolean(best->estimated));
+        js_set(known, "verified", json_boolean(best->verified));
+        js_set(known, "made", json_integer(best->made));
+        js_set(object, "known", known);
+    }
+    js_print(object);
+}
+
+static int look_up(cli *c)
+{
+    cli_choice chosen;
+    sources s = {0};
+    const kiln_device_info *device = NULL;
+    kiln_best *best = NULL;
+    kiln_plan *plan = NULL;
+    kiln_error *error = NULL;
+    int code = cli_spec(c);
+    if (code)
+        return code;
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
+        return cli_error(c, error);
+    code = open_sources(c, &s, c->args.tune_seconds > 0);
+    if (code)
+        return code;
+    kiln_run_options run;
+    kiln_best_options options = {.size = sizeof options,
+                                 .store = s.store,
+                                 .knowledge = s.known,
+                                 .run = &run,
+                                 .tune_seconds = c->args.tune_seconds,
+                                 .isolation = KILN_ISOLATE_GPU};
+    cli_make_run(c, &run);
+    cli_catch_signals("");
+    kiln_status status = c->args.tune_seconds > 0
+                             ? kiln_plan_open_best(c->engine, c->spec, &chosen.choice, &options, &plan, &best, &error)
+                             : kiln_best_find(c->engine, c->spec, &chosen.choice, &options, &best, &error);
+    if (status == KILN_OK)
+        (c->args.json ? show_json : show_text)(device, kiln_spec_name(c->spec), best);
+    kiln_plan_close(plan);
+    kiln_best_free(best);
+    close_sources(&s);
+    return status == KILN_OK ? 0 : cli_error(c, error);
+}
+
+/* ---- exporting ---- */
+
+static int export_known(cli *c)
+{
+    sources s = {0};
+    kiln_knowledge *collected = NULL;
+    kiln_error *error = NULL;
+    uint64_t written = 0;
+    kiln_store_filter filter = {.size = sizeof filter,
+                                .spec = c->args.words.count ? c->args.words.items[0] : NULL,
+                                .variant = c->args.variant,
+                                .device = c->args.device};
+    if (c->args.known)
+        return cli_usage(c, "--export writes what the store has, and takes no --known");
+    c->args.device = NULL; /* a filter, and not the device to open */
+    int code = cli_engine(c);
+    if (!code)
+        code = open_sources(c, &s, false);
+    if (code)
+        return code;
+    if (!s.store) {
+        close_sources(&s);
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no store to export from");
+    }
+    kiln_status status = kiln_knowledge_collect(c->engine, s.store, &filter, &collected, &error);
+    if (status == KILN_OK)
+        status = kiln_knowledge_save(collected, c->args.export_to, &written, &error);
+    kiln_knowledge_free(collected);
+    close_sources(&s);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "written", js_whole(written));
+        js_print(object);
+    } else {
+        out_printf("%s configuration%s written\n", cli_whole(written), written == 1 ? "" : "s");
+    }
+    return 0;
+}
+
+static int best_run(cli *c)
+{
+    if (c->args.export_to)
+        return export_known(c);
+    if (c->args.words.count == 0)
+        return cli_usage(c, "an argument is missing: SPEC");
+    return look_up(c);
+}
+
+static const cli_option options[] = {
+    {"known", 0, CLI_TEXT, CLI_OPTION_FIELD(known), "FILE", CLI_FILES, NULL,
+     "Look into this file too, which --export once wrote."},
+    {"export", 0, CLI_TEXT, CLI_OPTION_FIELD(export_to), "FILE", CLI_FILES, NULL,
+     "Write the best of each variant, for every spec (or SPEC), device and sizes that samples are kept of, to a text "
+     "file. --device then picks devices by a part of their name."},
+    {"tune", 0, CLI_NUMBER, CLI_OPTION_FIELD(tune_seconds), "SECONDS", CLI_NOTHING, NULL,
+     "Where these sizes are not known on this device, sweep for at most so long first."},
+    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Leave the kept samples alone."},
+    CLI_STORE_OPTION,
+};
+static const cli_group group = {"What is known", options, CLI_COUNT(options)};
+static const cli_option choice_options[] = {
+    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_VARIANTS, NULL, "Only of this variant."},
+    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Only with this value of a param. Repeatable."},
+    CLI_SIZE_OPTION,
+};
+static const cli_group choice_group = {"For what", choice_options, CLI_COUNT(choice_options)};
+static const cli_option tune_options[] = {CLI_RUN_OPTIONS, CLI_TIMEOUT_OPTION(" and twice the budget.")};
+static const cli_group tune_group = {"Tuning", tune_options, CLI_COUNT(tune_options)};
+
+const cli_command cli_best_command = {
+    .name = "best",
+    .summary = "say which configuration is the best known for sizes and a device",
+    .arguments = "SPEC | --export FILE [SPEC]",
+    .about =
+        "Looks through the samples that sweeps have kept, and through a file, for the best configuration: of these "
+        "very sizes on this kind of device; else of the nearest ones (doubling one of them is a distance of 1); else "
+        "of another device, the same compute capability first; else the defaults. It says which it was. What breaks a "
+        "constraint at these sizes is passed over, and so is what the spec no longer has; that the source has changed "
+        "since does not matter.\n\n"
+        "--export writes what is known as a text file, to be shipped with a program and loaded by it "
+        "(kiln_knowledge_load), or kept beside the sources.",
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&choice_group, &group, &tune_group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln best matmul -s M=4096 -s N=64 -s K=4096", "For one shape."},
+                                      {"kiln best matmul -s n2048 --tune 60", "After a minute's sweep, if need be."},
+                                      {"kiln best --export known.yaml matmul", "All that is known of a spec."},
+                                      {"kiln best matmul --known known.yaml --no-store", "Out of that file alone."},
+                                      {0}},
+    .run = best_run,
+};

@@ -1,0 +1,180 @@
+/* check.c - kiln check: a sweep under the checks of the simulated device. */
+#include <string.h>
+
+#include "commands.h"
+#include "findings.h"
+
+typedef struct check_view {
+    findings found;
+    cli_choice chosen;
+    uint64_t failed;
+    int code;                /* of the first configuration that failed */
+    const char *why, *which; /* of it */
+    bool progress;
+    double shown;
+} check_view;
+
+static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    check_view *view = user;
+    if (sample) {
+        const char *name = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
+        findings_next(&view->found, name);
+        if (sample->status != KILN_OK && view->failed++ == 0) {
+            view->code = cli_exit_code(sample->status);
+            view->why = cli_printf("%s", sample->message);
+            view->which = name;
+        }
+    }
+    if (view->progress && (progress->done == 0 || progress->elapsed - view->shown >= 0.1)) {
+        void *mark = cli_mark();
+        view->shown = progress->elapsed;
+        progress_show(progress->total == UINT64_MAX
+                          ? cli_printf("%s", cli_whole(progress->done))
+                          : cli_printf("%s/%s", cli_whole(progress->done), cli_whole(progress->total)),
+                      cli_printf("  %s found", cli_whole(findings_severe(&view->found))),
+                      progress->remaining >= 0 ? cli_printf("  %s left", cli_duration(progress->remaining)) : "");
+        cli_release(mark);
+    }
+    return cli_interrupted();
+}
+
+static void show_text(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
+{
+    size_t severe = findings_severe(&view->found), notes = view->found.count - severe;
+    findings_text(&view->found, c->args.notes, true);
+    if (view->found.count > (c->args.notes ? 0 : notes))
+        out_puts("\n");
+    out_printf("%s%s%s  %s configuration%s checked, ", out_bold(), kiln_spec_name(c->spec), out_plain(),
+               cli_whole(totals->configurations), totals->configurations == 1 ? "" : "s");
+    if (severe)
+        out_printf("%s%s finding%s%s", out_red(), cli_whole(severe), severe == 1 ? "" : "s", out_plain());
+    else
+        out_puts("nothing found");
+    if (notes)
+        out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
+                   c->args.notes ? "" : " (--notes shows them)");
+    out_puts("\n");
+    if (totals->uncounted)
+        out_printf("  of more configurations than could be counted in a short time%s\n",
+                   totals->sampled ? ", drawn at random, not all equally likely" : "");
+    if (view->failed) {
+        out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
+        out_wrapped(view->why, 4, out_width());
+    }
+}
+
+static void show_json(const cli *c, const check_view *view, const kiln_tuning_totals *totals)
+{
+    json_t *object = js_object();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "configurations", js_whole(totals->configurations));
+    js_set(object, "failed", js_whole(view->failed));
+    if (totals->uncounted)
+        js_set(object, "space_counted", json_false());
+    js_set(object, "first_failure", js_text(view->why));
+    js_set(object, "findings", findings_json(&view->found));
+    js_print(object);
+}
+
+static int check_run(cli *c)
+{
+    check_view view = {.progress = progress_wanted(c)};
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    c->args.check = c->args.no_measure = true;
+    if (!c->args.device)
+        c->args.device = "sim";
+    int code = cli_spec(c);
+    if (code)
+        return code;
+    const char *only = c->args.variants.count == 1 ? c->args.variants.items[0] : NULL;
+    if (!cli_make_choice(c, only, &view.chosen))
+        return CLI_USAGE;
+    kiln_run_options run;
+    kiln_tune_options options = {
+        .size = sizeof options,
+        .variants = c->args.variants.count ? c->args.variants.items : NULL,
+        .variant_count = c->args.variants.count,
+        .params = view.chosen.choice.params,
+        .param_count = view.chosen.choice.param_count,
+        .size_set = view.chosen.choice.size_set,
+        .sizes = view.chosen.choice.sizes,
+        .size_count = view.chosen.choice.size_count,
+        .max_configurations = c->args.max_configurations,
+        .max_seconds = c->args.max_seconds,
+        .strategy = c->args.strategy,
+        .seed = c->args.seed,
+        .run = &run,
+        .callback = on_progress,
+        .user = &view,
+    };
+    cli_make_run(c, &run);
+    if (!cli_make_files(c, &c->args.inputs, "--input", &run.inputs))
+        return CLI_USAGE;
+    run.input_count = c->args.inputs.count;
+    run.check = findings_add;
+    run.check_user = &view.found;
+    cli_catch_signals("");
+    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
+    progress_clear();
+    if (!tuning)
+        return cli_error(c, error);
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    if (c->args.json)
+        show_json(c, &view, totals);
+    else
+        show_text(c, &view, totals);
+    if (status != KILN_OK && !c->args.json)
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown"
+                                                      : kiln_error_message(error));
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    return findings_severe(&view.found) ? CLI_FOUND : status != KILN_OK ? cli_exit_code(status) : view.code;
+}
+
+static const cli_option options[] = {
+    {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
+     "The variants to check, commas between. Repeatable. Default: all."},
+    {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
+    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Fix a param where a variant has it. Repeatable."},
+    CLI_SIZE_OPTION,
+    CLI_INPUT_OPTION,
+    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+     "Stop after so many configurations."},
+    {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+     "Stop after so long."},
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+     "Which to take first, as `kiln tune` has it; random spreads them over the space. Default: exhaustive, in order."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "Of the strategy's random numbers. Default: 0."},
+    {"no-verify", 0, CLI_FLAG, CLI_OPTION_FIELD(no_verify), NULL, CLI_NOTHING, NULL,
+     "Do not check the answer as well."},
+    CLI_TIMEOUT_OPTION("."),
+    {"notes", 0, CLI_FLAG, CLI_OPTION_FIELD(notes), NULL, CLI_NOTHING, NULL,
+     "Also show what may be meant so, such as two threads that write the same value to one place."},
+};
+static const cli_group group = {"What to check", options, CLI_COUNT(options)};
+
+const cli_command cli_check_command = {
+    .name = "check",
+    .summary = "run configurations of a spec under all checks, on the simulated device",
+    .arguments = "SPEC",
+    .about =
+        "Runs every configuration of a spec that its constraints allow on the simulated device and looks for what a "
+        "GPU would not tell: accesses out of bounds, misaligned, or of freed memory; reads of what nothing has "
+        "written; races in shared memory, and between blocks in global memory; barriers that not all threads "
+        "reach; warp operations whose lanes do not take part; read-only data that is written; leaks. Each place is "
+        "reported once, with its source line, a thread and the allocation.\n\n"
+        "The exit code is 1 where something is found that is more than a note, else that of the first "
+        "configuration that failed.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln check matmul", "All of it, at the size `tiny`."},
+                                      {"kiln check matmul -v tiled -s ragged -m 20", "A part of it, at another size."},
+                                      {0}},
+    .run = check_run,
+};

@@ -1,0 +1,38 @@
+/* commands.h - the subcommands, and what they give each other. */
+#ifndef KILN_CLI_COMMANDS_H
+#define KILN_CLI_COMMANDS_H
+
+#include "cli.h"
+
+#define CLI_COMMANDS(X)                                                                                                \
+    X(list)                                                                                                            \
+    X(show)                                                                                                            \
+    X(run)                                                                                                             \
+    X(check)                                                                                                           \
+    X(tune)                                                                                                            \
+    X(best)                                                                                                            \
+    X(compare)                                                                                                         \
+    X(profile)                                                                                                         \
+    X(study)                                                                                                           \
+    X(inspect)                                                                                                         \
+    X(results)                                                                                                         \
+    X(report)                                                                                                          \
+    X(devices)                                                                                                         \
+    X(spec)                                                                                                            \
+    X(sim)                                                                                                             \
+    X(cache)                                                                                                           \
+    X(doctor)                                                                                                          \
+    X(completion)                                                                                                      \
+    X(man)                                                                                                             \
+    X(help)                                                                                                            \
+    X(version)
+#define CLI_X(name) extern const cli_command cli_##name##_command;
+CLI_COMMANDS(CLI_X)
+#undef CLI_X
+extern const cli_command *const cli_commands[];        /* ends with NULL */
+const cli_command *cli_find_command(const char *name); /* NULL: none of that name */
+/* " (did you mean 'tune'?)" or "". */
+const char *cli_suggest_command(const char *name);
+void help_print(const cli_command *command); /* NULL: of the whole */
+
+#endif

@@ -1,0 +1,141 @@
+/* devices.c - kiln devices, kiln doctor */
+#include <string.h>
+
+#include "commands.h"
+
+/* ---- devices ---- */
+
+static int devices_run(cli *c)
+{
+    kiln_error *error = NULL;
+    int code = cli_engine(c);
+    if (code)
+        return code;
+    cli_devices list;
+    if (cli_list_devices(c, &list, &error) != KILN_OK)
+        return cli_error(c, error);
+    const kiln_device_info *infos = list.items;
+    size_t count = list.count;
+    if (c->args.json) {
+        json_t *object = js_object(), *devices = js_array();
+        for (size_t i = 0; i < count; i++)
+            js_add(devices, js_device(&infos[i]));
+        js_set(object, "devices", devices);
+        js_print(object);
+        return 0;
+    }
+    if (c->args.names) {
+        out_word("sim");
+        for (size_t i = 0; i < count; i++)
+            out_word(infos[i].id);
+        return 0;
+    }
+    cli_table table;
+    table_start(&table, "lllrrrrrr");
+    static const char *const heads[] = {"id", "name", "arch", "SMs", "GHz", "memory", "L2", "TFLOP/s", "GB/s"};
+    for (size_t i = 0; i < CLI_COUNT(heads); i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t i = 0; i < count; i++) {
+        const kiln_device_info *info = &infos[i];
+        table_cell(&table, "%s", info->id);
+        table_cell(&table, "%s", cli_device_name(info));
+        table_cell(&table, "sm_%d%d", info->cc_major, info->cc_minor);
+        table_cell(&table, "%d", info->sm_count);
+        table_cell(&table, "%s", cli_significant(info->clock_hz / 1e9, 3));
+        table_cell(&table, "%s", cli_bytes(info->memory_bytes));
+        table_cell(&table, "%s", cli_bytes(info->l2_bytes));
+        table_cell(&table, "%s", cli_significant(info->peak_flops / 1e12, 3));
+        table_cell(&table, "%s", cli_significant(info->peak_bandwidth / 1e9, 4));
+    }
+    table_print(&table, true);
+    out_puts("TFLOP/s (fp32) and GB/s are what cores, clock and bus width allow at most.\n");
+    return 0;
+}
+
+static const cli_option options[] = {
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
+     "Only the names that --device takes, one a line."},
+};
+static const cli_group group = {"Listing", options, CLI_COUNT(options)};
+
+const cli_command cli_devices_command = {
+    .name = "devices",
+    .summary = "list the GPUs and the simulated devices",
+    .arguments = "",
+    .about = "Lists every device that can be named with --device, the simulated ones last. Those that stand in files, "
+             "NAME.profile, are found in the current folder, in the folders of --path and in `devices` beside these; "
+             "sim:FILE.profile names any other.",
+    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln devices --json", "With every limit that constraints can ask about."}, {0}},
+    .run = devices_run,
+};
+
+/* ---- doctor ---- */
+
+typedef struct findings {
+    cli_table table;
+    json_t *list;
+    bool broken;
+    cli_list remedies;
+} findings;
+
+static int note(void *user, const kiln_finding *finding)
+{
+    findings *f = user;
+    json_t *object = js_object();
+    js_set(object, "topic", js_text(finding->topic));
+    js_set(object, "ok", json_boolean(finding->ok));
+    js_set(object, "needed", json_boolean(finding->needed));
+    js_set(object, "found", js_text(finding->found));
+    js_set(object, "remedy", js_text(finding->remedy));
+    js_add(f->list, object);
+    f->broken |= !finding->ok && finding->needed;
+    table_cell(&f->table, "%s", finding->ok ? "ok" : finding->needed ? "MISSING" : "absent");
+    table_cell(&f->table, "%s", finding->topic);
+    table_cell(&f->table, "%s", finding->found);
+    if (!finding->ok && finding->remedy && *finding->remedy)
+        cli_list_add(&f->remedies, cli_printf("%s: %s", finding->topic, finding->remedy));
+    return 0;
+}
+
+static int doctor_run(cli *c)
+{
+    kiln_error *error = NULL;
+    int code = cli_engine(c);
+    if (code)
+        return code;
+    findings f = {.list = js_array()};
+    table_start(&f.table, "lll");
+    if (kiln_doctor(c->engine, note, &f, &error) != KILN_OK) {
+        json_decref(f.list);
+        return cli_error(c, error);
+    }
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "ok", json_boolean(!f.broken));
+        js_set(object, "findings", f.list);
+        js_print(object);
+        return f.broken;
+    }
+    json_decref(f.list);
+    table_print(&f.table, false);
+    for (size_t i = 0; i < f.remedies.count; i++) {
+        out_puts(i == 0 ? "\n" : "");
+        out_wrapped(f.remedies.items[i], 0, out_width());
+    }
+    out_puts(f.broken               ? "\nSomething that is needed is missing.\n"
+             : f.remedies.count > 0 ? "\nAll that is needed is there.\n"
+                                    : "\nAll is there.\n");
+    return f.broken;
+}
+
+const cli_command cli_doctor_command = {
+    .name = "doctor",
+    .summary = "say what was found on this machine, and how to get what is missing",
+    .arguments = "",
+    .about = "Looks for all that kiln can use: the CUDA driver, devices, NVRTC, the CUDA headers, the compile worker, "
+             "the disk cache. What is missing comes with the command that mends it.\n\n"
+             "Ends with exit code 1 where something is missing without which nothing works.",
+    .groups = (const cli_group *const[]){&cli_engine_group, NULL},
+    .run = doctor_run,
+};

@@ -1,0 +1,84 @@
+/* list.c - kiln list */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+
+typedef struct found {
+    cli_list names, titles, paths;
+} found;
+
+static int note(void *user, const char *name, const char *title, const char *path)
+{
+    found *f = user;
+    cli_list_add(&f->names, cli_printf("%s", name));
+    cli_list_add(&f->titles, cli_printf("%s", title ? title : ""));
+    cli_list_add(&f->paths, cli_printf("%s", path));
+    return 0;
+}
+
+static int list_run(cli *c)
+{
+    found f = {0};
+    kiln_error *error = NULL;
+    int code = cli_engine(c);
+    if (code)
+        return code;
+    if (kiln_spec_list(c->engine, note, &f, &error) != KILN_OK)
+        return cli_error(c, error);
+    if (c->args.json) {
+        json_t *object = js_object(), *specs = js_array();
+        for (size_t i = 0; i < f.names.count; i++) {
+            json_t *spec = js_object();
+            js_set(spec, "name", js_text(f.names.items[i]));
+            js_set(spec, "title", js_text(f.titles.items[i]));
+            js_set(spec, "path", js_text(f.paths.items[i]));
+            js_add(specs, spec);
+        }
+        js_set(object, "specs", specs);
+        js_print(object);
+        return 0;
+    }
+    if (c->args.names) {
+        for (size_t i = 0; i < f.names.count; i++)
+            out_word(f.names.items[i]);
+        return 0;
+    }
+    if (f.names.count == 0) {
+        out_puts("No specs in the search path. Name a folder with --path or $KILN_PATH.\n");
+        return 0;
+    }
+    cli_table table;
+    table_start(&table, c->args.all ? "lll" : "ll");
+    table_cell(&table, "name");
+    table_cell(&table, "title");
+    if (c->args.all)
+        table_cell(&table, "file");
+    for (size_t i = 0; i < f.names.count; i++) {
+        table_cell(&table, "%s", f.names.items[i]);
+        table_cell(&table, "%s", f.titles.items[i]);
+        if (c->args.all)
+            table_cell(&table, "%s", f.paths.items[i]);
+    }
+    table_print(&table, true);
+    return 0;
+}
+
+static const cli_option options[] = {
+    {"all", 'a', CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "Show the files as well."},
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL, "Only the names, one a line."},
+};
+static const cli_group group = {"Listing", options, CLI_COUNT(options)};
+
+const cli_command cli_list_command = {
+    .name = "list",
+    .summary = "list the specs that can be named",
+    .arguments = "",
+    .about = "Lists the specs of the search path: the folders of --path, of $KILN_PATH, and the installed ones. Each "
+             "can be named without its folder and its .yaml.",
+    .groups = (const cli_group *const[]){&group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln list", "Names and titles."},
+                                      {"kiln list -I ./specs --all", "Those in a folder of your own too, with files."},
+                                      {0}},
+    .run = list_run,
+};

@@ -1,0 +1,349 @@
+/* report.c - kiln report: a page, or files for gnuplot, of what sweeps have kept or a replay tries. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "report.h"
+
+/* ---- samples from the store ---- */
+
+typedef struct collecting {
+    report *report;
+    const cli_list *sizes;
+} collecting;
+
+static report_time kind_of_time(const kiln_result *result)
+{
+    return result->measured           ? REPORT_MEASURED
+           : result->estimated        ? REPORT_ESTIMATED
+           : result->host_seconds > 0 ? REPORT_SIMULATED
+                                      : REPORT_NONE;
+}
+
+/* Has the record each size that --size names? */
+static bool has_sizes(const kiln_record *record, const cli_list *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < record->size_count && !found; k++) {
+            const char *value = cli_value_text(record->sizes[k].value);
+            found = strcmp(wanted->items[i], cli_printf("%s=%s", record->sizes[k].name, value)) == 0;
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static int add_record(void *user, const kiln_record *record)
+{
+    const collecting *to = user;
+    report *r = to->report;
+    if (to->sizes->count) {
+        void *mark = cli_mark();
+        bool wanted = has_sizes(record, to->sizes);
+        cli_release(mark);
+        if (!wanted)
+            return 0;
+    }
+    report_problem *p = report_find_problem(r, record->device, record->sizes, record->size_count);
+    bool aside = false;
+    for (size_t i = 0; i < r->asides.count; i++)
+        aside |= strcmp(r->asides.items[i], record->variant) == 0;
+    report_sample sample = {
+        .variant = report_intern(r, aside ? cli_printf("(%s)", record->variant) : record->variant),
+        .aside = aside,
+        .params = report_settings(r, record->params, record->param_count),
+        .param_count = record->param_count,
+        .reason = record->status == KILN_OK ? NULL : kiln_status_text(record->status),
+        .message = report_intern(r, record->message),
+        .at = (double)record->made / 1e6,
+    };
+    if (record->status == KILN_OK) {
+        sample.time = kind_of_time(&record->result);
+        sample.seconds = sample.time == REPORT_SIMULATED ? record->result.host_seconds : record->result.seconds;
+        sample.flops = sample.time == REPORT_SIMULATED ? 0 : record->result.flops;
+        sample.bytes = sample.time == REPORT_SIMULATED ? 0 : record->result.bytes;
+        sample.share = record->result.roofline;
+        p->stopped_early += record->result.stopped_early != 0;
+        p->throttled += (record->result.throttle &
+                         (KILN_THROTTLE_POWER | KILN_THROTTLE_THERMAL | KILN_THROTTLE_HARDWARE)) != 0;
+        p->compile_seconds += (double)record->result.compile_ns / 1e9;
+    }
+    p->device_id = report_intern(r, record->device_id);
+    report_add_once(&p->ids, p->device_id);
+    report_add_once(&p->ids, report_intern(r, record->uuid));
+    report_add_once(&p->capabilities, report_intern(r, record->cc));
+    report_add_once(&p->drivers, report_intern(r, record->driver));
+    report_add_once(&p->nvrtcs, report_intern(r, record->nvrtc));
+    report_add_once(&p->kilns, report_intern(r, record->kiln));
+    report_add_once(&p->runs, report_intern(r, record->run));
+    report_add(p, &sample);
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The name that samples are kept under: SPEC may be a path. A spec that does not load has samples all the same. */
+static int find_spec(cli *c, report *r)
+{
+    const char *word = c->args.words.items[0];
+    const char *dot = strrchr(word, '.');
+    bool path = strchr(word, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
+    kiln_error *error = NULL;
+    r->spec = word;
+    if (kiln_spec_load(c->engine, word, &c->spec, &error) != KILN_OK) {
+        if (path)
+            return cli_error(c, error);
+        kiln_error_free(error);
+        return 0;
+    }
+    r->spec = kiln_spec_name(c->spec);
+    r->title = kiln_spec_title(c->spec);
+    for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
+        if (!kiln_spec_variant_contender(c->spec, v))
+            cli_list_add(&r->asides, kiln_spec_variant_name(c->spec, v));
+    return 0;
+}
+
+static int read_store(cli *c, report *r)
+{
+    const cli_args *args = &c->args;
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    kiln_store_filter filter = {.size = sizeof filter, .variant = args->variant, .device = args->device};
+    c->args.device = NULL; /* a filter, and not the device to open */
+    int code = cli_engine(c);
+    code = code ? code : find_spec(c, r);
+    if (code)
+        return code;
+    filter.spec = r->spec;
+    if (kiln_store_open(c->engine, args->store, KILN_STORE_READ, &store, &error) != KILN_OK)
+        return cli_error(c, error);
+    r->source = cli_printf("%s", base_name(kiln_store_path(store)));
+    collecting to = {r, &args->sizes};
+    kiln_status status = kiln_store_list(store, &filter, add_record, &to, &error);
+    const char *path = cli_printf("%s", kiln_store_path(store));
+    kiln_store_close(store);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    if (r->problem_count == 0)
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no such samples of '%s'; 'kiln results' lists what there is",
+                        path, r->spec);
+    return 0;
+}
+
+/* ---- peaks ---- */
+
+/* By the devices of this machine and the profiles; of a GPU that is not here its profile's. */
+static void find_peaks(cli *c, report *r)
+{
+    kiln_error *error = NULL;
+    cli_devices devices;
+    if (cli_list_devices(c, &devices, &error) != KILN_OK) {
+        kiln_error_free(error); /* then the roofs are not drawn */
+        return;
+    }
+    const kiln_device_info *infos = devices.items;
+    size_t count = devices.count;
+    for (size_t i = 0; i < r->problem_count; i++) {
+        report_problem *p = &r->problems[i];
+        size_t length = strlen(p->device);
+        bool timed = p->time == REPORT_MEASURED || p->time == REPORT_ESTIMATED;
+        for (size_t k = 0; timed && k < count && !p->peaks_from; k++) {
+            const char *name = cli_device_name(&infos[k]);
+            bool same = strcmp(name, p->device) == 0;
+            bool profile = infos[k].simulated && strncmp(name, p->device, length) == 0 &&
+                           strcmp(name + length, " (simulated)") == 0;
+            if (!(same || profile) || !(infos[k].peak_flops > 0) || !(infos[k].peak_bandwidth > 0))
+                continue;
+            p->peak_flops = infos[k].peak_flops;
+            p->peak_bandwidth = infos[k].peak_bandwidth;
+            p->peaks_from = infos[k].simulated ? cli_printf("the profile %s", infos[k].id) : "cores, bus and clocks";
+        }
+    }
+}
+
+/* ---- samples from a recorded space ---- */
+
+typedef struct replaying {
+    report *report;
+    report_problem *problem;
+} replaying;
+
+static int add_step(void *user, const kiln_replay_step *step)
+{
+    const replaying *to = user;
+    report *r = to->report;
+    report_sample sample = {
+        .variant = "",
+        .params = report_settings(r, step->params, step->param_count),
+        .param_count = step->param_count,
+        .reason = step->failure ? report_intern(r, step->failure) : NULL,
+        .message = "",
+        .time = REPORT_RECORDED,
+        .seconds = step->seconds,
+        .at = step->clock,
+    };
+    report_add(to->problem, &sample);
+    return 0;
+}
+
+/* A strategy's search of the space; without --strategy all of it, in the file's order. */
+static int read_replay(cli *c, report *r)
+{
+    const cli_args *args = &c->args;
+    kiln_recording *recording = NULL;
+    kiln_recording_info info;
+    kiln_error *error = NULL;
+    if (args->words.count)
+        return cli_usage(c, "--replay reports on a recorded file: there is no spec beside it");
+    int code = cli_engine(c);
+    if (code)
+        return code;
+    if (kiln_recording_load(c->engine, args->replay, &recording, &error) != KILN_OK)
+        return cli_error(c, error);
+    kiln_recording_describe(recording, &info);
+    bool search = args->strategy || args->max_configurations || args->max_seconds > 0;
+    kiln_replay_options options = {.size = sizeof options,
+                                   .strategy = search ? args->strategy : "exhaustive",
+                                   .seed = args->seed,
+                                   .max_configurations = args->max_configurations,
+                                   .max_seconds = args->max_seconds};
+    if (search && options.max_configurations == 0 && !(options.max_seconds > 0))
+        options.max_seconds = info.budget;
+    r->spec = *info.kernel ? report_intern(r, info.kernel) : report_intern(r, base_name(info.path));
+    r->source = cli_printf("%s (%s), %s", base_name(info.path), info.format,
+                           !search ? "all of it"
+                                   : cli_printf("searched by %s, seed %llu",
+                                                args->strategy ? args->strategy : kiln_strategy_name(0),
+                                                (unsigned long long)args->seed));
+    r->replayed = true;
+    replaying to = {r, report_find_problem(r, *info.device ? info.device : "device not named", NULL, 0)};
+    kiln_status status = kiln_replay(recording, &options, add_step, &to, &error);
+    kiln_recording_free(recording);
+    return status == KILN_OK ? 0 : cli_error(c, error);
+}
+
+/* ---- the command ---- */
+
+static int say(const cli *c, const report *r, const char *path, uint64_t size)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < r->problem_count; i++)
+        failed += r->problems[i].count - r->problems[i].ran;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "file", js_text(path));
+        js_set(object, "spec", js_text(r->spec));
+        js_set(object, "problems", js_whole(r->problem_count));
+        js_set(object, "samples", js_whole(r->count));
+        js_set(object, "failed", js_whole(failed));
+        js_set(object, "bytes", size ? js_whole(size) : json_null());
+        js_print(object);
+        return 0;
+    }
+    out_puts(path);
+    out_printf(": %s sample%s of ", cli_whole(r->count), r->count == 1 ? "" : "s");
+    out_puts(r->spec);
+    out_printf(", %s failed", cli_whole(failed));
+    if (r->problem_count > 1)
+        out_printf("; %s devices and sizes", cli_whole(r->problem_count));
+    out_puts("\n");
+    return 0;
+}
+
+static int make(cli *c, report *r)
+{
+    const cli_args *args = &c->args;
+    report_library library = {0};
+    uint64_t size = 0;
+    int code = args->gnuplot ? 0 : report_load_library(c, &library); /* before the work: it may be missing */
+    code = code ? code : args->replay ? read_replay(c, r) : read_store(c, r);
+    if (code)
+        return code;
+    report_finish(r);
+    if (!args->replay)
+        find_peaks(c, r);
+    const char *path = args->gnuplot ? args->gnuplot : args->report_to ? args->report_to : "report.html";
+    code = args->gnuplot ? report_gnuplot(c, r, path) : report_page(c, r, &library, path, &size);
+    return code ? code : say(c, r, path, size);
+}
+
+static int report_run(cli *c)
+{
+    const cli_args *args = &c->args;
+    if (args->words.count == 0 && !args->replay)
+        return cli_usage(c, "needs a spec, or --replay with a recorded file");
+    if (!args->replay && (args->strategy || args->seed || args->max_configurations || args->max_seconds > 0))
+        return cli_usage(c, "--strategy, --seed and limits are for --replay: a store is reported on as it is");
+    if (args->gnuplot && args->report_to)
+        return cli_usage(c, "--gnuplot writes files of its own into its folder: leave out --output");
+    if (args->json && args->report_to && strcmp(args->report_to, "-") == 0)
+        return cli_usage(c, "--json and the page cannot both be standard output");
+    report r = {0};
+    int code = make(c, &r);
+    report_free(&r);
+    return code;
+}
+
+static const cli_option options[] = {
+    {"output", 'o', CLI_TEXT, CLI_OPTION_FIELD(report_to), "FILE", CLI_FILES, NULL,
+     "Where the page goes; - is standard output. Default: report.html."},
+    {"gnuplot", 0, CLI_TEXT, CLI_OPTION_FIELD(gnuplot), "FOLDER", CLI_FOLDERS, NULL,
+     "Write gnuplot scripts with their data instead, for papers: best so far and the best of each variant."},
+    {"vega", 0, CLI_TEXT, CLI_OPTION_FIELD(vega), "PATH", CLI_FILES, NULL,
+     "The folder of Vega, or its vega.min.js. Default: $KILN_VEGA, else where packages put it."},
+};
+static const cli_group group = {"Report", options, CLI_COUNT(options)};
+
+static const cli_option which_options[] = {
+    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
+    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
+     "Only samples of devices with this in their name, or with this id or uuid."},
+    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
+     "Only samples with this size. Repeatable."},
+    CLI_STORE_OPTION,
+};
+static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(which_options)};
+
+static const cli_option replay_options[] = {
+    {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
+     "Report on a recorded space instead (Kernel Tuner's cache file, T4 results), all of it or as a strategy searches it."},
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+     "The strategy that searches. Default: all of the space, in the file's order."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "Of the strategy's random numbers."},
+    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+     "End the search after so many."},
+    {"max-seconds", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+     "End the search after so long, on the replay's clock."},
+};
+static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
+
+const cli_command cli_report_command = {
+    .name = "report",
+    .summary = "draw what sweeps have found, as one HTML page or for gnuplot",
+    .arguments = "SPEC | --replay FILE",
+    .about =
+        "Makes a page of the samples that 'kiln tune' has kept, also while it still runs: the best so far over time, "
+        "what each param does to the time, heat maps of pairs of params, all configurations as lines, the roofline, "
+        "failures by reason, the environment, and the fastest in tables. Where samples are of several devices or "
+        "sizes the page has each of them, side by side in a table.\n\n"
+        "The page is one file that needs no network. Its charts are drawn by Vega, which is embedded in it: Debian's "
+        "and Ubuntu's package libjs-vega, or what --vega or $KILN_VEGA names.",
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&group, &which_group, &replay_group, NULL},
+    .examples = (const cli_example[]){{"kiln report matmul -o matmul.html", "Of all devices and sizes."},
+                                      {"kiln report matmul -d h200 -s N=4096", "Of one."},
+                                      {"kiln report --replay gemm.json.gz -o gemm.html", "Of a recorded space."},
+                                      {"kiln report matmul --gnuplot figures", "For a paper."},
+                                      {0}},
+    .run = report_run,
+};

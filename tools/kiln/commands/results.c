@@ -1,0 +1,542 @@
+/* results.c - kiln results: the samples that sweeps have kept. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tune.h"
+
+/* A record, kept beyond the callback. */
+typedef struct kept {
+    const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message;
+    kiln_status status;
+    kiln_result result;
+    int64_t made;
+} kept;
+
+typedef struct kept_list {
+    kept **items;
+    size_t count, room;
+} kept_list;
+
+static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
+
+static int keep(void *user, const kiln_record *r)
+{
+    kept_list *list = user;
+    kept *k = cli_alloc(sizeof *k);
+    *k = (kept){
+        .spec = copy(r->spec),
+        .variant = copy(r->variant),
+        .params = copy(cli_settings_text(r->params, r->param_count)),
+        .sizes = copy(cli_settings_text(r->sizes, r->size_count)),
+        .device = copy(r->device),
+        .device_id = copy(r->device_id),
+        .uuid = copy(r->uuid),
+        .driver = copy(r->driver),
+        .nvrtc = copy(r->nvrtc),
+        .kiln = copy(r->kiln),
+        .message = copy(r->message),
+        .status = r->status,
+        .result = r->result,
+        .made = r->made,
+    };
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 256;
+        kept **grown = cli_alloc(list->room * sizeof *grown);
+        if (list->count)
+            memcpy(grown, list->items, list->count * sizeof *grown);
+        list->items = grown;
+    }
+    list->items[list->count++] = k;
+    return 0;
+}
+
+/* ---- listing ---- */
+
+static const char *how(const kiln_result *result)
+{
+    return result->measured ? "" : result->estimated ? " (estimated)" : " (simulated)";
+}
+
+static const char *outcome(const kept *k)
+{
+    if (k->status != KILN_OK)
+        return kiln_status_text(k->status);
+    return cli_printf("%s%s", cli_seconds(tune_seconds(&k->result)), how(&k->result));
+}
+
+static const char *day(int64_t made)
+{
+    time_t seconds = (time_t)(made / 1000000);
+    struct tm parts;
+    char text[32];
+    if (!gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts) == 0)
+        return "?";
+    return cli_printf("%s", text);
+}
+
+/* Whether the spec of that name, if there is one (it may be NULL), lets a variant be called the best. */
+static bool contends(const kiln_spec *spec, const kept *k)
+{
+    int variant = spec ? kiln_spec_variant_find(spec, k->variant) : -1;
+    return variant < 0 || kiln_spec_variant_contender(spec, (size_t)variant);
+}
+
+static bool is_better(const kiln_spec *spec, const kept *a, const kept *b)
+{
+    if (!b || (a->status == KILN_OK) != (b->status == KILN_OK))
+        return !b || a->status == KILN_OK;
+    if (contends(spec, a) != contends(spec, b))
+        return contends(spec, a);
+    return a->status == KILN_OK && tune_seconds(&a->result) < tune_seconds(&b->result);
+}
+
+static int by_problem(const void *left, const void *right)
+{
+    const kept *a = *(kept *const *)left, *b = *(kept *const *)right;
+    int order = strcmp(a->spec, b->spec);
+    order = order ? order : strcmp(a->device, b->device);
+    order = order ? order : strcmp(a->sizes, b->sizes);
+    return order ? order : (a->made > b->made) - (a->made < b->made);
+}
+
+static bool same_problem(const kept *a, const kept *b)
+{
+    return strcmp(a->spec, b->spec) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->sizes, b->sizes) == 0;
+}
+
+/* A row a problem: spec, sizes and device, with the best of its samples. */
+static void show_problems(const cli *c, const kept_list *list)
+{
+    cli_table table;
+    static const char *const heads[] = {"spec", "sizes", "device", "samples", "failed", "best", ""};
+    qsort(list->items, list->count, sizeof *list->items, by_problem);
+    table_start(&table, "lllrrrl");
+    for (size_t i = 0; i < CLI_COUNT(heads); i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t from = 0, to; from < list->count; from = to) {
+        const kept *best = NULL, *first = list->items[from];
+        size_t failed = 0;
+        kiln_spec *spec = NULL;
+        kiln_error *error = NULL;
+        if (kiln_spec_load(c->engine, first->spec, &spec, &error) != KILN_OK)
+            kiln_error_free(error); /* a spec that is gone or elsewhere has samples all the same */
+        for (to = from; to < list->count && same_problem(first, list->items[to]); to++) {
+            failed += list->items[to]->status != KILN_OK;
+            best = is_better(spec, list->items[to], best) ? list->items[to] : best;
+        }
+        kiln_spec_free(spec);
+        table_cell(&table, "%s", first->spec);
+        table_cell(&table, "%s", first->sizes);
+        table_cell(&table, "%s", first->device);
+        table_cell(&table, "%s", cli_whole(to - from));
+        table_cell(&table, "%s", cli_whole(failed));
+        table_cell(&table, "%s", best->status == KILN_OK ? outcome(best) : "none");
+        table_cell(&table, "%s", best->status == KILN_OK ? cli_printf("%s %s", best->variant, best->params) : "");
+    }
+    table_print(&table, true);
+}
+
+static void show_samples(const kept_list *list)
+{
+    cli_table table;
+    static const char *const heads[] = {"made (UTC)", "device", "sizes", "time", "variant", "params"};
+    table_start(&table, "lllrll");
+    for (size_t i = 0; i < CLI_COUNT(heads); i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        const kept *k = list->items[i];
+        table_cell(&table, "%s", day(k->made));
+        table_cell(&table, "%s", k->device);
+        table_cell(&table, "%s", k->sizes);
+        table_cell(&table, "%s", outcome(k));
+        table_cell(&table, "%s", k->variant);
+        table_cell(&table, "%s", k->params);
+    }
+    table_print(&table, true);
+}
+
+static int add_json(void *user, const kiln_record *r)
+{
+    json_t *object = js_object(), *times = js_array();
+#define SET(kind, name, unit, text) js_set(object, #name, js_text(r->name));
+    KILN_RECORD_SUBJECT_MAP(SET)
+    KILN_RECORD_ORIGIN_MAP(SET)
+#undef SET
+    js_set(object, "status", js_text(kiln_status_name(r->status)));
+    js_set(object, "message", js_text(r->message));
+    js_set(object, "params", js_settings(r->params, r->param_count));
+    js_set(object, "sizes", js_settings(r->sizes, r->size_count));
+    js_set(object, "reusable", json_boolean(r->reusable));
+    js_set(object, "result", r->status == KILN_OK ? js_result(&r->result) : json_null());
+    for (size_t i = 0; i < r->time_count; i++)
+        js_add(times, js_real(r->times[i]));
+    js_set(object, "times", times);
+    js_set(object, "made", json_integer(r->made));
+    js_add(user, object);
+    return 0;
+}
+
+static int list_json(cli *c, kiln_store *store, const kiln_store_filter *filter)
+{
+    kiln_error *error = NULL;
+    json_t *samples = js_array();
+    if (kiln_store_list(store, filter, add_json, samples, &error) != KILN_OK) {
+        json_decref(samples);
+        return cli_error(c, error);
+    }
+    json_t *object = js_object();
+    js_set(object, "store", js_text(kiln_store_path(store)));
+    js_set(object, "samples", samples);
+    js_print(object);
+    return 0;
+}
+
+static int list_text(cli *c, kiln_store *store, const kiln_store_filter *filter)
+{
+    kiln_error *error = NULL;
+    kept_list list = {0};
+    if (kiln_store_list(store, filter, keep, &list, &error) != KILN_OK)
+        return cli_error(c, error);
+    if (list.count > 0)
+        filter->spec ? show_samples(&list) : show_problems(c, &list);
+    out_printf("%s sample%s in ", cli_whole(list.count), list.count == 1 ? "" : "s");
+    out_puts(kiln_store_path(store));
+    out_puts("\n");
+    return 0;
+}
+
+/* ---- comparing ---- */
+
+static bool contains(const char *text, const char *part)
+{
+    size_t length = strlen(part);
+    for (; *text; text++)
+        if (strncasecmp(text, part, length) == 0)
+            return true;
+    return false;
+}
+
+/* Is it one of those that `side` names: a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0"? */
+static bool is_on(const kept *k, const char *side)
+{
+    const struct {
+        const char *name, *version;
+    } versions[] = {
+        {"driver ", k->driver},
+        {"nvrtc ", k->nvrtc},
+        {"kiln ", k->kiln},
+    };
+    for (size_t i = 0; i < CLI_COUNT(versions); i++) {
+        size_t length = strlen(versions[i].name);
+        if (strncmp(side, versions[i].name, length) == 0)
+            return strcmp(side + length, versions[i].version) == 0;
+    }
+    return strcmp(k->device_id, side) == 0 || strcmp(k->uuid, side) == 0 || contains(k->device, side);
+}
+
+typedef struct pair {
+    const kept *a, *b;
+    double ratio;
+} pair;
+
+static int by_configuration(const void *left, const void *right)
+{
+    const kept *a = *(kept *const *)left, *b = *(kept *const *)right;
+    int order = strcmp(a->variant, b->variant);
+    order = order ? order : strcmp(a->params, b->params);
+    order = order ? order : strcmp(a->sizes, b->sizes);
+    return order ? order : (a->made > b->made) - (a->made < b->made);
+}
+
+static bool same_configuration(const kept *a, const kept *b)
+{
+    return strcmp(a->variant, b->variant) == 0 && strcmp(a->params, b->params) == 0 && strcmp(a->sizes, b->sizes) == 0;
+}
+
+static int by_ratio(const void *left, const void *right)
+{
+    double a = ((const pair *)left)->ratio, b = ((const pair *)right)->ratio;
+    return (a > b) - (a < b);
+}
+
+/* The configurations that worked on both sides, each by its latest sample there, by the ratio of their times. A time
+ * that was measured is held against a measured one only, and so on. */
+static size_t make_pairs(const kept_list *list, const char *const sides[2], pair *pairs)
+{
+    size_t count = 0;
+    if (list->count == 0)
+        return 0; /* qsort() must not be given NULL */
+    qsort(list->items, list->count, sizeof *list->items, by_configuration);
+    for (size_t from = 0, to; from < list->count; from = to) {
+        const kept *a = NULL, *b = NULL;
+        for (to = from; to < list->count && same_configuration(list->items[from], list->items[to]); to++) {
+            const kept *k = list->items[to];
+            a = k->status == KILN_OK && is_on(k, sides[0]) ? k : a;
+            b = k->status == KILN_OK && is_on(k, sides[1]) ? k : b;
+        }
+        if (!a || !b || a->result.measured != b->result.measured || a->result.estimated != b->result.estimated)
+            continue;
+        double x = tune_seconds(&a->result), y = tune_seconds(&b->result);
+        if (x > 0 && y > 0)
+            pairs[count++] = (pair){a, b, y / x};
+    }
+    qsort(pairs, count, sizeof *pairs, by_ratio);
+    return count;
+}
+
+static void compare_json(const pair *pairs, size_t count)
+{
+    json_t *object = js_object(), *array = js_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *row = js_object();
+        js_set(row, "variant", js_text(pairs[i].a->variant));
+        js_set(row, "params", js_text(pairs[i].a->params));
+        js_set(row, "sizes", js_text(pairs[i].a->sizes));
+        js_set(row, "seconds_a", js_real(tune_seconds(&pairs[i].a->result)));
+        js_set(row, "seconds_b", js_real(tune_seconds(&pairs[i].b->result)));
+        js_set(row, "ratio", js_real(pairs[i].ratio));
+        js_add(array, row);
+    }
+    js_set(object, "pairs", array);
+    js_set(object, "median_ratio", count ? js_real(pairs[count / 2].ratio) : json_null());
+    js_print(object);
+}
+
+static void compare_text(const pair *pairs, size_t count, size_t top, const char *const sides[2])
+{
+    cli_table table;
+    table_start(&table, "rrrlll");
+    const char *const heads[] = {sides[0], sides[1], "ratio", "sizes", "variant", "params"};
+    for (size_t i = 0; i < CLI_COUNT(heads); i++)
+        table_cell(&table, "%s", heads[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (count > 2 * top && i >= top && i < count - top)
+            continue;
+        table_cell(&table, "%s%s", cli_seconds(tune_seconds(&pairs[i].a->result)), how(&pairs[i].a->result));
+        table_cell(&table, "%s", cli_seconds(tune_seconds(&pairs[i].b->result)));
+        table_cell(&table, "%.3f", pairs[i].ratio);
+        table_cell(&table, "%s", pairs[i].a->sizes);
+        table_cell(&table, "%s", pairs[i].a->variant);
+        table_cell(&table, "%s", pairs[i].a->params);
+    }
+    if (count)
+        table_print(&table, true);
+    out_printf("%s configuration%s worked on both", cli_whole(count), count == 1 ? "" : "s");
+    if (count)
+        out_printf("; median ratio %.3f", pairs[count / 2].ratio);
+    if (count > 2 * top)
+        out_printf("; the %s lowest and highest are shown", cli_whole(top));
+    out_puts("\n");
+}
+
+static int compare(cli *c, kiln_store *store, const kiln_store_filter *filter, const char *const sides[2])
+{
+    kiln_error *error = NULL;
+    kept_list list = {0};
+    if (kiln_store_list(store, filter, keep, &list, &error) != KILN_OK)
+        return cli_error(c, error);
+    pair *pairs = cli_alloc((list.count + 1) * sizeof *pairs);
+    size_t count = make_pairs(&list, sides, pairs);
+    if (c->args.json)
+        compare_json(pairs, count);
+    else
+        compare_text(pairs, count, c->args.top ? (size_t)c->args.top : 10, sides);
+    return 0;
+}
+
+/* ---- export, import, prune ---- */
+
+static int say_count(cli *c, uint64_t count, const char *field, const char *text)
+{
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, field, js_whole(count));
+        js_print(object);
+    } else {
+        out_printf("%s sample%s %s\n", cli_whole(count), count == 1 ? "" : "s", text);
+    }
+    return 0;
+}
+
+static kiln_format format_of(const cli *c)
+{
+    return c->args.format ? (kiln_format)kiln_format_find(c->args.format) : KILN_FORMAT_AUTO;
+}
+
+static int export_to(cli *c, kiln_store *store, const kiln_store_filter *filter, const char *path)
+{
+    uint64_t written = 0;
+    kiln_error *error = NULL;
+    if (kiln_store_export(store, filter, path, format_of(c), &written, &error) != KILN_OK)
+        return cli_error(c, error);
+    return say_count(c, written, "written", "written");
+}
+
+static int import_from(cli *c, kiln_store *store, const char *path)
+{
+    uint64_t read = 0, taken = 0;
+    kiln_error *error = NULL;
+    if (kiln_store_import(store, path, &read, &taken, &error) != KILN_OK)
+        return cli_error(c, error);
+    return say_count(c, taken, "taken",
+                     taken == read ? "taken" : cli_printf("taken of %s; the others were there", cli_whole(read)));
+}
+
+static int prune(cli *c, kiln_store *store, const kiln_store_filter *filter)
+{
+    uint64_t removed = 0;
+    kiln_error *error = NULL;
+    if (kiln_store_prune(store, filter, &removed, &error) != KILN_OK)
+        return cli_error(c, error);
+    return say_count(c, removed, "removed", "removed");
+}
+
+/* ---- the command ---- */
+
+/* X(action, words before SPEC, words after it, whether SPEC may be left out, whether it writes) */
+#define ACTIONS(X)                                                                                                     \
+    X(list, 0, 0, true, false)                                                                                         \
+    X(compare, 0, 2, false, false)                                                                                     \
+    X(export, 1, 0, true, false)                                                                                       \
+    X(import, 1, -1, true, true)                                                                                       \
+    X(prune, 0, 0, true, true)                                                                                         \
+    X(convert, 2, -1, true, false)
+enum action {
+#define CLI_X(name, before, after, optional, writes) ACTION_##name,
+    ACTIONS(CLI_X)
+#undef CLI_X
+        ACTION_COUNT
+};
+static const struct {
+    const char *name;
+    int before, after;
+    bool optional, writes;
+} actions[] = {
+#define CLI_X(name, before, after, optional, writes) {#name, before, after, optional, writes},
+    ACTIONS(CLI_X)
+#undef CLI_X
+};
+
+static int run_action(cli *c, kiln_store *store, enum action action, const kiln_store_filter *filter,
+                      const char *const *words)
+{
+    switch (action) {
+    case ACTION_compare: return compare(c, store, filter, words + 1);
+    case ACTION_export: return export_to(c, store, filter, words[0]);
+    case ACTION_import: return import_from(c, store, words[0]);
+    case ACTION_prune: return prune(c, store, filter);
+    default:
+        return c->args.csv ? export_to(c, store, filter, c->args.csv)
+                           : (c->args.json ? list_json : list_text)(c, store, filter);
+    }
+}
+
+static int results_run(cli *c)
+{
+    const cli_args *args = &c->args;
+    const char *const *words = args->words.items;
+    size_t count = args->words.count;
+    enum action action = ACTION_list;
+    for (size_t i = 0; i < ACTION_COUNT && count; i++)
+        if (strcmp(words[0], actions[i].name) == 0)
+            action = (enum action)i;
+    bool named = count && strcmp(words[0], actions[action].name) == 0;
+    if (named) { /* where there are no words, `words` is NULL, to which nothing may be added */
+        words++;
+        count--;
+    }
+    size_t before = (size_t)actions[action].before, most = (size_t)(actions[action].before + 1 + actions[action].after);
+    size_t least = actions[action].optional ? before : most;
+    if (count < least)
+        return cli_usage(c, "%s",
+                         action == ACTION_compare   ? "compare wants SPEC and two devices or versions"
+                         : action == ACTION_convert ? "convert wants two files: from, to"
+                                                    : cli_printf("%s wants a file", actions[action].name));
+    if (count > most)
+        return cli_usage(c, "one argument too many: '%s'", words[most]);
+    kiln_store_filter filter = {.size = sizeof filter,
+                                .spec = count > before ? words[before] : NULL,
+                                .variant = args->variant,
+                                .device = args->device,
+                                .failed = args->failed};
+    if (!cli_make_sizes(c, &filter.sizes))
+        return CLI_USAGE;
+    filter.size_count = args->sizes.count;
+    if (args->older > 0)
+        filter.before = (int64_t)(((double)time(NULL) - args->older * 86400) * 1e6);
+    if (action == ACTION_prune && !args->all && !filter.spec && !filter.variant && !filter.device && !filter.failed &&
+        !filter.before && !filter.size_count)
+        return cli_usage(
+            c, "prune wants to be told what to remove: SPEC, --variant, --size, --device, --failed, --older, or --all");
+    c->args.device = NULL; /* a filter, and not the device to open */
+    int code = cli_engine(c);
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    if (code)
+        return code;
+    if (action == ACTION_convert) {
+        kiln_status status = kiln_recording_convert(c->engine, words[0], words[1], format_of(c), &error);
+        return status == KILN_OK ? 0 : cli_error(c, error);
+    }
+    if (kiln_store_open(c->engine, args->store, actions[action].writes ? 0 : KILN_STORE_READ, &store, &error) !=
+        KILN_OK)
+        return cli_error(c, error);
+    code = run_action(c, store, action, &filter, words);
+    kiln_store_close(store);
+    return code;
+}
+
+static const cli_option options[] = {
+    {"variant", 'v', CLI_TEXT, CLI_OPTION_FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only samples of this variant."},
+    {"size", 's', CLI_LIST, CLI_OPTION_FIELD(sizes), "NAME=VALUE", CLI_NOTHING, NULL,
+     "Only samples made at this size. Repeatable."},
+    {"device", 'd', CLI_TEXT, CLI_OPTION_FIELD(device), "DEVICE", CLI_NOTHING, NULL,
+     "Only samples of devices with this in their name, or with this id or uuid."},
+    {"failed", 0, CLI_FLAG, CLI_OPTION_FIELD(failed), NULL, CLI_NOTHING, NULL, "Only samples that failed."},
+    {"older", 0, CLI_NUMBER, CLI_OPTION_FIELD(older), "DAYS", CLI_NOTHING, NULL,
+     "Only samples older than so many days."},
+    {"all", 0, CLI_FLAG, CLI_OPTION_FIELD(all), NULL, CLI_NOTHING, NULL, "For prune: remove every sample."},
+    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+     "For compare: how many rows of each end the table has. Default: 10."},
+    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+     "Write what is listed to a file, as export does."},
+    {"format", 0, CLI_WORD, CLI_OPTION_FIELD(format), "FORMAT", CLI_WORDS, "auto csv t4 kernel-tuner",
+     "For export: csv, t4 or kernel-tuner. Default: auto, t4 where the name ends in .json or .json.gz, else csv. For "
+     "convert: t4 or kernel-tuner. Default: auto, t4 where the name has '.t4.' in it, else as it is."},
+    CLI_STORE_OPTION,
+};
+static const cli_group group = {"Results", options, CLI_COUNT(options)};
+
+const cli_command cli_results_command = {
+    .name = "results",
+    .summary = "list, compare, move and remove the samples that sweeps have kept",
+    .arguments =
+        "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
+    .about =
+        "'kiln tune' keeps every sample in a file, as it is made. Without SPEC the problems are listed: spec, sizes "
+        "and device, with the best of each. With the name of a spec all of its samples are.\n\n"
+        "compare holds the times of two devices against each other, configuration by configuration, or of two "
+        "versions: 'driver 13.0', 'nvrtc 12.9', 'kiln 0.1.0'. export writes samples as comma-separated values, or those "
+        "of one spec, at one set of sizes on one device, as T4 results or Kernel Tuner's file, which 'kiln tune --replay' "
+        "searches; everything is in each. import takes any of these files in, those of others too; of two samples of "
+        "the same thing the later one stays. "
+        "prune removes samples; they are made again when a sweep comes to them.\n\n"
+        "convert turns a recorded space (Kernel Tuner's cache file, T4 results) into the other format, without loss, or "
+        "packs it (.gz), or closes one that was cut off. No samples are looked at.",
+    .max_words = 4,
+    .completes = CLI_WORDS,
+    .words = "list compare export import prune convert",
+    .groups = (const cli_group *const[]){&group, NULL},
+    .examples =
+        (const cli_example[]){{"kiln results matmul --device h200", "All samples of a spec on one kind of device."},
+                              {"kiln results compare matmul h100 h200", "Which configurations gained."},
+                              {"kiln results export matmul.csv matmul", "For another machine's import."},
+                              {"kiln results export matmul.t4.json matmul -s N=4096", "As T4 results."},
+                              {"kiln results prune --older 90", "Removes what is older than 90 days."},
+                              {"kiln results convert gemm.json.gz gemm.t4.json", "Kernel Tuner's file as T4."},
+                              {0}},
+    .run = results_run,
+};

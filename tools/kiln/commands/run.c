@@ -1,0 +1,213 @@
+/* run.c - kiln run */
+#include <string.h>
+
+#include "commands.h"
+#include "findings.h"
+
+typedef struct run_view {
+    const kiln_device_info *device;
+    const char *variant, *size_set;
+    kiln_setting *params, *sizes;
+    size_t param_count, size_count;
+    const char *captured; /* the folder of the capture; NULL: none */
+} run_view;
+
+static void show_json(cli *c, const run_view *view, const kiln_result *result, const findings *found)
+{
+    json_t *object = js_object(), *outputs = js_object();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "variant", js_text(view->variant));
+    js_set(object, "params", js_settings(view->params, view->param_count));
+    js_set(object, "size_set", js_text(view->size_set));
+    js_set(object, "sizes", js_settings(view->sizes, view->size_count));
+    js_set(object, "device", js_device(view->device));
+    js_set(object, "result", js_result(result));
+    for (size_t i = 0; i < c->args.outputs.count; i++) {
+        const char *text = c->args.outputs.items[i];
+        size_t name = strcspn(text, "=");
+        js_set(outputs, cli_strndup(text, name), js_text(text + name + 1));
+    }
+    js_set(object, "outputs", outputs);
+    if (view->captured)
+        js_set(object, "captured", js_text(view->captured));
+    if (c->args.check)
+        js_set(object, "findings", findings_json(found));
+    js_print(object);
+}
+
+static const char *time_text(const cli *c, const run_view *view, const kiln_result *r)
+{
+    if (r->measured && r->repetitions > 1)
+        return cli_printf("%s, the median of %u (95 %% within %s to %s)", cli_seconds(r->seconds), r->repetitions,
+                          cli_seconds(r->seconds_low), cli_seconds(r->seconds_high));
+    if (r->measured)
+        return cli_seconds(r->seconds);
+    if (r->estimated)
+        return cli_printf("%s, estimated by the simulator's model, not measured", cli_seconds(r->seconds));
+    if (view->device->simulated)
+        return cli_printf("simulated: %s of the interpreter's wall time, no measurement", cli_seconds(r->host_seconds));
+    return c->args.no_measure ? "not measured, as asked" : "not measured";
+}
+
+static const char *throttle_text(unsigned throttle)
+{
+    char *text = cli_printf("%s", "");
+#define CLI_X(name, value, why)                                                                                        \
+    if (throttle & value)                                                                                              \
+        text = cli_printf("%s%s %s", text, *text ? "," : "; held down by", why);
+    KILN_THROTTLE_MAP(CLI_X)
+#undef CLI_X
+    return text;
+}
+
+static void show_text(cli *c, const run_view *view, const kiln_result *r)
+{
+    out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
+               cli_settings_text(view->params, view->param_count));
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    table_cell(&table, "sizes");
+    table_cell(&table, "%s (%s)", cli_settings_text(view->sizes, view->size_count), view->size_set);
+    table_cell(&table, "device");
+    table_cell(&table, "%s, %s, sm_%d%d", cli_device_name(view->device), view->device->id, view->device->cc_major,
+               view->device->cc_minor);
+    table_cell(&table, "answer");
+    if (r->verified)
+        table_cell(&table, "verified; largest error %s of what is allowed",
+                   r->worst_error == 0 ? "0" : cli_significant(r->worst_error, 3));
+    else
+        table_cell(&table, "%s", c->args.no_verify ? "not checked, as asked" : "not checked: nothing to compare with");
+    table_cell(&table, "time");
+    table_cell(&table, "%s", time_text(c, view, r));
+    bool timed = (r->measured || r->estimated) && r->seconds > 0;
+    if (timed && (r->flops > 0 || r->bytes > 0)) {
+        char *rate = cli_printf("%s", "");
+        if (r->flops > 0)
+            rate = cli_printf("%s GFLOP/s", cli_significant(r->flops / r->seconds / 1e9, 4));
+        if (r->bytes > 0)
+            rate = cli_printf("%s%s%s GB/s", rate, *rate ? ", " : "", cli_significant(r->bytes / r->seconds / 1e9, 4));
+        if (r->roofline > 0)
+            rate = cli_printf("%s, %s %% of the roofline", rate, cli_significant(100 * r->roofline, 3));
+        table_cell(&table, "rate");
+        table_cell(&table, "%s", rate);
+    }
+    if (r->clock_hz > 0) {
+        table_cell(&table, "clocks");
+        table_cell(&table, "SM %.0f MHz, memory %.0f MHz%s", r->clock_hz / 1e6, r->memory_clock_hz / 1e6,
+                   throttle_text(r->throttle));
+    }
+    if (r->power_watts > 0) {
+        table_cell(&table, "board");
+        table_cell(&table, "%.0f W, %.0f degrees C%s", r->power_watts, r->temperature,
+                   r->energy_joules > 0 ? cli_printf(", %s J a repetition", cli_significant(r->energy_joules, 3)) : "");
+    }
+    table_cell(&table, "code");
+    table_cell(&table, "cache: %u hit%s, %u miss%s%s", r->cache_hits, r->cache_hits == 1 ? "" : "s", r->cache_misses,
+               r->cache_misses == 1 ? "" : "es",
+               r->compile_ns ? cli_printf("; compiled in %s", cli_seconds((double)r->compile_ns / 1e9)) : "");
+    for (size_t i = 0; i < c->args.outputs.count; i++) {
+        const char *text = c->args.outputs.items[i];
+        size_t name = strcspn(text, "=");
+        table_cell(&table, "wrote");
+        table_cell(&table, "%.*s to %s", (int)name, text, text + name + 1);
+    }
+    if (view->captured) {
+        table_cell(&table, "captured");
+        table_cell(&table, "in %s", view->captured);
+    }
+    table_print(&table, false);
+}
+
+static const cli_option check_options[] = {
+    {"check", 0, CLI_FLAG, CLI_OPTION_FIELD(check), NULL, CLI_NOTHING, NULL,
+     "Run under the checks of the simulated device, as `kiln check` does. The exit code is 1 where they find something."},
+};
+static const cli_group check_group = {"Checks", check_options, CLI_COUNT(check_options)};
+
+static const cli_option capture_options[] = {
+    {"capture", 0, CLI_TEXT, CLI_OPTION_FIELD(capture), "FOLDER", CLI_FOLDERS, NULL,
+     "Write the checked run down below FOLDER, as a spec with its data that `kiln tune` takes."},
+};
+static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(capture_options)};
+
+static int run_run(cli *c)
+{
+    cli_choice chosen;
+    run_view view = {0};
+    kiln_run_options options;
+    kiln_plan *plan = NULL;
+    const kiln_result *ran = NULL;
+    kiln_result result = {0}; /* outlives the plan */
+    kiln_error *error = NULL;
+    findings found = {0};
+    if (c->args.flush_l2 && c->args.keep_l2)
+        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    cli_make_run(c, &options);
+    if (!cli_make_files(c, &c->args.inputs, "--input", &options.inputs) ||
+        !cli_make_files(c, &c->args.outputs, "--output", &options.outputs))
+        return CLI_USAGE;
+    options.input_count = c->args.inputs.count;
+    options.output_count = c->args.outputs.count;
+    options.check = findings_add;
+    options.check_user = &found;
+    int code = cli_spec(c);
+    if (code)
+        return code;
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    kiln_status status = kiln_engine_device(c->engine, &view.device, &error);
+    if (status == KILN_OK)
+        status = kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, &error);
+    if (status == KILN_OK && c->args.capture)
+        status = kiln_plan_capture(plan, c->args.capture, &error);
+    cli_catch_signals("");
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, &options, &ran, &error);
+    if (ran)
+        result = *ran;
+    if (status == KILN_OK && c->args.capture)
+        view.captured = cli_printf("%s", kiln_plan_captured(plan));
+    kiln_plan_close(plan);
+    if (status != KILN_OK && !c->args.json)
+        findings_text(&found, true, false);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+
+    int variant = kiln_spec_variant_find(c->spec, chosen.variant);
+    view.variant = chosen.variant;
+    view.param_count = cli_whole_params(c->spec, variant < 0 ? 0 : (size_t)variant, &chosen.choice, &view.params);
+    view.size_count = cli_whole_sizes(c->spec, &chosen.choice, view.device->simulated, &view.size_set, &view.sizes);
+    if (c->args.json)
+        show_json(c, &view, &result, &found);
+    else
+        show_text(c, &view, &result);
+    if (!c->args.json)
+        findings_text(&found, true, false);
+    return findings_severe(&found) ? CLI_FOUND : 0;
+}
+
+const cli_command cli_run_command = {
+    .name = "run",
+    .summary = "run one configuration of a spec: compile, launch, check, time",
+    .arguments = "SPEC",
+    .about = "Compiles one configuration of a spec (or takes it from the cache), fills its buffers, runs it, checks "
+             "the answer and times it. A wrong answer shows the worst element and ends with exit code 14.\n\n"
+             "On the simulated device there is nothing to measure: what is printed as its time is the wall time of "
+             "the interpreter, or an estimate, and says so.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&cli_choice_group, &cli_run_group, &check_group, &capture_group,
+                                         &cli_engine_group, NULL},
+    .examples =
+        (const cli_example[]){
+            {"kiln run matmul", "The first contender with its defaults."},
+            {"kiln run matmul -v tiled -p TILE_WIDTH=16 -s ragged", "One point of the space."},
+            {"kiln run matmul -s M=512 -s K=64 --device sim", "Sizes of one's own, without a GPU."},
+            {"kiln run matmul --input A=a.npy --input B=b.npy --output P=p.npy -s M=100 -s K=50", "Data of one's own."},
+            {"kiln run matmul -v naive --capture captures",
+             "Writes captures/matmul-000, which `kiln tune captures/matmul-000/matmul.yaml` tunes."},
+            {0}},
+    .run = run_run,
+};

@@ -1,0 +1,320 @@
+/* show.c - kiln show */
+#include <string.h>
+#include <time.h>
+
+#include "commands.h"
+
+#define COUNT_SECONDS 5.0 /* for all variants together, */
+#define COUNT_LEAST 0.25  /* but so much for each */
+
+typedef struct space {
+    bool known, counted;
+    uint64_t raw, valid;
+    double seconds;
+    const char *why;
+} space;
+
+/* How many configurations a variant has. A space that cannot be counted is said to be so. What was taken of the time and
+ * counted is added to `all`. */
+static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
+{
+    space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
+    kiln_error *error = NULL;
+    kiln_choice choice = asked->choice;
+    kiln_space_options options = {.size = sizeof options, .max_seconds = s.seconds};
+    kiln_space_info info = {0};
+    struct timespec start, end;
+    choice.variant = variant;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    s.known = kiln_space_count(c->engine, c->spec, &choice, &options, &info, &error) == KILN_OK;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    s.why = s.known ? "" : cli_printf("%s", kiln_error_message(error));
+    kiln_error_free(error);
+    s.raw = info.raw;
+    s.valid = info.valid;
+    s.counted = info.counted;
+    all->seconds += (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+    if (all->known && !s.known)
+        all->why = s.why;
+    all->known &= s.known;
+    all->counted &= s.counted;
+    all->raw = all->raw > UINT64_MAX - s.raw ? UINT64_MAX : all->raw + s.raw;
+    all->valid = all->valid > UINT64_MAX - s.valid ? UINT64_MAX : all->valid + s.valid;
+    return s;
+}
+
+static json_t *space_json(space s)
+{
+    json_t *object = js_object();
+    js_set(object, "raw", s.known ? js_whole(s.raw) : json_null());
+    js_set(object, "valid", s.known && s.counted ? js_whole(s.valid) : json_null());
+    js_set(object, "counted", json_boolean(s.known && s.counted));
+    if (s.known && !s.counted)
+        js_set(object, "at_least", js_whole(s.valid));
+    if (!s.known)
+        js_set(object, "error", js_text(s.why));
+    return object;
+}
+
+static const char *space_text(space s)
+{
+    if (!s.known)
+        return cli_printf("cannot be counted: %s", s.why);
+    if (!s.counted)
+        return cli_printf("%s configurations, %s valid, not counted in %.2g s",
+                          s.raw == UINT64_MAX ? "more than 10^19" : cli_whole(s.raw),
+                          s.valid ? cli_printf("at least %s of them", cli_whole(s.valid)) : "none found to be",
+                          s.seconds);
+    if (s.raw == s.valid)
+        return cli_printf("%s configuration%s", cli_whole(s.valid), s.valid == 1 ? "" : "s");
+    return cli_printf("%s configurations, %s of them valid", cli_whole(s.raw), cli_whole(s.valid));
+}
+
+static const char *type_name(kiln_type type)
+{
+    static const char *const names[] = {
+#define CLI_X(name, bytes, code) #name,
+        KILN_TYPE_MAP(CLI_X)
+#undef CLI_X
+    };
+    return (size_t)type < CLI_COUNT(names) ? names[type] : "";
+}
+
+/* The type as written, where sizes or params choose it. */
+static const char *type_of(const kiln_buffer_info *info)
+{
+    return info->type_text ? info->type_text : type_name(info->type);
+}
+
+/* ---- --only: for scripts and completions ---- */
+
+static int show_only(cli *c)
+{
+    const char *what = c->args.only;
+    int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
+    if (strcmp(what, "sizes") == 0) {
+        for (size_t i = 0; i < kiln_spec_size_set_count(c->spec); i++) {
+            kiln_size_set set;
+            kiln_spec_size_set(c->spec, i, &set);
+            out_word(set.name);
+        }
+        return 0;
+    }
+    for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++) {
+        if (strcmp(what, "variants") == 0)
+            out_word(kiln_spec_variant_name(c->spec, v));
+        else if (chosen < 0 || (size_t)chosen == v)
+            for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
+                kiln_param_info info;
+                kiln_spec_param(c->spec, v, p, &info);
+                for (size_t i = 0; i < info.count; i++)
+                    out_word(cli_printf("%s=%s", info.name, cli_value_text(info.values[i])));
+            }
+    }
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+static json_t *variant_json(cli *c, const cli_choice *asked, size_t v, space *all)
+{
+    json_t *object = js_object(), *params = js_array(), *where = js_array();
+    js_set(object, "name", js_text(kiln_spec_variant_name(c->spec, v)));
+    js_set(object, "about", js_text(kiln_spec_variant_about(c->spec, v)));
+    js_set(object, "contender", json_boolean(kiln_spec_variant_contender(c->spec, v)));
+    for (size_t p = 0; p < kiln_spec_param_count(c->spec, v); p++) {
+        kiln_param_info info;
+        kiln_spec_param(c->spec, v, p, &info);
+        json_t *param = js_object(), *values = js_array();
+        js_set(param, "name", js_text(info.name));
+        for (size_t i = 0; i < info.count; i++)
+            js_add(values, js_value(info.values[i]));
+        js_set(param, "values", values);
+        js_set(param, "default", js_value(info.values[info.initial]));
+        js_add(params, param);
+    }
+    for (size_t i = 0; i < kiln_spec_constraint_count(c->spec, v); i++)
+        js_add(where, js_text(kiln_spec_constraint(c->spec, v, i)));
+    js_set(object, "params", params);
+    js_set(object, "where", where);
+    js_set(object, "space", space_json(space_of(c, asked, kiln_spec_variant_name(c->spec, v), all)));
+    return object;
+}
+
+static void show_json(cli *c, const cli_choice *asked, int chosen)
+{
+    const kiln_spec *spec = c->spec;
+    json_t *object = js_object(), *sizes = js_object(), *buffers = js_array(), *variants = js_array();
+    space all = {.known = true, .counted = true, .why = ""};
+    js_set(object, "name", js_text(kiln_spec_name(spec)));
+    js_set(object, "title", js_text(kiln_spec_title(spec)));
+    js_set(object, "about", js_text(kiln_spec_about(spec)));
+    js_set(object, "path", js_text(kiln_spec_path(spec)));
+    for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
+        kiln_size_set set;
+        kiln_spec_size_set(spec, i, &set);
+        js_set(sizes, set.name, js_settings(set.settings, set.count));
+    }
+    for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
+        kiln_buffer_info info;
+        kiln_spec_buffer(spec, i, &info);
+        json_t *buffer = js_object();
+        js_set(buffer, "name", js_text(info.name));
+        js_set(buffer, "type", js_text(type_of(&info)));
+        js_set(buffer, "shape", js_text(info.shape));
+        js_set(buffer, "output", json_boolean(info.output));
+        js_add(buffers, buffer);
+    }
+    for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
+        if (chosen < 0 || (size_t)chosen == v)
+            js_add(variants, variant_json(c, asked, v, &all));
+    js_set(object, "sizes", sizes);
+    js_set(object, "buffers", buffers);
+    js_set(object, "variants", variants);
+    js_set(object, "space", space_json(all));
+    js_print(object);
+}
+
+/* ---- for people ---- */
+
+static void show_sizes(const kiln_spec *spec)
+{
+    out_printf("\n%sSizes%s\n", out_bold(), out_plain());
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    for (size_t i = 0; i < kiln_spec_size_set_count(spec); i++) {
+        kiln_size_set set;
+        kiln_spec_size_set(spec, i, &set);
+        table_cell(&table, "%s", set.name);
+        table_cell(&table, "%s", cli_settings_text(set.settings, set.count));
+    }
+    table_print(&table, false);
+}
+
+static void show_buffers(const kiln_spec *spec)
+{
+    if (kiln_spec_buffer_count(spec) == 0)
+        return;
+    out_printf("\n%sBuffers%s\n", out_bold(), out_plain());
+    cli_table table;
+    table_start(&table, "llll");
+    table.indent = 2;
+    for (size_t i = 0; i < kiln_spec_buffer_count(spec); i++) {
+        kiln_buffer_info info;
+        kiln_spec_buffer(spec, i, &info);
+        table_cell(&table, "%s", info.name);
+        table_cell(&table, "%s", type_of(&info));
+        table_cell(&table, "%s", info.shape ? info.shape : "");
+        table_cell(&table, "%s", info.output ? "output" : "");
+    }
+    table_print(&table, false);
+}
+
+static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
+{
+    const kiln_spec *spec = c->spec;
+    const char *name = kiln_spec_variant_name(spec, v), *about = kiln_spec_variant_about(spec, v);
+    out_printf("\n%s%s%s  %s%s%s\n", out_bold(), name, out_plain(), out_dim(),
+               space_text(space_of(c, asked, name, all)), out_plain());
+    if (*about)
+        out_wrapped(about, 2, out_width());
+    if (!kiln_spec_variant_contender(spec, v))
+        out_wrapped("To compare with: it does not do the spec's work, and is never called the best.", 2, out_width());
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    for (size_t p = 0; p < kiln_spec_param_count(spec, v); p++) {
+        kiln_param_info info;
+        kiln_spec_param(spec, v, p, &info);
+        table_cell(&table, "%s", info.name);
+        char *values = cli_printf("%s", "");
+        for (size_t i = 0; i < info.count; i++) {
+            if (info.count > 24 && i == 11 && info.initial < i)
+                values = cli_printf("%s ...", values);
+            if (info.count > 24 && i >= 11 && i + 2 < info.count && i != info.initial)
+                continue; /* a long range: its ends and the default tell it */
+            const char *text = cli_value_text(info.values[i]);
+            values = cli_printf(i == info.initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
+        }
+        table_cell(&table, "%s", values);
+    }
+    table_print(&table, false);
+    for (size_t i = 0; i < kiln_spec_constraint_count(spec, v); i++) {
+        out_puts(i == 0 ? "  where " : "        ");
+        out_puts(kiln_spec_constraint(spec, v, i));
+        out_puts("\n");
+    }
+}
+
+static int show_run(cli *c)
+{
+    cli_choice asked;
+    int code = cli_spec(c);
+    if (code)
+        return code;
+    if (c->args.names)
+        c->args.only = "variants";
+    if (c->args.only)
+        return show_only(c);
+    int chosen = c->args.variant ? kiln_spec_variant_find(c->spec, c->args.variant) : -1;
+    if (c->args.variant && chosen < 0) {
+        cli_list names = {0};
+        for (size_t v = 0; v < kiln_spec_variant_count(c->spec); v++)
+            cli_list_add(&names, kiln_spec_variant_name(c->spec, v));
+        const char *near = cli_nearest(c->args.variant, names.items, names.count);
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "%s has no variant '%s'%s", kiln_spec_name(c->spec), c->args.variant,
+                        near ? cli_printf("; did you mean '%s'?", near) : "");
+    }
+    if (!cli_make_choice(c, c->args.variant, &asked))
+        return CLI_USAGE;
+    if (c->args.json) {
+        show_json(c, &asked, chosen);
+        return 0;
+    }
+    const kiln_spec *spec = c->spec;
+    out_printf("%s%s%s  ", out_bold(), kiln_spec_name(spec), out_plain());
+    out_puts(kiln_spec_title(spec));
+    out_puts("\n");
+    out_puts(kiln_spec_path(spec));
+    out_puts("\n");
+    if (*kiln_spec_about(spec)) {
+        out_puts("\n");
+        out_wrapped(kiln_spec_about(spec), 0, out_width());
+    }
+    space all = {.known = true, .counted = true, .why = ""};
+    show_sizes(spec);
+    show_buffers(spec);
+    for (size_t v = 0; v < kiln_spec_variant_count(spec); v++)
+        if (chosen < 0 || (size_t)chosen == v)
+            show_variant(c, &asked, v, &all);
+    if (chosen < 0 && kiln_spec_variant_count(spec) > 1)
+        out_printf("\nTogether: %s.\n", space_text(all));
+    return 0;
+}
+
+static const cli_option options[] = {
+    {"names", 0, CLI_FLAG, CLI_OPTION_FIELD(names), NULL, CLI_NOTHING, NULL,
+     "Just the names of the variants, one a line."},
+    {"only", 0, CLI_WORD, CLI_OPTION_FIELD(only), "WHAT", CLI_WORDS, "variants params sizes",
+     "Just the variants, the params with their values, or the size sets, one a line, for scripts."},
+};
+static const cli_group group = {"Showing", options, CLI_COUNT(options)};
+
+const cli_command cli_show_command = {
+    .name = "show",
+    .summary = "show a spec: its variants, params, sizes, and how many configurations it has",
+    .arguments = "SPEC",
+    .about = "Shows what a spec says of itself, its sizes and buffers, and each variant with its params and "
+             "constraints. The default of a param stands in brackets. Configurations are counted before and after "
+             "the constraints, which may ask about the device and the sizes; -p fixes params for the count.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&cli_choice_group, &group, &cli_engine_group, NULL},
+    .examples = (const cli_example[]){{"kiln show matmul", "All of it."},
+                                      {"kiln show matmul -v coarsened --device sim", "One variant, counted for the "
+                                                                                     "simulated device."},
+                                      {0}},
+    .run = show_run,
+};

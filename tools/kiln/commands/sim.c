@@ -1,0 +1,137 @@
+/* sim.c - kiln sim: about the simulated device itself */
+#include <string.h>
+
+#include "commands.h"
+
+typedef struct found {
+    cli_table table;
+    json_t *runs, *refused, *registers;
+    cli_list refused_names, register_names;
+    size_t instructions, forms;
+} found;
+
+static int note(void *user, const kiln_sim_instruction *i)
+{
+    found *f = user;
+    if (i->kind != KILN_SIM_RUNS) {
+        bool refused = i->kind == KILN_SIM_REFUSED;
+        js_add(refused ? f->refused : f->registers, js_text(i->name));
+        cli_list_add(refused ? &f->refused_names : &f->register_names, i->name);
+        return 0;
+    }
+    json_t *one = js_object(), *forms = js_array();
+    for (size_t k = 0; k < i->form_count; k++)
+        js_add(forms, js_text(i->forms[k]));
+    js_set(one, "name", js_text(i->name));
+    js_set(one, "forms", forms);
+    js_add(f->runs, one);
+    table_cell(&f->table, "%s", i->name);
+    table_cell(&f->table, "%zu", i->form_count);
+    f->instructions++;
+    f->forms += i->form_count;
+    return 0;
+}
+
+/* ---- the page engine/sim/ptx/COVERAGE.md ---- */
+
+static int page_row(void *user, const kiln_sim_instruction *i)
+{
+    (void)user;
+    if (i->kind != KILN_SIM_RUNS)
+        return 0;
+    out_printf("| `%s` | ", i->name);
+    for (size_t k = 0; k < i->form_count; k++) {
+        const char *colon = strstr(i->forms[k], " :");
+        out_puts(k ? "<br>" : "");
+        if (colon == i->forms[k]) {
+            out_puts("(no suffix)");
+            continue;
+        }
+        out_puts("`");
+        for (const char *at = i->forms[k]; at < colon; at++)
+            out_printf(*at == '|' ? "\\|" : "%c", *at);
+        out_puts("`");
+    }
+    out_puts(" |\n");
+    return 0;
+}
+
+static void page_names(const cli_list *names)
+{
+    for (size_t k = 0; k < names->count; k++)
+        out_printf("%s`%s`", k ? ", " : "", names->items[k]);
+    out_puts(".\n");
+}
+
+static void page(const found *f)
+{
+    out_puts("# Instructions of the simulated device\n\n"
+             "Made by `kiln sim coverage --page` from `ops.def`; a test fails if it is not up to date.\n\n");
+    out_printf("%zu instructions in %zu forms run. A form lists suffixes: alternatives with | between them, `?` where "
+               "they may be left out. `ops.def` has the operands, too.\n\n",
+               f->instructions, f->forms);
+    out_puts("| instruction | forms |\n| --- | --- |\n");
+    kiln_sim_instructions(page_row, NULL);
+    out_puts("\n## Refused when a module is loaded, by name, line and kernel\n\n");
+    page_names(&f->refused_names);
+    out_puts("\n## Special registers\n\n");
+    page_names(&f->register_names);
+}
+
+static int sim_run(cli *c)
+{
+    if (strcmp(c->args.words.items[0], "coverage") != 0)
+        return cli_usage(c, "unknown action '%s'; there is: coverage", c->args.words.items[0]);
+    found f = {.runs = js_array(), .refused = js_array(), .registers = js_array()};
+    table_start(&f.table, "lr");
+    table_cell(&f.table, "instruction");
+    table_cell(&f.table, "forms");
+    kiln_sim_instructions(note, &f);
+    if (c->args.json) {
+        json_t *object = js_object();
+        js_set(object, "instructions", f.runs);
+        js_set(object, "refused", f.refused);
+        js_set(object, "special_registers", f.registers);
+        js_print(object);
+        return 0;
+    }
+    json_decref(f.runs);
+    json_decref(f.refused);
+    json_decref(f.registers);
+    if (c->args.page) {
+        page(&f);
+        return 0;
+    }
+    table_print(&f.table, true);
+    out_printf("\n%zu instructions, %zu forms; %zu special registers\n", f.instructions, f.forms,
+               f.register_names.count);
+    out_puts("Refused by name: ");
+    for (size_t k = 0; k < f.refused_names.count; k++)
+        out_printf("%s%s", k ? ", " : "", f.refused_names.items[k]);
+    out_puts("\n");
+    return 0;
+}
+
+static const cli_option options[] = {
+    {"page", 0, CLI_FLAG, CLI_OPTION_FIELD(page), NULL, CLI_NOTHING, NULL, "Print a page in Markdown, with all forms."},
+};
+static const cli_group group = {"Simulated device", options, CLI_COUNT(options)};
+
+const cli_command cli_sim_command = {
+    .name = "sim",
+    .summary = "show which instructions the simulated device runs",
+    .arguments = "coverage",
+    .about = "coverage lists the PTX instructions that the simulated device runs, with the number of their forms, "
+             "and those that it knows by name and refuses when a module is loaded. With --json "
+             "every form is shown: its suffixes, alternatives with | between and ? where they may be left out, and its "
+             "operands.",
+    .min_words = 1,
+    .max_words = 1,
+    .completes = CLI_WORDS,
+    .words = "coverage",
+    .groups = (const cli_group *const[]){&group, NULL},
+    .examples = (const cli_example[]){{"kiln sim coverage", "What runs."},
+                                      {"kiln sim coverage --json", "The same with every form, for programs."},
+                                      {0}},
+    .run = sim_run,
+};

@@ -1,0 +1,306 @@
+/* tune.c - kiln tune: the sweep and its progress. What it found is shown by tune_show.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "replay.h"
+#include "tune.h"
+
+static void show_progress(const kiln_progress *p)
+{
+    void *mark = cli_mark();
+    const char *left = p->total == UINT64_MAX ? cli_printf("%s", cli_whole(p->done))
+                                              : cli_printf("%s/%s", cli_whole(p->done), cli_whole(p->total));
+    const char *middle = "", *right = "";
+    if (p->best) {
+        const kiln_result *result = &p->best->result;
+        left = cli_printf("%s  best %s%s ", left, cli_seconds(tune_seconds(result)),
+                          result->measured    ? ""
+                          : result->estimated ? " (estimated)"
+                                              : " (simulated)");
+        if (p->best->objectives)
+            left = cli_printf("%s %s ", left, cli_significant(p->best->objectives[0], 4));
+        middle = cli_printf("%s %s", p->best->variant, cli_settings_text(p->best->params, p->best->param_count));
+    }
+    if (p->failed)
+        right = cli_printf("  %s failed", cli_whole(p->failed));
+    if (p->remaining >= 0)
+        right = cli_printf("%s  %s left", right, cli_duration(p->remaining));
+    progress_show(left, middle, right);
+    cli_release(mark);
+}
+
+static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
+{
+    tune_view *view = user;
+    (void)sample;
+    if (cli_interrupted()) {
+        progress_clear();
+        return 1;
+    }
+    if (view->progress && (progress->done == 0 || progress->elapsed - view->shown >= 0.1)) {
+        view->shown = progress->elapsed;
+        show_progress(progress);
+    }
+    return 0;
+}
+
+/* The params that a sweep fixes, with the variants it goes through. */
+static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
+{
+    const cli_args *args = &c->args;
+    if (args->variants.count == 1 && !args->variant)
+        view->only = args->variants.items[0];
+    if (!cli_make_choice(c, view->only, &view->chosen))
+        return CLI_USAGE;
+    *options = (kiln_tune_options){
+        .size = sizeof *options,
+        .variants = args->variants.count ? args->variants.items : NULL,
+        .variant_count = args->variants.count,
+        .params = view->chosen.choice.params,
+        .param_count = view->chosen.choice.param_count,
+        .size_set = view->chosen.choice.size_set,
+        .sizes = view->chosen.choice.sizes,
+        .size_count = view->chosen.choice.size_count,
+        .max_configurations = args->max_configurations,
+        .max_seconds = args->max_seconds,
+        .callback = on_progress,
+        .user = view,
+        .flags = (args->fresh ? KILN_TUNE_FRESH : 0) | (args->no_early_stop ? KILN_TUNE_NO_STOP_EARLY : 0) |
+                 (args->no_finals ? KILN_TUNE_NO_FINALS : 0),
+        .finalists = args->finalists < UINT32_MAX ? (unsigned)args->finalists : UINT32_MAX,
+        .strategy = args->strategy,
+        .seed = args->seed,
+        .max_roofline = args->max_roofline,
+        .stagnation = args->stagnation,
+        .improvement = args->improvement,
+        .objectives = args->objectives.items,
+        .objective_count = args->objectives.count,
+    };
+    options->isolation = args->no_isolate ? KILN_ISOLATE_NEVER : args->isolate ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_GPU;
+    options->sample_timeout = args->sample_timeout;
+    cli_make_run(c, run);
+    if (!cli_make_files(c, &args->inputs, "--input", &run->inputs))
+        return CLI_USAGE;
+    run->input_count = args->inputs.count;
+    options->run = run;
+    return 0;
+}
+
+/* ---- several devices ---- */
+
+/* `--device A,B`: the engine's is the first. A comma is one between devices where what follows is a device's name, for
+ * a profile's file may have commas of its own. */
+static void split_devices(cli *c, cli_list *devices)
+{
+    if (!c->args.device)
+        return;
+    char *text = cli_printf("%s", c->args.device), *from = text;
+    for (char *comma = text; (comma = strchr(comma, ',')); comma++)
+        if (strncmp(comma + 1, "cuda", 4) == 0 || strncmp(comma + 1, "sim", 3) == 0) {
+            *comma = '\0';
+            cli_list_add(devices, from);
+            from = comma + 1;
+        }
+    if (devices->count == 0)
+        return;
+    cli_list_add(devices, from);
+    c->args.device = devices->items[0];
+}
+
+/* `--device all`: every GPU of this machine. */
+static int list_gpus(cli *c, cli_list *devices)
+{
+    kiln_error *error = NULL;
+    cli_devices list;
+    if (cli_list_devices(c, &list, &error) != KILN_OK)
+        return cli_error(c, error);
+    for (size_t i = 0; i < list.count; i++)
+        if (!list.items[i].simulated)
+            cli_list_add(devices, list.items[i].id);
+    return 0;
+}
+
+static int choose_devices(cli *c, cli_list *devices)
+{
+    bool all = c->args.device && strcmp(c->args.device, "all") == 0;
+    if (all)
+        c->args.device = "cuda:0";
+    else
+        split_devices(c, devices);
+    if (c->args.no_isolate && (all || devices->count > 0))
+        return cli_usage(c, "several devices are measured on in processes of their own: --no-isolate excludes that");
+    int code = cli_spec(c);
+    return code || !all ? code : list_gpus(c, devices);
+}
+
+static int tune_run(cli *c)
+{
+    cli_list devices = {0};
+    tune_view view = {.progress = progress_wanted(c)};
+    kiln_run_options run;
+    kiln_tune_options options;
+    kiln_tuning *tuning = NULL;
+    kiln_error *error = NULL;
+    kiln_store *store = NULL;
+    if (c->args.flush_l2 && c->args.keep_l2)
+        return cli_usage(c, "--flush-l2 and --keep-l2 exclude each other");
+    if (c->args.isolate && c->args.no_isolate)
+        return cli_usage(c, "--isolate and --no-isolate exclude each other");
+    if (c->args.replay && (c->args.objectives.count || c->args.max_roofline > 0 || c->args.stagnation))
+        return cli_usage(c, "--objective, --roofline and --stagnation are for sweeps: a recorded file has times alone");
+    if (c->args.replay)
+        return replay_run(c);
+    if (c->args.words.count == 0)
+        return cli_usage(c, "needs a spec, or --replay with a recorded file");
+    int code = choose_devices(c, &devices);
+    if (!code)
+        code = make_options(c, &view, &run, &options);
+    if (code)
+        return code;
+    options.devices = devices.items;
+    options.device_count = devices.count;
+    if (kiln_engine_device(c->engine, &view.device, &error) != KILN_OK)
+        return cli_error(c, error);
+    if (!c->args.no_store && kiln_store_open(c->engine, c->args.store, 0, &store, &error) != KILN_OK) {
+        code = cli_exit_code(kiln_error_status(error));
+        cli_fail(c, kiln_error_status(error), "%s; --store FILE puts it elsewhere, --no-store does without",
+                 kiln_error_message(error));
+        kiln_error_free(error);
+        return code;
+    }
+    options.store = store;
+    cli_catch_signals("this configuration");
+    kiln_status status = kiln_tune(c->engine, c->spec, &options, &tuning, &error);
+    progress_clear();
+    kiln_store_close(store);
+    if (!tuning)
+        return cli_error(c, error);
+
+    view.size_count = cli_whole_sizes(c->spec, &view.chosen.choice, view.device->simulated, &view.size_set,
+                                      &view.sizes);
+    code = cli_exit_code(status);
+    view.ended = status == KILN_OK ? NULL : kiln_error_message(error);
+    view.status = status;
+    int csv = c->args.csv ? tune_csv(c, tuning, c->args.csv) : 0;
+    if (csv)
+        code = csv;
+    else if (c->args.json)
+        tune_json(c, &view, tuning);
+    else
+        tune_text(c, &view, tuning);
+    if (status != KILN_OK && !c->args.json)
+        cli_complain(status == KILN_ERROR_INTERRUPTED ? "interrupted; what was done until then is shown" : view.ended);
+    const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
+    if (code == 0 && totals->configurations > 0 && totals->failed == totals->configurations)
+        code = cli_exit_code(kiln_tuning_sample(tuning, 0)->status); /* nothing worked */
+    kiln_tuning_free(tuning);
+    kiln_error_free(error);
+    return code;
+}
+
+static const cli_option options[] = {
+    {"variants", 'v', CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL,
+     "The variants to sweep, commas between. Repeatable. Default: all."},
+    {"variant", 0, CLI_COMMAS, CLI_OPTION_FIELD(variants), "NAMES", CLI_VARIANTS, NULL, "The same as --variants."},
+    {"param", 'p', CLI_LIST, CLI_OPTION_FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
+     "Fix a param where a variant has it. Repeatable."},
+    CLI_SIZE_OPTION,
+    {"max-configurations", 'm', CLI_WHOLE, CLI_OPTION_FIELD(max_configurations), "COUNT", CLI_NOTHING, NULL,
+     "Stop after so many configurations. Those taken from earlier sweeps come on top, so that the same command goes on "
+     "where it ended."},
+    {"max-seconds", 't', CLI_NUMBER, CLI_OPTION_FIELD(max_seconds), "SECONDS", CLI_NOTHING, NULL,
+     "Stop after so long."},
+    {"roofline", 0, CLI_NUMBER, CLI_OPTION_FIELD(max_roofline), "SHARE", CLI_NOTHING, NULL,
+     "Stop when a configuration comes so near the roofline, as in 0.9."},
+    {"stagnation", 0, CLI_WHOLE, CLI_OPTION_FIELD(stagnation), "COUNT", CLI_NOTHING, NULL,
+     "Stop when so many configurations in a row were no better."},
+    {"improvement", 0, CLI_NUMBER, CLI_OPTION_FIELD(improvement), "SHARE", CLI_NOTHING, NULL,
+     "What counts as better for --stagnation: by more than this share of the best. Default: 0.01."},
+    {"objective", 0, CLI_LIST, CLI_OPTION_FIELD(objectives), "EXPR", CLI_NOTHING, NULL,
+     "What to look for: time, gflops, gbs, roofline, energy, power, compile, a metric of the spec, or an expression over "
+     "them, params and sizes, with min: or max: before it. Repeatable: configurations that none other beats are then shown as a front, "
+     "and ranked by the first. Default: time."},
+    {"strategy", 0, CLI_TEXT, CLI_OPTION_FIELD(strategy), "NAME", CLI_NOTHING, NULL,
+     "How to search: `kiln compare-strategies` shows all. Default: surrogate where there is a limit, else exhaustive, "
+     "which is everything in order."},
+    {"seed", 0, CLI_WHOLE, CLI_OPTION_FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
+     "The same seed searches the same way, as far as the same times come of it. Default: 0."},
+    {"top", 0, CLI_WHOLE, CLI_OPTION_FIELD(top), "COUNT", CLI_NOTHING, NULL,
+     "How many rows the table has. Default: 10."},
+    {"csv", 0, CLI_TEXT, CLI_OPTION_FIELD(csv), "FILE", CLI_FILES, NULL,
+     "Write every sample to a file as comma-separated values."},
+    {"fresh", 0, CLI_FLAG, CLI_OPTION_FIELD(fresh), NULL, CLI_NOTHING, NULL,
+     "Make every sample anew. Default: a sample whose code, sizes, inputs, device, driver and way of running are those of "
+     "one that is kept is taken from there."},
+    {"no-store", 0, CLI_FLAG, CLI_OPTION_FIELD(no_store), NULL, CLI_NOTHING, NULL, "Keep no samples and take none."},
+    CLI_STORE_OPTION,
+};
+static const cli_option replay_options[] = {
+    {"replay", 0, CLI_TEXT, CLI_OPTION_FIELD(replay), "FILE", CLI_FILES, NULL,
+     "Search a recorded space instead of a spec: Kernel Tuner's cache file or T4 results, gzipped or not. No device is "
+     "needed; trying a configuration takes as long as it took, on a simulated clock. Default limit: the time that `kiln "
+     "compare-strategies` compares over."},
+};
+static const cli_group replay_group = {"Replaying", replay_options, CLI_COUNT(replay_options)};
+static const cli_group group = {"What to sweep", options, CLI_COUNT(options)};
+
+static const cli_option run_options[] = {
+    CLI_INPUT_OPTION,
+    CLI_RUN_OPTIONS,
+    {"isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(isolate), NULL, CLI_NOTHING, NULL,
+     "Measure in a process of its own, which a kernel that faults or never ends can lose. Default: on a GPU."},
+    {"no-isolate", 0, CLI_FLAG, CLI_OPTION_FIELD(no_isolate), NULL, CLI_NOTHING, NULL,
+     "Measure inside this process. A fault ends the sweep on a GPU then."},
+    {"no-early-stop", 0, CLI_FLAG, CLI_OPTION_FIELD(no_early_stop), NULL, CLI_NOTHING, NULL,
+     "Measure a configuration that is clearly slower than the best so far as long as the others, too."},
+    {"finalists", 0, CLI_WHOLE, CLI_OPTION_FIELD(finalists), "COUNT", CLI_NOTHING, NULL,
+     "How many of the fastest are measured again, in turn, before one is called the best. Default: 5 on a GPU, none "
+     "elsewhere. At most 16."},
+    {"no-finals", 0, CLI_FLAG, CLI_OPTION_FIELD(no_finals), NULL, CLI_NOTHING, NULL, "Measure none of them again."},
+    CLI_TIMEOUT_OPTION(
+        " and twice the budget; less once it is known what working ones take, where they are measured in a "
+        "process of their own."),
+};
+static const cli_group run_group = {"Running", run_options, CLI_COUNT(run_options)};
+
+const cli_command cli_tune_command = {
+    .name = "tune",
+    .summary = "sweep all configurations of a spec and rank them",
+    .arguments = "SPEC | --replay FILE",
+    .about =
+        "Compiles, runs, checks and times every configuration of a spec that its constraints allow, and ranks "
+        "them. Compiling runs in parallel ahead of measuring, and what was compiled once comes from the disk "
+        "cache the next time. A configuration that fails costs itself only: it is counted with its reason, and "
+        "the sweep goes on. For that a GPU's configurations are measured in a process of their own, which is "
+        "replaced after a fault and ended when a kernel takes too long; --isolate does the same on the simulated "
+        "device. Several GPUs of one model share a sweep with --device cuda:0,cuda:1 or --device all.\n\n"
+        "On the simulated device configurations are checked but not measured. With a profile that has the figures "
+        "of a GPU (--device sim:h200) the ranking is by an estimate of its times, else by the interpreter's wall "
+        "time, and says so. An estimate alone, with --no-verify, runs a few blocks of each kernel and takes "
+        "little time at any size.\n\n"
+        "Every sample is kept as it is made ('kiln results' shows them), and is not made again while all that "
+        "determined it stays as it was; so a sweep that was ended, or killed, goes on where it was. --fresh makes "
+        "all of them anew.\n\n"
+        "A sweep with a limit does not go through the space in order but searches it, by a strategy that learns from "
+        "what was measured. A sweep that a limit ended exits with 0.\n\n"
+        "Ctrl-C ends the sweep and shows what there is; the exit code is then 130. Where no configuration "
+        "worked, the exit code is that of the first failure.",
+    .min_words = 0,
+    .max_words = 1,
+    .completes = CLI_SPECS,
+    .groups = (const cli_group *const[]){&group, &replay_group, &run_group, &cli_engine_group, NULL},
+    .examples =
+        (const cli_example[]){
+            {"kiln tune matmul", "All variants at the default size."},
+            {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
+            {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
+             "Ranked by an estimate for a GPU that is not here."},
+            {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
+            {"kiln tune matmul --max-seconds 60 --json > sweep.json", "What a minute gives."},
+            {"kiln tune matmul --stagnation 100 --roofline 0.9", "Until it is good enough, or gets no better."},
+            {"kiln tune matmul -m 200 --objective time --objective 'BLOCK_X * BLOCK_Y'",
+             "Fast with few threads a block: the front of the two."},
+            {"kiln tune --replay gemm.json.gz --seed 3", "Search what was recorded."},
+            {0}},
+    .run = tune_run,
+};

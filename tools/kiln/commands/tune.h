@@ -1,0 +1,25 @@
+/* tune.h - between tune.c, which sweeps, and tune_show.c, which shows. */
+#ifndef KILN_CLI_TUNE_H
+#define KILN_CLI_TUNE_H
+
+#include "commands.h"
+
+typedef struct tune_view {
+    const kiln_device_info *device;
+    cli_choice chosen; /* fixed params and sizes */
+    const char *only;  /* the one variant swept, if it is one */
+    const char *size_set;
+    kiln_setting *sizes;
+    size_t size_count;
+    kiln_status status; /* how the sweep ended */
+    const char *ended;  /* why it ended early, NULL if it did not */
+    bool progress;
+    double shown; /* when the progress line was drawn last, in seconds of the sweep */
+} tune_view;
+
+double tune_seconds(const kiln_result *result); /* what the ranking goes by */
+void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning);
+void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning);
+int tune_csv(cli *c, const kiln_tuning *tuning, const char *path); /* 0, or the exit code */
+
+#endif

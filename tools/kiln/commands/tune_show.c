@@ -1,0 +1,632 @@
+/* tune_show.c - what a sweep found: a ranked table, the best of each variant, failures by reason, totals. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune.h"
+
+double tune_seconds(const kiln_result *result)
+{
+    return result->measured || result->estimated ? result->seconds : result->host_seconds;
+}
+
+static const kiln_sample *best_of(const kiln_tuning *tuning)
+{
+    const kiln_sample *first = kiln_tuning_count(tuning) ? kiln_tuning_sample(tuning, 0) : NULL;
+    return first && first->status == KILN_OK ? first : NULL;
+}
+
+/* A word that the shell takes as it is, quoted if need be. */
+static const char *shell(const char *word)
+{
+    bool plain = *word != '\0';
+    for (const char *c = word; *c; c++)
+        plain &= isalnum((unsigned char)*c) || strchr("_-+./:=,@%", *c) != NULL;
+    if (plain)
+        return word;
+    char *quoted = cli_printf("%s", "'");
+    for (const char *c = word; *c; c++)
+        quoted = *c == '\'' ? cli_printf("%s'\\''", quoted) : cli_printf("%s%c", quoted, *c);
+    return cli_printf("%s'", quoted);
+}
+
+/* The command line that runs a sample again. */
+static const char *again(const cli *c, const kiln_sample *sample)
+{
+    char *line = cli_printf("kiln run %s -v %s", shell(c->args.words.items[0]), shell(sample->variant));
+    for (size_t i = 0; i < sample->param_count; i++)
+        line = cli_printf("%s -p %s", line,
+                          shell(cli_printf("%s=%s", sample->params[i].name, cli_value_text(sample->params[i].value))));
+    for (size_t i = 0; i < c->args.sizes.count; i++)
+        line = cli_printf("%s -s %s", line, shell(c->args.sizes.items[i]));
+    for (size_t i = 0; i < c->args.inputs.count; i++)
+        line = cli_printf("%s -i %s", line, shell(c->args.inputs.items[i]));
+    for (size_t i = 0; i < c->args.paths.count; i++)
+        line = cli_printf("%s -I %s", line, shell(c->args.paths.items[i]));
+    if (c->args.device)
+        line = cli_printf("%s -d %s", line, shell(c->args.device));
+    return line;
+}
+
+/* ---- the ranked table ---- */
+
+static const char *time_heading(const kiln_result *result, const char *unit)
+{
+    if (result->measured)
+        return unit;
+    if (result->estimated)
+        return cli_printf("estimated %s", unit);
+    return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
+}
+
+/* Whether an objective has a column of its own: time has one in any case. */
+static bool has_column(const char *objective)
+{
+    return strcmp(objective, "time") != 0 && strcmp(objective, "min:time") != 0;
+}
+
+typedef struct rows {
+    cli_table table;
+    double unit;
+    bool timed, flops, bytes, roofline, rank, ties;
+    const cli_list *objectives;
+} rows;
+
+static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const kiln_sample *best, bool rank)
+{
+    const char *unit = cli_time_unit(tune_seconds(&best->result), &r->unit);
+    const kiln_verdict *verdict = kiln_tuning_verdict(tuning);
+    r->rank = rank;
+    r->ties = verdict->tied > 1;
+    r->timed = best->result.measured || best->result.estimated;
+    r->flops = r->bytes = r->roofline = false;
+    for (size_t i = 0; r->timed && i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        r->flops |= sample->status == KILN_OK && sample->result.flops > 0;
+        r->bytes |= sample->status == KILN_OK && sample->result.bytes > 0;
+        r->roofline |= sample->status == KILN_OK && sample->result.roofline > 0;
+    }
+    r->objectives = &c->args.objectives;
+    char *align = cli_printf("r");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        align = cli_printf("%s%s", align, has_column(r->objectives->items[i]) ? "r" : "");
+    table_start(&r->table, cli_printf("%srrrrll", align));
+    r->table.indent = 2;
+    table_cell(&r->table, "%s", rank ? "rank" : "");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        if (has_column(r->objectives->items[i]))
+            table_cell(&r->table, "%s", r->objectives->items[i]);
+    table_cell(&r->table, "%s", time_heading(&best->result, unit));
+    table_cell(&r->table, "%s", r->flops ? "GFLOP/s" : "");
+    table_cell(&r->table, "%s", r->bytes ? "GB/s" : "");
+    table_cell(&r->table, "%s", r->roofline ? "roofline" : "");
+    table_cell(&r->table, "variant");
+    table_cell(&r->table, "configuration");
+}
+
+static void add_row(rows *r, const kiln_sample *sample, size_t rank)
+{
+    const kiln_result *result = &sample->result;
+    double seconds = tune_seconds(result);
+    table_cell(&r->table, "%s", r->rank ? cli_printf("%s%zu", r->ties && sample->tied ? "= " : "", rank + 1) : "");
+    for (size_t i = 0; i < r->objectives->count; i++)
+        if (has_column(r->objectives->items[i]))
+            table_cell(&r->table, "%s", cli_significant(sample->objectives[i], 4));
+    table_cell(&r->table, "%s", seconds > 0 ? cli_printf("%.3f", seconds / r->unit) : "");
+    table_cell(&r->table, "%s", r->flops && result->flops > 0 ? cli_printf("%.1f", result->flops / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->bytes && result->bytes > 0 ? cli_printf("%.1f", result->bytes / seconds / 1e9) : "");
+    table_cell(&r->table, "%s", r->roofline ? cli_printf("%.1f %%", 100 * result->roofline) : "");
+    table_cell(&r->table, sample->contender ? "%s" : "(%s)", sample->variant);
+    table_cell(&r->table, "%s", cli_settings_text(sample->params, sample->param_count));
+}
+
+static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    start_rows(&r, c, tuning, best, true);
+    uint64_t top = c->args.top ? c->args.top : 10;
+    size_t count = kiln_tuning_count(tuning), right = 0;
+    for (size_t i = 0; i < count; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        if (sample->status != KILN_OK)
+            break;
+        right++;
+        if (i < top)
+            add_row(&r, sample, i);
+    }
+    table_print(&r.table, true);
+    if (right > top)
+        out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
+}
+
+/* How sure it is that the first is the best. */
+static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
+{
+    const kiln_verdict *v = kiln_tuning_verdict(tuning);
+    const char *again = cli_printf("measured again in turn, %u rounds%s", v->rounds,
+                                   v->reused ? " in an earlier sweep" : "");
+    if (v->tied > 1 && v->rounds)
+        out_printf("  %s of them (=) cannot be told apart: %s\n", cli_whole(v->tied), again);
+    else if (v->rounds)
+        out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v->finalists - 1),
+                   100 * v->margin, again);
+    else if (v->tied > 1)
+        out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
+    else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
+        out_printf("  no other is within %.0f %% of the first\n", 100 * v->near);
+    else if (best->result.measured && *v->why_not)
+        out_printf("  which is the fastest was not measured again: %s\n", v->why_not);
+}
+
+static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    cli_list seen = {0};
+    start_rows(&r, c, tuning, best, false);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        bool known = sample->status != KILN_OK;
+        for (size_t k = 0; k < seen.count && !known; k++)
+            known = strcmp(seen.items[k], sample->variant) == 0;
+        if (known)
+            continue;
+        cli_list_add(&seen, sample->variant);
+        add_row(&r, sample, i);
+    }
+    if (seen.count < 2)
+        return;
+    out_printf("\n%sThe best of each variant%s\n", out_bold(), out_plain());
+    table_print(&r.table, true);
+}
+
+/* Of several objectives: what no other configuration beats, by the first one. */
+static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
+{
+    rows r;
+    if (c->args.objectives.count < 2)
+        return;
+    start_rows(&r, c, tuning, best, true);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        if (kiln_tuning_sample(tuning, i)->front)
+            add_row(&r, kiln_tuning_sample(tuning, i), i);
+    out_printf("\n%sThe front: better in one is worse in another%s\n", out_bold(), out_plain());
+    table_print(&r.table, true);
+}
+
+/* ---- failures by reason ---- */
+
+typedef struct reason {
+    const char *key;
+    const kiln_sample *example;
+    size_t count;
+} reason;
+
+/* A message without the configuration that it may begin with: that is shown beside it. */
+static const char *bare_message(const kiln_sample *sample)
+{
+    const char *label = cli_printf("%s %s: ", sample->variant, cli_settings_text(sample->params, sample->param_count));
+    size_t length = strlen(label);
+    return strncmp(sample->message, label, length) == 0 ? sample->message + length : sample->message;
+}
+
+/* A message without what differs from one configuration to the next: its first two lines, numbers replaced. */
+static const char *reason_key(const kiln_sample *sample)
+{
+    const char *label = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
+    const char *message = sample->message, *at = strstr(message, label);
+    if (at)
+        message = cli_printf("%.*s%s", (int)(at - message), message, at + strlen(label));
+    size_t length = strcspn(message, "\n");
+    if (message[length])
+        length += 1 + strcspn(message + length + 1, "\n"); /* that it does not compile, and the first reason */
+    char *key = cli_printf("%s: %.*s", kiln_status_name(sample->status), (int)(length < 300 ? length : 300), message);
+    char *to = key;
+    for (const char *from = key; *from;) {
+        bool number = isdigit((unsigned char)*from);
+        while (number && (isalnum((unsigned char)*from) || (*from == '.' && isdigit((unsigned char)from[1]))))
+            from++;
+        *to++ = number ? '#' : *from++;
+    }
+    *to = '\0';
+    return key;
+}
+
+static size_t group_reasons(const kiln_tuning *tuning, reason **out)
+{
+    size_t total = kiln_tuning_count(tuning), count = 0;
+    reason *reasons = cli_alloc((total + 1) * sizeof *reasons);
+    for (size_t i = 0; i < total; i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        if (sample->status == KILN_OK)
+            continue;
+        const char *key = reason_key(sample);
+        size_t at = 0;
+        while (at < count && strcmp(reasons[at].key, key) != 0)
+            at++;
+        if (at == count)
+            reasons[count++] = (reason){key, sample, 0};
+        reasons[at].count++;
+    }
+    for (size_t i = 1; i < count; i++) { /* the most frequent first; they are few */
+        reason moved = reasons[i];
+        size_t at = i;
+        for (; at > 0 && reasons[at - 1].count < moved.count; at--)
+            reasons[at] = reasons[at - 1];
+        reasons[at] = moved;
+    }
+    *out = reasons;
+    return count;
+}
+
+static void show_failures(const kiln_tuning *tuning)
+{
+    reason *reasons;
+    size_t count = group_reasons(tuning, &reasons);
+    if (count == 0)
+        return;
+    out_printf("\n%sFailed, by reason%s\n", out_bold(), out_plain());
+    for (size_t i = 0; i < count && i < 20; i++) {
+        const kiln_sample *example = reasons[i].example;
+        out_printf("  %s x %s%s%s\n", cli_whole(reasons[i].count), out_red(), kiln_status_text(example->status),
+                   out_plain());
+        const char *line = bare_message(example);
+        for (int lines = 0; *line && lines < 6;) { /* a compile log may be long: kiln run shows it whole */
+            size_t length = strcspn(line, "\n");
+            if (length) {
+                out_puts("      ");
+                out_puts(cli_strndup(line, length < 400 ? length : 400));
+                out_puts("\n");
+                lines++;
+            }
+            line += length + (line[length] == '\n');
+        }
+        out_printf("      as in %s %s\n", example->variant, cli_settings_text(example->params, example->param_count));
+    }
+    if (count > 20)
+        out_printf("  and %zu more reasons\n", count - 20);
+}
+
+/* ---- all of it ---- */
+
+static const char *end_name(kiln_end end)
+{
+    static const char *const names[] = {
+#define KILN_X(name, text) #name,
+        KILN_END_MAP(KILN_X)
+#undef KILN_X
+    };
+    char *name = cli_printf("%s", names[end]);
+    for (char *at = name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return name;
+}
+
+static const char *end_text(kiln_end end)
+{
+    static const char *const texts[] = {
+#define KILN_X(name, text) text,
+        KILN_END_MAP(KILN_X)
+#undef KILN_X
+    };
+    return texts[end];
+}
+
+static void show_totals(const kiln_tuning *tuning)
+{
+    const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
+    cli_table table;
+    table_start(&table, "ll");
+    table.indent = 2;
+    table_cell(&table, "configurations");
+    uint64_t unchecked = t->configurations - t->verified - t->failed;
+    table_cell(&table, "%s: %s verified, %s failed%s", cli_whole(t->configurations), cli_whole(t->verified),
+               cli_whole(t->failed), unchecked ? cli_printf(", %s not checked", cli_whole(unchecked)) : "");
+    if (t->reused) {
+        table_cell(&table, "kept");
+        table_cell(&table, "%s taken from earlier sweeps", cli_whole(t->reused));
+    }
+    if (t->stopped_early) {
+        table_cell(&table, "stopped early");
+        table_cell(&table, "%s as clearly slower than the best", cli_whole(t->stopped_early));
+    }
+    if (t->throttled) {
+        table_cell(&table, "throttled");
+        table_cell(&table, "%s measured with the clocks held down", cli_whole(t->throttled));
+    }
+    if (t->uncounted || t->sampled) {
+        table_cell(&table, "space");
+        table_cell(&table, "%s%s", t->uncounted ? "too many configurations to count in a short time" : "counted",
+                   t->sampled ? ", drawn at random, not all equally likely" : "");
+    }
+    if (t->end != KILN_END_ALL) {
+        table_cell(&table, "ended");
+        table_cell(&table, "%s", end_text(t->end));
+    }
+    table_cell(&table, "cache");
+    table_cell(&table, "%s hit%s, %s miss%s", cli_whole(t->cache_hits), t->cache_hits == 1 ? "" : "s",
+               cli_whole(t->cache_misses), t->cache_misses == 1 ? "" : "es");
+    table_cell(&table, "compiling");
+    table_cell(&table, "%s waited for, %s of work", cli_duration(t->compile_seconds),
+               cli_duration(t->compile_work_seconds));
+    table_cell(&table, "running");
+    table_cell(&table, "%s", cli_duration(t->run_seconds));
+    table_cell(&table, "all");
+    table_cell(&table, "%s", cli_duration(t->seconds));
+    out_printf("\n%sTotals%s\n", out_bold(), out_plain());
+    table_print(&table, false);
+}
+
+void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_sample *best = best_of(tuning);
+    out_printf("%s%s%s on %s, %s (%s)\n", out_bold(), kiln_spec_name(c->spec), out_plain(),
+               cli_device_name(view->device), cli_settings_text(view->sizes, view->size_count), view->size_set);
+    if (best) {
+        out_puts("\n");
+        show_ranked(c, tuning, best);
+        if (best->result.estimated)
+            out_puts("  estimated by the simulator's model, no measurement\n");
+        else if (!best->result.measured && best->result.host_seconds > 0)
+            out_puts("  simulated; wall time of the interpreter, no measurement\n");
+        show_verdict(tuning, best);
+        show_variants(c, tuning, best);
+        show_front(c, tuning, best);
+    } else if (kiln_tuning_count(tuning) == 0) {
+        out_puts("\nNo configuration was run.\n");
+    }
+    show_failures(tuning);
+    show_totals(tuning);
+    if (best)
+        out_printf("\n%sBest%s\n  %s\n", out_bold(), out_plain(), again(c, best));
+}
+
+/* `count`: of the objectives that were asked for. */
+static json_t *sample_json(const kiln_sample *sample, size_t count)
+{
+    json_t *object = js_object();
+    js_set(object, "variant", js_text(sample->variant));
+    js_set(object, "params", js_settings(sample->params, sample->param_count));
+    js_set(object, "status", js_text(kiln_status_name(sample->status)));
+    js_set(object, "message", js_text(sample->message));
+    js_set(object, "reused", json_boolean(sample->reused));
+    js_set(object, "device", js_text(sample->device));
+    js_set(object, "tied", json_boolean(sample->tied));
+    js_set(object, "contender", json_boolean(sample->contender));
+    js_set(object, "at_seconds", js_real(sample->at));
+    json_t *objectives = count ? js_array() : NULL;
+    for (size_t i = 0; i < count; i++)
+        js_add(objectives, sample->objectives ? js_real(sample->objectives[i]) : json_null());
+    if (count)
+        js_set(object, "objectives", objectives);
+    if (count > 1)
+        js_set(object, "front", json_boolean(sample->front));
+    if (sample->status == KILN_OK)
+        js_set(object, "result", js_result(&sample->result));
+    return object;
+}
+
+static json_t *verdict_json(const kiln_tuning *tuning)
+{
+    const kiln_verdict *v = kiln_tuning_verdict(tuning);
+    json_t *object = js_object();
+    js_set(object, "finalists", js_whole(v->finalists));
+    js_set(object, "tied", v->tied ? js_whole(v->tied) : json_null());
+    js_set(object, "rounds", js_whole(v->rounds));
+    js_set(object, "margin", js_real(v->margin));
+    js_set(object, "near", js_real(v->near));
+    js_set(object, "seconds", js_real(v->seconds));
+    js_set(object, "reused", json_boolean(v->reused));
+    js_set(object, "why_not", js_text(v->why_not));
+    return object;
+}
+
+void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
+{
+    const kiln_tuning_totals *t = kiln_tuning_sum(tuning);
+    const kiln_sample *best = best_of(tuning);
+    json_t *object = js_object(), *samples = js_array(), *totals = js_object();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "device", js_device(view->device));
+    js_set(object, "size_set", js_text(view->size_set));
+    js_set(object, "sizes", js_settings(view->sizes, view->size_count));
+    js_set(object, "complete", json_boolean(view->status == KILN_OK));
+    js_set(object, "ranked_by",
+           js_text(!best                           ? NULL
+                   : best->result.measured         ? "measured seconds"
+                   : best->result.estimated        ? "estimated seconds, not measured"
+                   : best->result.host_seconds > 0 ? "wall time of the simulator, not measured"
+                                                   : NULL));
+    json_t *objectives = js_array();
+    for (size_t i = 0; i < c->args.objectives.count; i++)
+        js_add(objectives, js_text(c->args.objectives.items[i]));
+    js_set(object, "objectives", objectives);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        js_add(samples, sample_json(kiln_tuning_sample(tuning, i), c->args.objectives.count));
+    js_set(object, "samples", samples);
+    js_set(totals, "configurations", js_whole(t->configurations));
+    js_set(totals, "failed", js_whole(t->failed));
+    js_set(totals, "verified", js_whole(t->verified));
+    js_set(totals, "reused", js_whole(t->reused));
+    js_set(totals, "stopped_early", js_whole(t->stopped_early));
+    js_set(totals, "throttled", js_whole(t->throttled));
+    js_set(totals, "ended", js_text(end_name(t->end)));
+    js_set(totals, "space_counted", json_boolean(!t->uncounted));
+    js_set(totals, "space_sampled", json_boolean(t->sampled));
+    js_set(totals, "cache_hits", js_whole(t->cache_hits));
+    js_set(totals, "cache_misses", js_whole(t->cache_misses));
+    js_set(totals, "seconds", js_real(t->seconds));
+    js_set(totals, "compile_seconds", js_real(t->compile_seconds));
+    js_set(totals, "compile_work_seconds", js_real(t->compile_work_seconds));
+    js_set(totals, "run_seconds", js_real(t->run_seconds));
+    js_set(object, "totals", totals);
+    js_set(object, "verdict", verdict_json(tuning));
+    js_set(object, "best", best ? js_text(again(c, best)) : json_null());
+    if (view->ended)
+        js_set(object, "error", js_error(view->status, view->ended));
+    js_print(object);
+}
+
+/* ---- comma-separated values ---- */
+
+/* As `kiln results export` writes texts: engine/store/README.md says what the apostrophe is for. */
+static void csv_text(FILE *file, const char *text)
+{
+    const size_t apostrophes = strspn(text, "'");
+    char *end;
+    strtod(text, &end);
+    bool number = end != text && *end == '\0' && text[strspn(text, "+-.0123456789eE")] == '\0';
+    bool formula = text[apostrophes] && strchr("=+-@\t\r\n", text[apostrophes]) && !number;
+    if (!formula && !strpbrk(text, ",;\t\"\r\n")) {
+        fputs(text, file);
+        return;
+    }
+    fputs(formula ? "\"'" : "\"", file);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+/* A column a field of a result, and the fields that have none. */
+#define CSV_COLUMNS(X)                                                                                                 \
+    X(seconds)                                                                                                         \
+    X(seconds_low)                                                                                                     \
+    X(seconds_high)                                                                                                    \
+    X(repetitions)                                                                                                     \
+    X(flops)                                                                                                           \
+    X(bytes)                                                                                                           \
+    X(verified)                                                                                                        \
+    X(worst_error)                                                                                                     \
+    X(stopped_early)                                                                                                   \
+    X(first_seconds)                                                                                                   \
+    X(clock_hz)                                                                                                        \
+    X(memory_clock_hz)                                                                                                 \
+    X(throttle)                                                                                                        \
+    X(temperature)                                                                                                     \
+    X(power_watts)                                                                                                     \
+    X(energy_joules)
+#define CSV_NONE(X)                                                                                                    \
+    X(measured)                                                                                                        \
+    X(estimated)                                                                                                       \
+    X(host_seconds)                                                                                                    \
+    X(roofline)                                                                                                        \
+    X(compile_ns)                                                                                                      \
+    X(cache_hits)                                                                                                      \
+    X(cache_misses)                                                                                                    \
+    X(finals)
+
+#define CSV_X(kind, name, unit, text) CSV_KIND_##name = CSV_##kind,
+enum csv_kind {
+    CSV_FLAG,
+    CSV_COUNT,
+    CSV_THROTTLE,
+    CSV_REAL,
+    CSV_SECONDS,
+    CSV_KNOWN,
+    CSV_NANOSECONDS,
+    CSV_MICROSECONDS
+};
+enum { KILN_RESULT_MAP(CSV_X) };
+#undef CSV_X
+#define CSV_X(name) CSV_HAS_##name,
+enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each once, or it does not compile */
+#undef CSV_X
+#define CSV_X(kind, name, unit, text) +1
+_Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
+#undef CSV_X
+
+static const struct csv_column {
+    const char *name;
+    enum csv_kind kind;
+    size_t at;
+} csv_columns[] = {
+#define CSV_X(name) {#name, (enum csv_kind)CSV_KIND_##name, offsetof(kiln_result, name)},
+    CSV_COLUMNS(CSV_X)
+#undef CSV_X
+};
+
+static void csv_field(FILE *file, const struct csv_column *column, const kiln_result *result)
+{
+    const void *at = (const char *)result + column->at;
+    switch (column->kind) {
+    case CSV_FLAG: fprintf(file, ",%d", *(const int *)at); return;
+    case CSV_COUNT:
+    case CSV_THROTTLE: fprintf(file, ",%u", *(const unsigned *)at); return;
+    case CSV_NANOSECONDS: fprintf(file, ",%" PRIu64, *(const uint64_t *)at); return;
+    case CSV_MICROSECONDS: fprintf(file, ",%" PRId64, *(const int64_t *)at); return;
+    case CSV_REAL:
+    case CSV_SECONDS:
+    case CSV_KNOWN: fprintf(file, ",%.17g", *(const double *)at); return;
+    }
+}
+
+/* Before them stands what the time is; `seconds` is then that time. */
+static void csv_result(FILE *file, const kiln_result *result)
+{
+    kiln_result shown = *result;
+    shown.seconds = tune_seconds(result);
+    fprintf(file, ",%s",
+            result->measured           ? "measured"
+            : result->estimated        ? "estimated"
+            : result->host_seconds > 0 ? "simulated"
+                                       : "none");
+    for (size_t i = 0; i < CLI_COUNT(csv_columns); i++)
+        csv_field(file, &csv_columns[i], &shown);
+}
+
+static void csv_row(FILE *file, const cli_list *names, const kiln_sample *sample, size_t rank)
+{
+    fprintf(file, "%zu,", rank + 1);
+    csv_text(file, sample->variant);
+    fprintf(file, ",%s", kiln_status_name(sample->status));
+    if (sample->status == KILN_OK)
+        csv_result(file, &sample->result);
+    for (size_t i = 0; sample->status != KILN_OK && i < 1 + CLI_COUNT(csv_columns); i++)
+        fputc(',', file);
+    for (size_t n = 0; n < names->count; n++) {
+        fputc(',', file);
+        for (size_t p = 0; p < sample->param_count; p++)
+            if (strcmp(sample->params[p].name, names->items[n]) == 0)
+                csv_text(file, cli_value_text(sample->params[p].value));
+    }
+    fputc(',', file);
+    csv_text(file, sample->message);
+    fputc(',', file);
+    csv_text(file, sample->device);
+    fputc('\n', file);
+}
+
+int tune_csv(cli *c, const kiln_tuning *tuning, const char *path)
+{
+    cli_list names = {0}; /* a column for each param of any variant */
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
+        const kiln_sample *sample = kiln_tuning_sample(tuning, i);
+        for (size_t p = 0; p < sample->param_count; p++) {
+            size_t at = 0;
+            while (at < names.count && strcmp(names.items[at], sample->params[p].name) != 0)
+                at++;
+            if (at == names.count)
+                cli_list_add(&names, sample->params[p].name);
+        }
+    }
+    cli_stream stream;
+    FILE *file = cli_stream_open(&stream);
+    if (!file)
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
+    fputs("rank,variant,status,time_is", file);
+    for (size_t i = 0; i < CLI_COUNT(csv_columns); i++)
+        fprintf(file, ",%s", csv_columns[i].name);
+    for (size_t n = 0; n < names.count; n++) {
+        fputc(',', file);
+        csv_text(file, names.items[n]);
+    }
+    fputs(",message,device\n", file);
+    for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
+        csv_row(file, &names, kiln_tuning_sample(tuning, i), i);
+    return cli_write_stream(c, path, &stream);
+}

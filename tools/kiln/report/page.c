@@ -1,0 +1,556 @@
+/* page.c - the page: everything in tables for those who read it without scripts, and places for the charts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+#define LARGEST_PAGE (13u << 20) /* bytes of data, so that the whole stays below 15 MB */
+#define MOST_PROBLEMS 40
+#define MOST_ROWS 20
+#define MOST_MESSAGE 2000 /* bytes: a compiler's log can be long */
+
+/* ---- HTML ---- */
+
+/* Text that came from specs, drivers and files: nothing of it is markup, and what a browser does not show, or lets turn
+ * other text round, is shown as on a terminal. */
+void report_escape(FILE *to, const char *text)
+{
+    char *shown = cli_escape(text, strlen(text), "\n\t");
+    for (text = shown ? shown : "(out of host memory)"; *text; text++) {
+        switch (*text) {
+        case '&': fputs("&amp;", to); break;
+        case '<': fputs("&lt;", to); break;
+        case '>': fputs("&gt;", to); break;
+        case '"': fputs("&quot;", to); break;
+        case '\'': fputs("&#39;", to); break;
+        default: fputc(*text, to);
+        }
+    }
+    free(shown);
+}
+
+static void CLI_PRINTF(2, 3) put(FILE *to, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = cli_vprintf(format, arguments);
+    va_end(arguments);
+    report_escape(to, text);
+}
+
+static void cell(FILE *to, bool number, const char *text)
+{
+    fputs(number ? "<td class=n>" : "<td>", to);
+    report_escape(to, text);
+    fputs("</td>", to);
+}
+
+static void head(FILE *to, const char *const *texts, size_t count, const char *numbers)
+{
+    fputs("<thead><tr>", to);
+    for (size_t i = 0; i < count; i++) {
+        fputs(numbers[i] == 'r' ? "<th class=n scope=col>" : "<th scope=col>", to);
+        report_escape(to, texts[i]);
+        fputs("</th>", to);
+    }
+    fputs("</tr></thead>\n", to);
+}
+
+static const char *cut(const char *text)
+{
+    size_t length = strlen(text);
+    if (length <= MOST_MESSAGE)
+        return text;
+    for (length = MOST_MESSAGE; length && ((unsigned char)text[length] & 0xc0) == 0x80; length--)
+        ;
+    return cli_printf("%s ... (%s bytes in all)", cli_strndup(text, length), cli_whole(strlen(text)));
+}
+
+/* A script's text: "</script" and "<!--" would end or hide it, and stand only in its strings, where a backslash is not
+ * seen. The last line, which would have a debugger look for a source map, is left out. */
+static void put_script(FILE *to, const char *text)
+{
+    const char *map = strstr(text, "\n//# sourceMappingURL=");
+    size_t length = map ? (size_t)(map - text) : strlen(text);
+    for (size_t i = 0; i < length; i++) {
+        fputc(text[i], to);
+        if (text[i] == '<' && (strncasecmp(text + i + 1, "/script", 7) == 0 || strncmp(text + i + 1, "!--", 3) == 0))
+            fputc('\\', to);
+    }
+}
+
+/* JSON within a script element: "<" stands only in texts, where it can be written as an escape. */
+static void put_json(FILE *to, const char *id, const char *text)
+{
+    fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
+    for (text = js_visible(text); *text; text++)
+        if (*text == '<')
+            fputs("\\u003c", to);
+        else
+            fputc(*text, to);
+    fputs("</script>\n", to);
+}
+
+/* ---- the frame ---- */
+
+const report_file *report_find_file(const char *name)
+{
+    for (const report_file *file = report_files; file->name; file++)
+        if (strcmp(file->name, name) == 0)
+            return file;
+    return NULL;
+}
+
+static const char *file_text(const char *name)
+{
+    const report_file *file = report_find_file(name);
+    return file ? cli_strndup((const char *)file->data, file->size) : "";
+}
+
+void report_page_start(FILE *to, const char *title, const report_library *library)
+{
+    /* The policy lets nothing be fetched, whatever the page holds. */
+    fprintf(to,
+            "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+            "script-src 'unsafe-inline'%s; img-src data:\">\n"
+            "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+            "<meta name=color-scheme content=\"light dark\">\n<meta name=generator content=\"kiln %s\">\n<title>",
+            library->interprets ? "" : " 'unsafe-eval'", kiln_version());
+    report_escape(to, title);
+    fprintf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", file_text("page.css"));
+}
+
+static void put_specs(FILE *to)
+{
+    fputs("<script type=\"application/json\" id=\"kiln-specs\">{", to);
+    bool first = true;
+    for (const report_file *file = report_files; file->name; file++) {
+        const char *dot = strrchr(file->name, '.');
+        if (!dot || strcmp(dot, ".json") != 0)
+            continue;
+        fprintf(to, "%s\"%.*s\": %.*s", first ? "" : ", ", (int)(dot - file->name), file->name, (int)file->size,
+                (const char *)file->data);
+        first = false;
+    }
+    fputs("}</script>\n", to);
+}
+
+void report_page_end(FILE *to, const json_t *data, const report_library *library)
+{
+    fprintf(to,
+            "<footer><p>Made by kiln %s. Charts by Vega (University of Washington Interactive Data Lab; "
+            "BSD-3-Clause), with parts of D3 (Mike Bostock; ISC).</p>\n",
+            kiln_version());
+    if (library->licence) {
+        fputs("<details><summary>Licences</summary><pre>", to);
+        report_escape(to, library->licence);
+        fputs("</pre></details>\n", to);
+    }
+    fputs("</footer>\n<div id=tip role=status hidden></div>\n", to);
+    put_json(to, "kiln-data", js_dump(data, JSON_COMPACT | JSON_REAL_PRECISION(6)));
+    put_specs(to);
+    fputs("<script>const kilnModules = {};</script>\n", to);
+    for (size_t i = 0; i < library->count; i++) {
+        fprintf(to, "<script>kilnModules[\"%s\"] = function (exports, module, require) {\n", library->names[i]);
+        put_script(to, library->texts[i]);
+        fputs("\n};</script>\n", to);
+    }
+    fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", file_text("page.js"));
+}
+
+/* ---- what a problem's tables say ---- */
+
+static const char *share(double part) { return part > 0 ? cli_printf("%.1f %%", 100 * part) : ""; }
+
+static const char *rate(double count, double seconds)
+{
+    return count > 0 ? cli_significant(count / seconds / 1e9, 4) : "";
+}
+
+/* The columns of a table of samples that anything stands in. */
+typedef struct columns {
+    bool flops, bytes, share, variant;
+} columns;
+
+static columns find_columns(const report_problem *p)
+{
+    columns has = {.variant = p->variant_count > 1 || (p->variant_count && *p->variants[0].name)};
+    for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++) {
+        const report_sample *s = p->variants[v].samples[0];
+        has.flops |= s->flops > 0;
+        has.bytes |= s->bytes > 0;
+        has.share |= s->share > 0;
+    }
+    return has;
+}
+
+static void sample_row(FILE *to, columns has, const report_sample *s, const char *rank, double unit)
+{
+    fputs("<tr>", to);
+    cell(to, true, rank);
+    cell(to, true, cli_significant(s->seconds / unit, 4));
+    if (has.flops)
+        cell(to, true, rate(s->flops, s->seconds));
+    if (has.bytes)
+        cell(to, true, rate(s->bytes, s->seconds));
+    if (has.share)
+        cell(to, true, share(s->share));
+    if (has.variant)
+        cell(to, false, s->variant);
+    fputs("<td class=c>", to);
+    report_escape(to, cut(report_configuration(s)));
+    fputs("</td></tr>\n", to);
+}
+
+static void samples_head(FILE *to, columns has, const char *first, const char *unit)
+{
+    const struct {
+        bool shown;
+        const char *name, *align;
+    } all[] = {
+        {true, first, "r"},           {true, cli_printf("time (%s)", unit), "r"},
+        {has.flops, "GFLOP/s", "r"},  {has.bytes, "GB/s", "r"},
+        {has.share, "roofline", "r"}, {has.variant, "variant", "l"},
+        {true, "configuration", "l"},
+    };
+    const char *heads[CLI_COUNT(all)];
+    char align[CLI_COUNT(all)];
+    size_t count = 0;
+    for (size_t i = 0; i < CLI_COUNT(all); i++)
+        if (all[i].shown) {
+            heads[count] = all[i].name;
+            align[count++] = *all[i].align;
+        }
+    fputs("<div class=scroll tabindex=0><table>", to);
+    head(to, heads, count, align);
+    fputs("<tbody>\n", to);
+}
+
+static void best_tables(FILE *to, const report_problem *p)
+{
+    double unit;
+    const char *name = report_unit(p->best->seconds, &unit);
+    size_t shown = 0;
+    columns has = find_columns(p);
+    if (p->variant_count > 1) {
+        fputs("<section><h3>Best of each variant</h3>\n", to);
+        samples_head(to, has, "samples", name);
+        for (size_t v = 0; v < p->variant_count && p->variants[v].ran; v++)
+            sample_row(to, has, p->variants[v].samples[0], cli_whole(p->variants[v].count), unit);
+        fputs("</tbody></table></div></section>\n", to);
+    }
+    fputs("<section><h3>The fastest</h3>\n", to);
+    samples_head(to, has, "rank", name);
+    size_t *next = cli_alloc((p->variant_count + 1) * sizeof *next);
+    for (; shown < MOST_ROWS && shown < p->ran; shown++) { /* the variants are ordered each: take the least in front */
+        const report_variant *from = NULL;
+        for (size_t v = 0; v < p->variant_count; v++) {
+            const report_variant *it = &p->variants[v];
+            if (next[v] < it->ran &&
+                (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
+                from = it;
+        }
+        sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
+    }
+    fputs("</tbody></table></div></section>\n", to);
+}
+
+/* The numbers behind the charts of params. */
+static void param_tables(FILE *to, const report_problem *p)
+{
+    double unit;
+    const char *name = report_unit(p->best->seconds, &unit);
+    fputs("<details><summary>Numbers: time by value of each param</summary>\n<div class=scroll tabindex=0><table>", to);
+    const char *const heads[] = {"variant", "param", "value", "ran", "failed", cli_printf("best (%s)", name),
+                                 "median",  "worst"};
+    head(to, heads, CLI_COUNT(heads), "lllrrrrr");
+    fputs("<tbody>\n", to);
+    for (size_t v = 0; v < p->variant_count; v++)
+        for (size_t k = 0; k < p->variants[v].param_count; k++) {
+            const report_param *param = &p->variants[v].params[k];
+            for (size_t i = 0; i < param->bin_count; i++) {
+                const report_spread *s = &param->spreads[i];
+                fputs("<tr>", to);
+                cell(to, false, p->variants[v].name);
+                cell(to, false, param->name);
+                cell(to, false, cut(param->labels[i]));
+                cell(to, true, cli_whole(s->ran));
+                cell(to, true, cli_whole(s->failed));
+                cell(to, true, s->ran ? cli_significant(s->least / unit, 4) : "");
+                cell(to, true, s->ran ? cli_significant(s->median / unit, 4) : "");
+                cell(to, true, s->ran ? cli_significant(s->most / unit, 4) : "");
+                fputs("</tr>\n", to);
+            }
+        }
+    fputs("</tbody></table></div></details>\n", to);
+}
+
+static void failure_table(FILE *to, const report_problem *p)
+{
+    fputs("<section><h3>Failures</h3>\n", to);
+    if (p->reason_count == 0) {
+        fputs("<p>None.</p></section>\n", to);
+        return;
+    }
+    static const char *const heads[] = {"count", "what went wrong", "first of them", "its message"};
+    fputs("<div class=scroll tabindex=0><table>", to);
+    head(to, heads, CLI_COUNT(heads), "rlll");
+    fputs("<tbody>\n", to);
+    for (size_t i = 0; i < p->reason_count && i < MOST_ROWS; i++) {
+        const report_reason *reason = &p->reasons[i];
+        fputs("<tr>", to);
+        cell(to, true, cli_whole(reason->count));
+        cell(to, false, reason->reason);
+        cell(to, false, cut(cli_printf("%s %s", reason->first->variant, report_configuration(reason->first))));
+        fputs("<td class=m><pre>", to);
+        report_escape(to, cut(reason->message));
+        fputs("</pre></td></tr>\n", to);
+    }
+    fputs("</tbody></table></div>", to);
+    if (p->reason_count > MOST_ROWS)
+        put(to, "%s more kinds of failure are left out.", cli_whole(p->reason_count - MOST_ROWS));
+    fputs("</section>\n", to);
+}
+
+static void fact(FILE *to, const char *name, const char *text)
+{
+    if (!text || !*text)
+        return;
+    fputs("<dt>", to);
+    report_escape(to, name);
+    fputs("</dt><dd>", to);
+    report_escape(to, text);
+    fputs("</dd>\n", to);
+}
+
+static const char *joined(const cli_list *list)
+{
+    const char *text = "";
+    for (size_t i = 0; i < list->count && i < 8; i++)
+        text = cli_printf("%s%s%s", text, i ? ", " : "", list->items[i]);
+    return list->count > 8 ? cli_printf("%s and %s more", text, cli_whole(list->count - 8)) : text;
+}
+
+static void environment(FILE *to, const report *r, const report_problem *p)
+{
+    fputs("<section><h3>Environment</h3>\n<dl>\n", to);
+    fact(to, "spec", r->title && *r->title ? cli_printf("%s: %s", r->spec, r->title) : r->spec);
+    fact(to, "device", p->device);
+    fact(to, p->ids.count > 1 ? "ids" : "id", joined(&p->ids));
+    fact(to, "compute capability", joined(&p->capabilities));
+    fact(to, "driver", joined(&p->drivers));
+    fact(to, "NVRTC", joined(&p->nvrtcs));
+    fact(to, "kiln", joined(&p->kilns));
+    fact(to, "sizes", p->sizes);
+    fact(to, "how it was run", joined(&p->runs));
+    fact(to, "peaks",
+         p->peak_flops > 0 ? cli_printf("%s GFLOP/s (fp32), %s GB/s, by %s", cli_significant(p->peak_flops / 1e9, 5),
+                                        cli_significant(p->peak_bandwidth / 1e9, 4), p->peaks_from)
+                           : "");
+    fact(to, "samples",
+         cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
+    fact(to, "left out",
+         p->older + p->other == 0
+             ? ""
+             : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
+                          cli_whole(p->older), cli_whole(p->other)));
+    fact(to, "given up early",
+         p->stopped_early == 0
+             ? ""
+             : cli_printf("%s, clearly slower: their times are of fewer repetitions", cli_whole(p->stopped_early)));
+    fact(to, "clocks held down",
+         p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
+    if (!r->replayed) {
+        fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));
+        fact(to, "compiling", p->compile_seconds > 0 ? cli_duration(p->compile_seconds) : "");
+    }
+    if (p->count)
+        fact(to, r->replayed ? "search time" : "time without pauses", cli_duration(p->samples[p->count - 1]->clock));
+    fact(to, "read from", r->source);
+    fputs("</dl></section>\n", to);
+}
+
+/* A word that a shell takes as it is. */
+static const char *quoted(const char *text)
+{
+    if (*text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%")])
+        return text;
+    const char *made = "'";
+    for (; *text; text++)
+        made = *text == '\'' ? cli_printf("%s'\\''", made) : cli_printf("%s%c", made, *text);
+    return cli_printf("%s'", made);
+}
+
+static const char *command_line(const report *r, const report_problem *p)
+{
+    const report_sample *s = p->best;
+    const char *line = cli_printf("kiln run %s", quoted(r->spec));
+    if (*s->variant)
+        line = cli_printf("%s -v %s", line, quoted(s->variant));
+    for (size_t i = 0; i < s->param_count; i++)
+        line = cli_printf("%s -p %s", line,
+                          quoted(cli_printf("%s=%s", s->params[i].name, cli_value_text(s->params[i].value))));
+    for (size_t i = 0; i < p->size_count; i++)
+        line = cli_printf("%s -s %s", line,
+                          quoted(cli_printf("%s=%s", p->size_list[i].name, cli_value_text(p->size_list[i].value))));
+    return *p->device_id ? cli_printf("%s -d %s", line, quoted(p->device_id)) : line;
+}
+
+static void summary(FILE *to, const report *r, const report_problem *p)
+{
+    const report_sample *s = p->best;
+    fputs("<p class=best><b>", to);
+    double unit;
+    const char *name = report_unit(s->seconds, &unit);
+    put(to, "%s %s", cli_significant(s->seconds / unit, 4), name);
+    fputs("</b> ", to);
+    if (p->time != REPORT_MEASURED)
+        put(to, "(%s)", report_time_text(p->time));
+    if (s->flops > 0)
+        put(to, " \u00b7 %s GFLOP/s", rate(s->flops, s->seconds));
+    if (s->bytes > 0)
+        put(to, " \u00b7 %s GB/s", rate(s->bytes, s->seconds));
+    if (s->share > 0)
+        put(to, " \u00b7 %s of the roofline", share(s->share));
+    fputs("<br>", to);
+    put(to, "%s ", s->variant);
+    fputs("<code>", to);
+    put(to, "%s", cut(report_configuration(s)));
+    fputs("</code></p>\n", to);
+    if (!r->replayed) {
+        fputs("<p class=run><code>", to);
+        put(to, "%s", cut(command_line(r, p)));
+        fputs("</code></p>\n", to);
+    }
+}
+
+/* Places that page.js fills; without scripts they are not shown. */
+static void chart(FILE *to, const char *name, const char *title)
+{
+    fprintf(to, "<section class=figure data-chart=%s><h3>%s</h3></section>\n", name, title);
+}
+
+static void put_problem(FILE *to, const report *r, size_t number)
+{
+    const report_problem *p = &r->problems[number];
+    fprintf(to, "<article class=problem id=problem-%zu>\n<h2>", number);
+    put(to, "%s", p->device);
+    fputs(" <span>", to);
+    put(to, "%s", p->sizes);
+    fputs("</span></h2>\n", to);
+    if (p->best) {
+        summary(to, r, p);
+        chart(to, "best", "Best so far");
+        best_tables(to, p);
+        chart(to, "effects", "Effect of each param");
+        param_tables(to, p);
+        chart(to, "pairs", "Pairs of params");
+        chart(to, "parallel", "Every configuration");
+        if (p->time != REPORT_RECORDED) /* recorded spaces count neither operations nor bytes */
+            chart(to, "roofline", "Roofline");
+    } else {
+        fputs("<p>No configuration ran.</p>\n", to);
+    }
+    failure_table(to, p);
+    environment(to, r, p);
+    fputs("</article>\n", to);
+}
+
+static void put_problems(FILE *to, const report *r)
+{
+    static const char *const heads[] = {"device", "sizes", "samples", "failed", "best", "", "variant", "configuration"};
+    fputs("<section id=problems><div class=scroll tabindex=0><table>", to);
+    head(to, heads, CLI_COUNT(heads), "llrrrlll");
+    fputs("<tbody>\n", to);
+    for (size_t i = 0; i < r->problem_count; i++) {
+        const report_problem *p = &r->problems[i];
+        fprintf(to, "<tr><td><a href=\"#problem-%zu\">", i);
+        put(to, "%s", p->device);
+        fputs("</a></td>", to);
+        cell(to, false, p->sizes);
+        cell(to, true, cli_whole(p->count));
+        cell(to, true, cli_whole(p->count - p->ran));
+        double unit;
+        const char *name = p->best ? report_unit(p->best->seconds, &unit) : "";
+        cell(to, true, p->best ? cli_printf("%s %s", cli_significant(p->best->seconds / unit, 4), name) : "none");
+        cell(to, false, p->time == REPORT_MEASURED ? "" : report_time_text(p->time));
+        cell(to, false, p->best ? p->best->variant : "");
+        fputs("<td class=c>", to);
+        put(to, "%s", p->best ? cut(report_configuration(p->best)) : "");
+        fputs("</td></tr>\n", to);
+    }
+    fputs("</tbody></table></div></section>\n", to);
+}
+
+static void put_page(FILE *to, const report *r, const report_library *library, const json_t *data, size_t left_out)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < r->problem_count; i++)
+        failed += r->problems[i].count - r->problems[i].ran;
+    report_page_start(to, cli_printf("%s: tuning report", r->spec), library);
+    fputs("<header><h1>", to);
+    put(to, "%s", r->spec);
+    fputs("</h1>\n<p>", to);
+    if (r->title && *r->title)
+        put(to, "%s. ", r->title);
+    put(to, "%s samples, %s failed", cli_whole(r->count), cli_whole(failed));
+    if (r->problem_count > 1)
+        put(to, ", of %s devices and sizes", cli_whole(r->problem_count));
+    fputs(".</p>\n<noscript><p>The charts need scripts; the tables do not.</p></noscript>\n", to);
+    if (left_out)
+        put(to, "%s more devices and sizes are left out; --device and --size choose.", cli_whole(left_out));
+    fputs("</header>\n<main>\n", to);
+    if (r->problem_count > 1)
+        put_problems(to, r);
+    for (size_t i = 0; i < r->problem_count; i++)
+        put_problem(to, r, i);
+    fputs("</main>\n", to);
+    report_page_end(to, data, library);
+}
+
+/* ---- writing ---- */
+
+int report_write(cli *c, const char *path, const char *data, size_t size)
+{
+    if (strcmp(path, "-") == 0) {
+        out_write(data, size);
+        return 0;
+    }
+    return cli_write_file(c, path, data, size);
+}
+
+/* The data with as much detail as fits. */
+static json_t *fitting_data(const report *r)
+{
+    double detail = 1;
+    for (;;) {
+        json_t *data = report_json(r, detail);
+        size_t size = json_dumpb(data, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(6));
+        if (size <= LARGEST_PAGE || detail < 0.01)
+            return data;
+        json_decref(data);
+        detail /= 2;
+    }
+}
+
+int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
+        return cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
+    report shown = *r;
+    if (shown.problem_count > MOST_PROBLEMS)
+        shown.problem_count = MOST_PROBLEMS;
+    json_t *data = fitting_data(&shown);
+    put_page(to, &shown, library, data, r->problem_count - shown.problem_count);
+    json_decref(data);
+    bool whole = !ferror(to);
+    whole = fclose(to) == 0 && whole;
+    int code = whole ? report_write(c, path, text, length) : cli_fail(c, KILN_ERROR_MEMORY, "out of host memory");
+    *size = length;
+    free(text);
+    return code;
+}

@@ -1,0 +1,164 @@
+/* report.h - what the files of `kiln report` share: samples put in order, and what is made of them.
+ *
+ * commands/report.c takes samples in, data.c orders them and works the figures out, json.c says them to the charts, page.c
+ * writes the page, scores.c the one of kiln compare-strategies, vega.c finds the charting library, gnuplot.c writes files
+ * for papers. */
+#ifndef KILN_CLI_REPORT_H
+#define KILN_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+/* What a time is. The larger one counts where a problem has several kinds of them. */
+#define REPORT_TIMES(X)                                                                                                \
+    X(NONE, "no time")                                                                                                 \
+    X(SIMULATED, "wall time of the simulator")                                                                         \
+    X(ESTIMATED, "estimated time")                                                                                     \
+    X(RECORDED, "recorded time")                                                                                       \
+    X(MEASURED, "measured time")
+typedef enum report_time {
+#define CLI_X(name, says) REPORT_##name,
+    REPORT_TIMES(CLI_X)
+#undef CLI_X
+} report_time;
+
+typedef struct report_sample {
+    const char *variant;        /* in brackets where it is no contender */
+    bool aside;                 /* it is none, and does not count for the best */
+    const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
+    size_t param_count;
+    const char *reason; /* NULL: it ran; else in what way it failed */
+    const char *message;
+    report_time time;
+    double seconds, flops, bytes, share; /* share: of the roofline's bound; 0: not known */
+    double at;                           /* seconds: since 1970, or on a replay's clock */
+    double clock;                        /* of the search, without its pauses */
+    size_t number;                       /* from 1, in order of time */
+    uint32_t *levels;                    /* of each param of its variant: which of its values */
+} report_sample;
+
+typedef struct report_spread {
+    size_t ran, failed;
+    double least, low, median, high, most;
+} report_spread;
+
+/* A param's values in order. Where there are many, neighbours share a bin; charts and tables show bins. */
+#define REPORT_BINS 24
+typedef struct report_param {
+    const char *name;
+    const kiln_value *values; /* in order; a missing one (a sample of before the param was added) is first, as NULL
+                                 text */
+    size_t value_count, bin_count;
+    const char *labels[REPORT_BINS];
+    report_spread spreads[REPORT_BINS];
+    double effect; /* the best of the value with the worst best, over the best of all; 0: not known */
+} report_param;
+
+typedef struct report_variant {
+    const char *name;
+    report_param *params;
+    size_t param_count;
+    report_sample **samples; /* fastest first, then the failed ones */
+    size_t count, ran;
+} report_variant;
+
+typedef struct report_reason {
+    const char *reason, *message;
+    size_t count;
+    const report_sample *first;
+} report_reason;
+
+/* One device and one set of sizes. */
+typedef struct report_problem {
+    const char *device, *device_id, *sizes;
+    const kiln_setting *size_list;
+    size_t size_count;
+    cli_list ids, capabilities, drivers, nvrtcs, kilns, runs; /* each once */
+    report_time time;
+    report_sample **samples; /* in order of time */
+    size_t count, ran, room;
+    size_t stopped_early, throttled; /* of all that were read */
+    size_t older, other;      /* left out: of a configuration that was sampled again; with another kind of time */
+    report_variant *variants; /* the one with the best sample first */
+    size_t variant_count;
+    report_reason *reasons; /* most frequent first */
+    size_t reason_count;
+    double first, last, compile_seconds;
+    double peak_flops, peak_bandwidth; /* 0: not known */
+    const char *peaks_from;
+    const report_sample *best; /* of the contenders, if one ran; NULL: nothing ran */
+    double least;              /* seconds of the fastest of all */
+} report_problem;
+
+typedef struct report {
+    const char *spec, *title, *source; /* source: what was read, for people */
+    cli_list asides;                   /* variants that are no contenders */
+    bool replayed;                     /* times of day mean nothing: `at` is a clock that began at 0 */
+    report_problem *problems;
+    size_t problem_count, problem_room, count;
+    void *texts; /* a tree of interned texts */
+} report;
+
+/* Into a report, one by one, then report_finish(). */
+const char *report_intern(report *r, const char *text);
+kiln_setting *report_settings(report *r, const kiln_setting *settings, size_t count);
+report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count);
+void report_add(report_problem *problem, const report_sample *sample);
+void report_add_once(cli_list *list, const char *text);
+void report_finish(report *r);
+void report_free(report *r);
+
+const char *report_time_text(report_time time);
+const char *report_unit(double seconds, double *length);       /* cli_time_unit(), for a page, which is always UTF-8 */
+const char *report_configuration(const report_sample *sample); /* "A=1 B=2" */
+size_t report_bin(const report_param *param, uint32_t level);
+bool report_counts(const report_problem *p, const report_sample *sample); /* for what was the best so far */
+bool report_has_choice(const report_param *param);                        /* more than one value */
+const char *report_day(double at);                                        /* "2026-03-01 12:00" in UTC */
+
+/* ---- the page ---- */
+
+/* The data of the charts. `detail` is 1, or less to have a smaller page: the share of points and lines that is drawn. */
+json_t *report_json(const report *r, double detail);
+
+typedef struct report_file {
+    const char *name;
+    const unsigned char *data;
+    size_t size;
+} report_file;
+extern const report_file report_files[]; /* what tools/kiln/report has, compiled in; ends with a NULL name */
+const report_file *report_find_file(const char *name);
+
+typedef struct report_library {
+    const char **names, **texts;
+    size_t count;
+    const char *folder, *licence;
+    bool interprets;
+} report_library;
+/* Finds Vega and reads it. 0, or the exit code after it has said what is missing. */
+int report_load_library(cli *c, report_library *library);
+
+void report_escape(FILE *to, const char *text); /* as the text of HTML, or in an attribute's quotes */
+void report_page_start(FILE *to, const char *title, const report_library *library);
+void report_page_end(FILE *to, const json_t *data, const report_library *library);
+/* The whole page of a report. 0, or the exit code. `size`: of the file. */
+int report_page(cli *c, const report *r, const report_library *library, const char *path, uint64_t *size);
+/* Puts a file in place whole or not at all. */
+int report_write(cli *c, const char *path, const char *data, size_t size);
+
+/* ---- the page of kiln compare-strategies ---- */
+
+typedef struct report_scores {
+    const char *const *files, *const *strategies; /* their names */
+    size_t file_count, strategy_count;
+    const kiln_score *scores; /* strategies x files */
+    uint64_t seeds;
+} report_scores;
+int report_scores_page(cli *c, const report_scores *scores, const report_library *library, const char *path);
+
+/* ---- for papers ---- */
+
+int report_gnuplot(cli *c, const report *r, const char *folder);
+
+#endif

@@ -1,0 +1,573 @@
+/* access.c - the studies that look at single accesses: who touches what, what it moves, what a cache would do. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study.h"
+
+enum { MOST_ACCESSES = 1 << 20 }; /* that are kept of one block */
+
+static int block_number(cli *c, uint64_t *number)
+{
+    const char *text = c->args.at_block;
+    char *end;
+    *number = 0;
+    if (!text)
+        return 0;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return cli_usage(c, "--block wants the number of a block, from 0, not '%s'", text);
+    *number = value;
+    return 0;
+}
+
+/* ---- accesses of one block, kept ---- */
+
+typedef struct kept {
+    const char *kernel, *space, *buffer;
+    unsigned line, thread[3], bytes;
+    uint64_t step, address, element;
+    uint64_t index[KILN_MAX_DIMS];
+    int dims;
+    bool reads, writes;
+} kept;
+typedef struct keeper {
+    kept *rows;
+    size_t count, room;
+    bool all, full;
+    cli_list names;
+} keeper;
+
+/* Names that are the same text become the same pointer. */
+static const char *intern(keeper *k, const char *name)
+{
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i < k->names.count; i++)
+        if (strcmp(k->names.items[i], name) == 0)
+            return k->names.items[i];
+    cli_list_add(&k->names, cli_printf("%s", name));
+    return k->names.items[k->names.count - 1];
+}
+
+static int keep(void *user, const kiln_traced_access *a)
+{
+    keeper *k = user;
+    if (!k->all && strcmp(a->space, "global") != 0)
+        return 0;
+    if (k->count == MOST_ACCESSES) {
+        k->full = true;
+        return 1;
+    }
+    if (k->count == k->room) {
+        size_t room = k->room ? 2 * k->room : 1024;
+        kept *rows = cli_alloc(room * sizeof *rows);
+        if (k->count)
+            memcpy(rows, k->rows, k->count * sizeof *rows);
+        k->rows = rows;
+        k->room = room;
+    }
+    kept *row = &k->rows[k->count++];
+    *row = (kept){.kernel = intern(k, a->kernel),
+                  .space = intern(k, a->space),
+                  .buffer = intern(k, a->buffer),
+                  .line = a->line,
+                  .bytes = a->bytes,
+                  .step = a->step,
+                  .address = a->address,
+                  .element = a->element,
+                  .dims = a->dims,
+                  .reads = a->reads,
+                  .writes = a->writes};
+    memcpy(row->thread, a->thread, sizeof row->thread);
+    memcpy(row->index, a->index, sizeof row->index);
+    return 0;
+}
+
+static int trace(cli *c, const cli_choice *chosen, keeper *k)
+{
+    kiln_error *error = NULL;
+    kiln_run_options options;
+    uint64_t block;
+    int code = block_number(c, &block);
+    if (code)
+        return code;
+    cli_make_run(c, &options);
+    if (kiln_trace(c->engine, c->spec, &chosen->choice, &options, block, keep, k, &error) != KILN_OK)
+        return cli_error(c, error);
+    if (k->full)
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED,
+                        "the block makes more than %s accesses: choose a smaller size (--size)",
+                        cli_whole(MOST_ACCESSES));
+    if (k->count == 0)
+        return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no block %s, or it touches no memory",
+                        c->args.at_block ? c->args.at_block : "0");
+    return 0;
+}
+
+/* ---- access: who touches what in which step ---- */
+
+/* "A[0,1]", with = behind what is written and += behind an atomic operation. */
+static const char *cell_text(const kept *row)
+{
+    const char *after = row->reads && row->writes ? "+=" : row->writes ? "=" : "";
+    if (!row->buffer)
+        return cli_printf("%s[0x%llx]%s", row->space, (unsigned long long)row->address, after);
+    const char *index = "";
+    for (int d = 0; d < row->dims; d++)
+        index = cli_printf("%s%s%llu", index, d ? "," : "", (unsigned long long)row->index[d]);
+    return cli_printf("%s[%s]%s", row->buffer, index, after);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const kept *x = *(const kept *const *)a, *y = *(const kept *const *)b;
+    for (int axis = 3; axis-- > 0;)
+        if (x->thread[axis] != y->thread[axis])
+            return x->thread[axis] < y->thread[axis] ? -1 : 1;
+    return x->step < y->step ? -1 : x->step > y->step;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const kept *x = *(const kept *const *)a, *y = *(const kept *const *)b;
+    return x->step < y->step ? -1 : x->step > y->step;
+}
+
+static bool same_thread(const kept *a, const kept *b) { return memcmp(a->thread, b->thread, sizeof a->thread) == 0; }
+
+/* One table: a thread a row, the steps from `first` on as far as they fit. Returns the step after the last shown. */
+static size_t show_steps(const kept **rows, size_t count, const uint64_t *steps, const unsigned *lines,
+                         size_t step_count, size_t first)
+{
+    size_t width = 12, last = first;
+    while (last < step_count) {
+        size_t widest = strlen(cli_printf("step %zu, line %u", last, lines[last]));
+        for (size_t i = 0; i < count; i++)
+            if (rows[i]->step == steps[last] && strlen(cell_text(rows[i])) > widest)
+                widest = strlen(cell_text(rows[i]));
+        if (last > first && width + widest + 2 > 110)
+            break;
+        width += widest + 2;
+        last++;
+    }
+    char *align = cli_alloc(last - first + 2);
+    memset(align, 'l', last - first + 1);
+    cli_table table;
+    table_start(&table, align);
+    table.indent = 2;
+    table_cell(&table, "thread");
+    for (size_t s = first; s < last; s++)
+        table_cell(&table, "step %zu, line %u", s, lines[s]);
+    for (size_t i = 0; i < count;) {
+        size_t end = i;
+        while (end < count && same_thread(rows[end], rows[i]))
+            end++;
+        table_cell(&table, "(%u,%u,%u)", rows[i]->thread[0], rows[i]->thread[1], rows[i]->thread[2]);
+        for (size_t s = first; s < last; s++) {
+            const char *text = "";
+            for (size_t k = i; k < end; k++)
+                if (rows[k]->step == steps[s])
+                    text = cell_text(rows[k]);
+            table_cell(&table, "%s", text);
+        }
+        i = end;
+    }
+    table_print(&table, true);
+    return last;
+}
+
+static void show_kernel(const keeper *k, const char *kernel)
+{
+    const kept **rows = cli_alloc((k->count + 1) * sizeof *rows);
+    uint64_t *steps = cli_alloc((k->count + 1) * sizeof *steps);
+    unsigned *lines = cli_alloc((k->count + 1) * sizeof *lines);
+    size_t count = 0, step_count = 0;
+    for (size_t i = 0; i < k->count; i++)
+        if (k->rows[i].kernel == kernel)
+            rows[count++] = &k->rows[i];
+    qsort(rows, count, sizeof *rows, by_step);
+    for (size_t i = 0; i < count; i++)
+        if (step_count == 0 || steps[step_count - 1] != rows[i]->step) {
+            lines[step_count] = rows[i]->line;
+            steps[step_count++] = rows[i]->step;
+        }
+    qsort(rows, count, sizeof *rows, by_thread);
+    out_printf("\n%s%s%s\n", out_bold(), kernel, out_plain());
+    for (size_t first = 0; first < step_count;) {
+        if (first)
+            out_puts("\n");
+        first = show_steps(rows, count, steps, lines, step_count, first);
+    }
+}
+
+static json_t *access_json(const kept *row)
+{
+    json_t *object = js_object(), *thread = js_array(), *index = js_array();
+    for (int axis = 0; axis < 3; axis++)
+        js_add(thread, js_whole(row->thread[axis]));
+    for (int d = 0; d < row->dims; d++)
+        js_add(index, js_whole(row->index[d]));
+    js_set(object, "kernel", js_text(row->kernel));
+    js_set(object, "line", js_whole(row->line));
+    js_set(object, "step", js_whole(row->step));
+    js_set(object, "thread", thread);
+    js_set(object, "access", js_text(row->reads && row->writes ? "atomic" : row->writes ? "write" : "read"));
+    js_set(object, "space", js_text(row->space));
+    js_set(object, "buffer", js_text(row->buffer));
+    js_set(object, "index", index);
+    js_set(object, "offset", js_whole(row->address));
+    js_set(object, "bytes", js_whole(row->bytes));
+    return object;
+}
+
+int study_access(cli *c)
+{
+    cli_choice chosen;
+    keeper k = {.all = c->args.all};
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    int code = trace(c, &chosen, &k);
+    if (code)
+        return code;
+    if (c->args.json) {
+        json_t *object = js_object(), *rows = js_array();
+        js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+        js_set(object, "variant", js_text(chosen.variant));
+        for (size_t i = 0; i < k.count; i++)
+            js_add(rows, access_json(&k.rows[i]));
+        js_set(object, "accesses", rows);
+        js_print(object);
+        return 0;
+    }
+    out_printf("%s%s %s%s  block %s; a step is an access of the thread's warp\n", out_bold(), kiln_spec_name(c->spec),
+               chosen.variant, out_plain(), c->args.at_block ? c->args.at_block : "0");
+    const char *last = NULL;
+    for (size_t i = 0; i < k.count; i++) {
+        bool shown = false;
+        for (size_t before = 0; before < i && !shown && k.rows[i].kernel != last; before++)
+            shown = k.rows[before].kernel == k.rows[i].kernel;
+        if (k.rows[i].kernel != last && !shown)
+            show_kernel(&k, k.rows[i].kernel);
+        last = k.rows[i].kernel;
+    }
+    return 0;
+}
+
+/* ---- transactions: what each access moves ---- */
+
+typedef struct moved {
+    uint64_t requests, lanes, bytes, used, sectors, lines;
+    const char *kind;
+} moved;
+
+static moved moved_of(const kiln_counters *c)
+{
+    if (c->global_load_requests)
+        return (moved){c->global_load_requests,
+                       c->global_load_lanes,
+                       c->global_load_bytes,
+                       c->global_load_used,
+                       c->global_load_sectors,
+                       c->global_load_lines,
+                       "load"};
+    if (c->global_store_requests)
+        return (moved){c->global_store_requests,
+                       c->global_store_lanes,
+                       c->global_store_bytes,
+                       c->global_store_used,
+                       c->global_store_sectors,
+                       c->global_store_lines,
+                       "store"};
+    return (moved){c->global_atomic_requests,
+                   c->global_atomic_lanes,
+                   c->global_atomic_bytes,
+                   c->global_atomic_used,
+                   c->global_atomic_sectors,
+                   c->global_atomic_lines,
+                   "atomic"};
+}
+
+static json_t *moved_json(const kiln_profiling *p, const kiln_profiled_insn *insn, const moved *m)
+{
+    json_t *object = js_object();
+    js_set(object, "kernel", js_text(kiln_profiling_kernel(p, insn->kernel)->name));
+    js_set(object, "file", js_text(insn->file));
+    js_set(object, "line", js_whole(insn->line));
+    js_set(object, "ptx_line", js_whole(insn->ptx_line));
+    js_set(object, "ptx", js_text(insn->ptx));
+    js_set(object, "access", js_text(m->kind));
+    js_set(object, "l1", json_boolean(insn->l1));
+    js_set(object, "requests", js_whole(m->requests));
+    js_set(object, "lanes", js_whole(m->lanes));
+    js_set(object, "bytes", js_whole(m->bytes));
+    js_set(object, "used", js_whole(m->used));
+    js_set(object, "sectors", js_whole(m->sectors));
+    js_set(object, "lines", js_whole(m->lines));
+    js_set(object, "used_of_sectors", js_real(cli_ratio(m->used, 32 * m->sectors)));
+    js_set(object, "used_of_lines", js_real(cli_ratio(m->used, 128 * m->lines)));
+    return object;
+}
+
+static const char *const moved_heads[] = {"line",    "access", "L1",         "bytes",    "requests",
+                                          "sectors", "lines",  "of sectors", "of lines", "PTX"};
+
+int study_transactions(cli *c)
+{
+    cli_choice chosen;
+    kiln_profiling *p = NULL;
+    kiln_error *error = NULL;
+    kiln_run_options options;
+    cli_make_run(c, &options);
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    if (kiln_profile(c->engine, c->spec, &chosen.choice, &options, &p, &error) != KILN_OK)
+        return cli_error(c, error);
+    json_t *rows = js_array();
+    if (!c->args.json)
+        out_printf("%s%s %s%s  requests to global memory: what one moves, and how much of that it asked for\n",
+                   out_bold(), kiln_spec_name(c->spec), chosen.variant, out_plain());
+    for (size_t k = 0; k < kiln_profiling_kernel_count(p); k++) {
+        cli_table table;
+        size_t shown = 0;
+        table_start(&table, "rllrrrrrrl");
+        table.indent = 2;
+        for (size_t i = 0; i < CLI_COUNT(moved_heads); i++)
+            table_cell(&table, "%s", moved_heads[i]);
+        for (size_t i = 0; i < kiln_profiling_insn_count(p); i++) {
+            const kiln_profiled_insn *insn = kiln_profiling_insn(p, i);
+            moved m = moved_of(&insn->counters);
+            if (insn->kernel != k || !m.requests)
+                continue;
+            js_add(rows, moved_json(p, insn, &m));
+            table_cell(&table, "%s", insn->line ? cli_printf("%u", insn->line) : "-");
+            table_cell(&table, "%s", m.kind);
+            table_cell(&table, "%s", insn->l1 ? "yes" : "no");
+            table_cell(&table, "%s", cli_per(m.bytes, m.lanes));
+            table_cell(&table, "%s", cli_whole(m.requests));
+            table_cell(&table, "%s", cli_per(m.sectors, m.requests));
+            table_cell(&table, "%s", cli_per(m.lines, m.requests));
+            table_cell(&table, "%s", cli_share(m.used, 32 * m.sectors));
+            table_cell(&table, "%s", cli_share(m.used, 128 * m.lines));
+            table_cell(&table, "%s", insn->ptx);
+            shown++;
+        }
+        if (c->args.json)
+            continue;
+        out_printf("\n%s%s%s%s\n", out_bold(), kiln_profiling_kernel(p, k)->name, out_plain(),
+                   shown ? "" : ": no access to global memory");
+        if (shown)
+            table_print(&table, true);
+    }
+    kiln_profiling_free(p);
+    if (!c->args.json) {
+        json_decref(rows);
+        out_puts("\nsectors and lines: a request, of 32 and of 128 bytes. L1: whether the cache may serve it.\n");
+        return 0;
+    }
+    json_t *object = js_object();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "variant", js_text(chosen.variant));
+    js_set(object, "accesses", rows);
+    js_print(object);
+    return 0;
+}
+
+/* ---- carve-out: what one memory as cache or as shared memory comes to ---- */
+
+/* KiB of L1 and shared memory together, the most that may be shared memory, and what the system takes of each block.
+ * CUDA C++ Programming Guide 13.0, "Compute Capabilities" (shared memory of each). */
+typedef struct split {
+    int arch;
+    unsigned total, reserved;
+    unsigned shared[12];
+} split;
+static const split splits[] = {
+    {70, 128, 0, {0, 8, 16, 32, 64, 96}},
+    {75, 96, 0, {32, 64}},
+    {80, 192, 1, {0, 8, 16, 32, 64, 100, 132, 164}},
+    {86, 128, 1, {0, 8, 16, 32, 64, 100}},
+    {87, 192, 1, {0, 8, 16, 32, 64, 100, 132, 164}},
+    {89, 128, 1, {0, 8, 16, 32, 64, 100}},
+    {90, 256, 1, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}},
+    {100, 256, 1, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}},
+    {120, 128, 1, {0, 8, 16, 32, 64, 100}},
+};
+
+static const split *split_of(int arch)
+{
+    for (size_t i = 0; i < CLI_COUNT(splits); i++)
+        if (splits[i].arch == arch)
+            return &splits[i];
+    return NULL;
+}
+
+static unsigned choose(const split *of, uint64_t need, bool most)
+{
+    unsigned best = of->shared[0], count = 1;
+    while (count < CLI_COUNT(of->shared) && of->shared[count])
+        count++;
+    for (unsigned i = 0; i < count; i++)
+        if (most || (uint64_t)best * 1024 < need)
+            best = of->shared[i];
+    return best;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static uint64_t distinct(uint64_t *keys, size_t count)
+{
+    uint64_t found = 0;
+    qsort(keys, count, sizeof *keys, by_number);
+    for (size_t i = 0; i < count; i++)
+        found += i == 0 || keys[i] != keys[i - 1];
+    return found;
+}
+
+/* Sectors that the loads of the traced block ask for: those of each request, and the different ones. */
+static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, uint64_t *different)
+{
+    uint64_t *keys = cli_alloc((k->count + 1) * sizeof *keys), *all = cli_alloc((k->count + 1) * sizeof *all);
+    size_t count = 0, total = 0;
+    *asked = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        const kept *row = &k->rows[i];
+        if (row->kernel != kernel || row->writes || strcmp(row->space, "global") != 0)
+            continue;
+        uint64_t buffer = 0; /* offsets of several buffers are told apart */
+        for (size_t n = 0; row->buffer && n < k->names.count; n++)
+            buffer = k->names.items[n] == row->buffer ? n + 1 : buffer;
+        uint64_t key = buffer << 48 | row->address / 32;
+        /* The lanes of one request follow each other, of one step and one line. */
+        const kept *before = i ? &k->rows[i - 1] : NULL;
+        if (count && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
+            *asked += distinct(keys, count);
+            count = 0;
+        }
+        keys[count++] = key;
+        all[total++] = key;
+    }
+    *asked += distinct(keys, count);
+    *different = distinct(all, total);
+}
+
+typedef struct carve {
+    bool cached, most;
+    unsigned shared, l1;
+    int blocks;
+    uint64_t resident, sectors;
+    bool fits;
+} carve;
+
+static carve carve_of(const split *of, const kiln_profiled_kernel *k, bool cached, bool most, uint64_t asked,
+                      uint64_t different)
+{
+    uint64_t own = k->static_shared + k->dynamic_shared, need = own ? own + of->reserved * 1024u : 0;
+    carve out = {.cached = cached, .most = most, .shared = choose(of, need, most), .blocks = k->blocks_per_sm};
+    out.l1 = of->total - out.shared;
+    if (need && (uint64_t)out.shared * 1024 / need < (uint64_t)out.blocks)
+        out.blocks = (int)((uint64_t)out.shared * 1024 / need);
+    out.resident = different * 32 * (uint64_t)out.blocks;
+    out.fits = out.resident <= (uint64_t)out.l1 * 1024;
+    out.sectors = cached && out.fits ? different : asked;
+    return out;
+}
+
+static json_t *carve_json(const char *kernel, const carve *v)
+{
+    json_t *row = js_object();
+    js_set(row, "kernel", js_text(kernel));
+    js_set(row, "l1_cached", json_boolean(v->cached));
+    js_set(row, "prefer", js_text(v->most ? "shared" : "l1"));
+    js_set(row, "shared_kib", js_whole(v->shared));
+    js_set(row, "l1_kib", js_whole(v->l1));
+    js_set(row, "blocks_per_sm", json_integer(v->blocks));
+    js_set(row, "read_by_resident_blocks", js_whole(v->resident));
+    js_set(row, "fits_l1", json_boolean(v->fits));
+    js_set(row, "sectors_beyond_l1", js_whole(v->sectors));
+    return row;
+}
+
+static const char *const carve_heads[] = {"loads",     "split for",    "shared",  "L1",
+                                          "blocks/SM", "read by them", "fits L1", "sectors beyond L1"};
+
+static void show_carve(const split *of, const kiln_profiled_kernel *kernel, const keeper *k, bool json, json_t *rows)
+{
+    uint64_t asked, different;
+    const char *name = NULL;
+    cli_table table;
+    for (size_t i = 0; i < k->names.count; i++)
+        name = strcmp(k->names.items[i], kernel->name) == 0 ? k->names.items[i] : name;
+    if (!name)
+        return;
+    block_sectors(k, name, &asked, &different);
+    table_start(&table, "llrrrrlr");
+    table.indent = 2;
+    for (size_t i = 0; i < CLI_COUNT(carve_heads); i++)
+        table_cell(&table, "%s", carve_heads[i]);
+    for (int i = 0; i < 4; i++) {
+        carve v = carve_of(of, kernel, i < 2, i % 2, asked, different);
+        js_add(rows, carve_json(kernel->name, &v));
+        table_cell(&table, "%s", v.cached ? "cached in L1" : "not cached");
+        table_cell(&table, "%s", v.most ? "shared memory" : "L1");
+        table_cell(&table, "%u KiB", v.shared);
+        table_cell(&table, "%u KiB", v.l1);
+        table_cell(&table, "%d", v.blocks);
+        table_cell(&table, "%s", cli_bytes(v.resident));
+        table_cell(&table, "%s", v.fits ? "yes" : "no");
+        table_cell(&table, "%s", cli_whole(v.sectors));
+    }
+    if (json)
+        return;
+    out_printf("\n%s%s%s  a block asks for %s sectors, %s different ones\n", out_bold(), kernel->name, out_plain(),
+               cli_whole(asked), cli_whole(different));
+    table_print(&table, true);
+}
+
+int study_carveout(cli *c)
+{
+    cli_choice chosen;
+    kiln_profiling *p = NULL;
+    kiln_error *error = NULL;
+    kiln_run_options options;
+    const kiln_device_info *device = NULL;
+    keeper k = {0};
+    cli_make_run(c, &options);
+    if (!cli_make_choice(c, c->args.variant, &chosen))
+        return CLI_USAGE;
+    if (kiln_engine_device(c->engine, &device, &error) != KILN_OK)
+        return cli_error(c, error);
+    const split *of = split_of(device->cc_major * 10 + device->cc_minor);
+    if (!of)
+        return cli_fail(c, KILN_ERROR_UNSUPPORTED, "how sm_%d%d splits L1 and shared memory is not known",
+                        device->cc_major, device->cc_minor);
+    int code = trace(c, &chosen, &k);
+    if (code)
+        return code;
+    if (kiln_profile(c->engine, c->spec, &chosen.choice, &options, &p, &error) != KILN_OK)
+        return cli_error(c, error);
+    json_t *object = js_object(), *rows = js_array();
+    js_set(object, "spec", js_text(kiln_spec_name(c->spec)));
+    js_set(object, "variant", js_text(chosen.variant));
+    js_set(object, "rows", rows);
+    if (!c->args.json)
+        out_printf("%s%s %s%s  sm_%d%d, %u KiB of L1 and shared memory an SM; to first order\n", out_bold(),
+                   kiln_spec_name(c->spec), chosen.variant, out_plain(), device->cc_major, device->cc_minor, of->total);
+    for (size_t i = 0; i < kiln_profiling_kernel_count(p); i++)
+        show_carve(of, kiln_profiling_kernel(p, i), &k, c->args.json, rows);
+    kiln_profiling_free(p);
+    if (c->args.json) {
+        js_print(object);
+        return 0;
+    }
+    json_decref(object);
+    out_puts(
+        "\nThe smallest split that holds a block favours L1, the largest shared memory. Where what the resident blocks read\n"
+        "fits in L1 each sector comes once a block; else, and where loads are not cached, once a request.\n");
+    return 0;
+}
